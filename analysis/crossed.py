@@ -6,8 +6,9 @@ that was right with seed s, or of a difference of two paradigms' shares, is
 
     y[s, i] = mu + A_s + B_i + E_si,    mu estimated by  sum_i w_i mean_s y[s, i],
 
-with A, B and E independent, and weights w_i in proportion to the instances of each image. Its
-verdict holds for new seeds *and* new images. To draw another split with each seed would not do it:
+with A, B and E independent, and weights w_i in proportion to the instances of each image. What
+background images add (`analysis.backgrounds`) comes on top. Its verdict holds for new seeds *and*
+new images. To draw another split with each seed would not do it:
 test sets that overlap are common to the runs all the same (Nadeau & Bengio 2003), and what varies
 should vary in the measured spread (Bouthillier et al. 2021).
 
@@ -21,8 +22,9 @@ for the critical value; Nadeau & Bengio, Machine Learning 52 (2003); Bouthillier
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -51,7 +53,8 @@ class CrossedMean:
         high: upper bound; NaN likewise.
         p: two-sided p value of the hypothesis that the mean is 0; NaN likewise. It is below
             1 - confidence exactly where 0 is outside the interval.
-        standard_error: of the mean, = sqrt(seed_se^2 + image_se^2); NaN likewise.
+        standard_error: of the mean, = sqrt(seed_se^2 + image_se^2 + background_se^2), without
+            what is not known; NaN likewise.
         seed_se: standard error over new seeds, with these images; NaN likewise.
         image_se: what other images add to it; 0 where images vary no more than chance at each seed
             explains, NaN likewise and where there is one column.
@@ -60,6 +63,9 @@ class CrossedMean:
         num_images: I, columns with a weight above 0.
         image_df: degrees of freedom of the spread over images, <= I - 1; less than that where
             weights are unequal. That of the spread over seeds has S - 1.
+        background_se: what other background images add to it; NaN where they are not known.
+        num_backgrounds: how many there are; 0: not known.
+        background_df: degrees of freedom of the spread over them.
     """
 
     mean: float
@@ -73,6 +79,9 @@ class CrossedMean:
     num_seeds: int
     num_images: int
     image_df: float
+    background_se: float = math.nan
+    num_backgrounds: int = 0
+    background_df: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -81,27 +90,46 @@ class Needed:
 
     Attributes:
         seeds: smallest number of seeds, with the images as they are; inf: no number is enough.
-        images: where `seeds` is inf, smallest number of images, with the seeds as they are; inf:
-            neither alone is enough. NaN where `seeds` is not inf.
+        images: where `seeds` is inf, smallest number of images, with the seeds as they are and
+            background images in proportion; inf: neither alone is enough. NaN where `seeds` is
+            not inf.
     """
 
     seeds: float
     images: float
 
 
+class Part(NamedTuple):
+    """A part of the variance of a mean.
+
+    Attributes:
+        variance: >= 0.
+        df: degrees of freedom of its estimate.
+        images: of how many images it is.
+    """
+
+    variance: float
+    df: float
+    images: int
+
+
 def crossed_mean(
-    values: ArrayLike, weights: ArrayLike | None = None, confidence: float = 0.95
+    values: ArrayLike,
+    weights: ArrayLike | None = None,
+    confidence: float = 0.95,
+    backgrounds: Part | None = None,
 ) -> CrossedMean:
     """Weighted mean over seeds and images, with a test and an interval over both.
 
     The variance of the mean is v = v_rows + v_columns - v_residual, and never below either of the
-    first two. v_rows is the variance of the seeds' means over S; v_columns =
-    f sum_i w_i^2 (mean_s y[s, i] - mean)^2 and v_residual the same of what rows and columns leave,
-    over S (S - 1), with f = W2 / (W2 - 2 W3 + W2^2), Wk = sum_i w_i^k. With equal weights, v =
-    (MS_rows + MS_columns - MS_residual) / (S I).
+    first two; what backgrounds add comes on top. v_rows is the variance of the seeds' means over
+    S; v_columns = f sum_i w_i^2 (mean_s y[s, i] - mean)^2 and v_residual the same of what rows and
+    columns leave, over S (S - 1), with f = W2 / (W2 - 2 W3 + W2^2), Wk = sum_i w_i^k. With equal
+    weights, v = (MS_rows + MS_columns - MS_residual) / (S I).
 
-    The critical value is Cochran's, v_rows / v t(S - 1) + (1 - v_rows / v) t(image_df). Student's
-    t with Satterthwaite's degrees of freedom keeps .05 as well, but at .05 / 12, which Holm needs,
+    The critical value is Cochran's: the mean of Student's t of seeds, with S - 1 degrees of
+    freedom, images and backgrounds, weighted by their parts of v. Student's t with
+    Satterthwaite's degrees of freedom keeps .05 as well, but at .05 / 12, which Holm needs,
     rejects up to 1.9 times too often at six seeds; Cochran's rejects no more often than it should
     at any level. One column, or no spread over images, gives the paired t test.
 
@@ -111,6 +139,7 @@ def crossed_mean(
         weights: (I,) >= 0, in proportion to the instances of each image; by default equal. An
             image without weight is not there.
         confidence: of the interval, in (0, 1).
+        backgrounds: what background images add to the variance; None: not known.
 
     Raises:
         ValueError: shapes do not fit, a weight is negative or none is positive, or `confidence` is
@@ -122,12 +151,9 @@ def crossed_mean(
     seeds, images = y.shape
     w2, w3 = (float((w**k).sum()) for k in (2, 3))
     of_images = image_df(w)
-    nan = math.nan
-    if seeds == 0 or np.isnan(y).any():
-        return CrossedMean(nan, nan, nan, nan, nan, nan, nan, nan, seeds, images, of_images)
-    rows = y @ w
-    mean = float(rows.mean())
-    if seeds < 2 or np.ptp(rows) <= ROUNDING:
+    rows, nan = y @ w, math.nan
+    mean = float(rows.mean()) if seeds else nan
+    if seeds < 2 or np.isnan(y).any() or np.ptp(rows) <= ROUNDING:
         return CrossedMean(mean, nan, nan, nan, nan, nan, nan, nan, seeds, images, of_images)
     v_rows = float(rows.var(ddof=1)) / seeds
     v_columns = v_residual = 0.0
@@ -139,21 +165,27 @@ def crossed_mean(
         about_rows = ((y - rows[:, None]) ** 2).sum(axis=0)
         left = about_rows - seeds * (columns - mean) ** 2
         v_residual = max(float(spread @ left), 0.0) / (seeds * (seeds - 1))
-    variance = max(v_rows + v_columns - v_residual, v_rows, v_columns)
-    error, share = math.sqrt(variance), v_rows / variance
-    half = float(_critical(1 - confidence, share, seeds - 1, of_images)) * error
+    of_both = max(v_rows + v_columns - v_residual, v_rows, v_columns)
+    others = backgrounds or Part(0.0, 0.0, 0)
+    variances = v_rows, of_both - v_rows, others.variance
+    dfs = seeds - 1, of_images, others.df
+    error = math.sqrt(sum(variances))
+    half = float(_critical(1 - confidence, variances, dfs)) * error
     return CrossedMean(
         mean=mean,
         low=mean - half,
         high=mean + half,
-        p=_p_value(abs(mean) / error, share, seeds - 1, of_images),
+        p=_p_value(abs(mean) / error, variances, dfs),
         standard_error=error,
         seed_se=math.sqrt(v_rows),
-        image_se=math.sqrt(variance - v_rows) if images > 1 else nan,
+        image_se=math.sqrt(of_both - v_rows) if images > 1 else nan,
         residual_se=math.sqrt(v_residual),
         num_seeds=seeds,
         num_images=images,
         image_df=of_images,
+        background_se=math.sqrt(others.variance) if backgrounds else nan,
+        num_backgrounds=others.images,
+        background_df=others.df,
     )
 
 
@@ -194,19 +226,21 @@ def needed(found: CrossedMean, effect: float, level: float, power: float = 0.8) 
     if math.isnan(effect) or math.isnan(found.standard_error):
         return Needed(math.nan, math.nan)
     now, images = found.num_seeds, found.num_images
-    of_image = 0.0 if math.isnan(found.image_se) else found.image_se**2
+    of_image, of_background = np.nan_to_num([found.image_se, found.background_se]) ** 2
+    dfs = found.image_df, found.background_df
     of_seed = now * found.seed_se**2 * (now - 1) / chdtri(now - 1, quantiles(64))
     residual = min(found.residual_se**2 / found.seed_se**2, 1.0)
 
     def with_seeds(seeds: int) -> float:
-        return _power(effect, of_seed / seeds, of_image, seeds - 1, found.image_df, level)
+        parts = of_seed / seeds, of_image, of_background
+        return _power(effect, parts, (seeds - 1, *dfs), level)
 
     def with_images(number: int) -> float:
         factor = images / number
         row = of_seed / now * (1 - residual + residual * factor)
-        return _power(
-            effect, row, of_image * factor, now - 1, (found.image_df + 1) / factor - 1, level
-        )
+        parts = row, of_image * factor, of_background * factor
+        more = ((df + 1) / factor - 1 for df in dfs)
+        return _power(effect, parts, (now - 1, *more), level)
 
     seeds = smallest(with_seeds, MIN_SEEDS, MAX_SEEDS, power)
     if seeds < math.inf or images == 1:
@@ -214,46 +248,43 @@ def needed(found: CrossedMean, effect: float, level: float, power: float = 0.8) 
     return Needed(math.inf, smallest(with_images, images, MAX_IMAGES, power))
 
 
-def _critical(
-    level: float, share: float | NDArray[np.float64], seed_df: float, image_df: float
-) -> NDArray[np.float64]:
-    """Cochran's critical value of |mean| / error; `share` in [0, 1] is that of the seeds."""
-    of_seeds = -stdtrit(seed_df, level / 2)
-    of_images = -stdtrit(image_df, level / 2) if image_df > 0 else of_seeds
-    return np.asarray(share * of_seeds + (1 - share) * of_images)
+def _critical(level: float, variances: Sequence[Any], dfs: Sequence[float]) -> NDArray[np.float64]:
+    """Cochran's critical value of |mean| / error, of the parts of the variance of the mean."""
+    weighted = sum(
+        variance * -stdtrit(df, level / 2)
+        for variance, df in zip(variances, dfs, strict=True)
+        if np.any(variance)
+    )
+    return np.asarray(weighted / sum(variances))
 
 
-def _p_value(t: float, share: float, seed_df: float, image_df: float) -> float:
+def _p_value(t: float, variances: Sequence[float], dfs: Sequence[float]) -> float:
     """The level at which Cochran's critical value is t >= 0."""
-    ends = sorted(2 * float(stdtr(df, -t)) for df in (seed_df, image_df if share < 1 else seed_df))
-    if ends[1] == 0 or ends[1] - ends[0] <= 1e-12 * ends[1]:
-        return ends[1]
-    low = max(math.log(ends[0]), -700.0) if ends[0] > 0 else -700.0
+    of_parts = [
+        2 * float(stdtr(df, -t)) for variance, df in zip(variances, dfs, strict=True) if variance
+    ]
+    least, most = min(of_parts), max(of_parts)
+    if most == 0 or most - least <= 1e-12 * most:
+        return most
+    low = max(math.log(least), -700.0) if least > 0 else -700.0
 
     def gap(log_p: float) -> float:
-        return float(_critical(math.exp(log_p), share, seed_df, image_df)) - t
+        return float(_critical(math.exp(log_p), variances, dfs)) - t
 
     if gap(low) <= 0:
         return math.exp(low)
-    return math.exp(brentq(gap, low, math.log(ends[1]) + 1e-9, xtol=1e-10))
+    return math.exp(brentq(gap, low, math.log(most) + 1e-9, xtol=1e-10))
 
 
-def _power(
-    effect: float,
-    of_seeds: NDArray[np.float64],
-    of_images: float,
-    seed_df: float,
-    image_df: float,
-    level: float,
-) -> float:
-    """Chance to reject, averaged over `of_seeds` (q,), the variance that seeds give the mean.
+def _power(effect: float, variances: Sequence[Any], dfs: Sequence[float], level: float) -> float:
+    """Chance to reject, averaged over the first of `variances`, (q,), which seeds give the mean.
 
     |mean| / error has, nearly, a noncentral t distribution with Satterthwaite's degrees of freedom
     (Biometrics Bulletin 2, 1946).
     """
-    variance = of_seeds + of_images
-    inverse_df = of_seeds**2 / seed_df + (of_images**2 / image_df if of_images else 0.0)
-    critical = _critical(level, of_seeds / variance, seed_df, image_df)
+    variance = sum(variances)
+    inverse_df = sum(part**2 / df for part, df in zip(variances, dfs, strict=True) if np.any(part))
+    critical = _critical(level, variances, dfs)
     shift = np.minimum(abs(effect) / np.sqrt(variance), _LARGE_SHIFT)
     # Where a tail underflows, nctdtr may be NaN.
     not_above = np.nan_to_num(nctdtr(variance**2 / inverse_df, shift, critical), nan=0.0)

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import bdtr, bdtrik
 
-from analysis.crossed import MAX_SEEDS, CrossedMean, crossed_mean, smallest
+from analysis.crossed import MAX_SEEDS, CrossedMean, Part, crossed_mean, smallest
 from analysis.statistics import MIN_SEEDS, ROUNDING, mcnemar, on_logit_scale
 from study import tasks
 
@@ -97,6 +97,7 @@ def share_mean(
     weights: NDArray[np.float64] | None = None,
     floor: float = -math.inf,
     confidence: float = 0.95,
+    backgrounds: Part | None = None,
 ) -> CrossedMean:
     """The mean of shares, with an interval on the logit scale; none where seeds fall apart.
 
@@ -105,10 +106,11 @@ def share_mean(
         weights: (I,) instances of each image; by default equal.
         floor: see `guess`.
         confidence: of the interval, in (0, 1).
+        backgrounds: see `analysis.crossed.crossed_mean`.
     """
     shares = np.asarray(values, np.float64)
     shares = shares if shares.ndim == 2 else shares[:, None]
-    found = crossed_mean(shares, weights, confidence)
+    found = crossed_mean(shares, weights, confidence, backgrounds)
     low, high = on_logit_scale(found.mean, found.low, found.high)
     if apart(np.average(shares, axis=1, weights=weights), floor) is not None:
         low = high = math.nan

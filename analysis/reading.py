@@ -30,9 +30,11 @@ def load(
         cell_ids: keep these cells only; ids without a result are ignored.
 
     Returns:
-        The columns of `CELLS_SCHEMA` and `EVALUATIONS_SCHEMA`, and one for each measure of its own
-        that a recorded run has. Metrics are fractions in [0, 1] (`loss` in nats), compute in
-        FLOPs, times in seconds; counts are nullable integers.
+        The columns of `CELLS_SCHEMA` and `EVALUATIONS_SCHEMA`, `base_images` (of the rows with
+        `instances`, those that each instance holds, one after another; as many for each, that of
+        the foreground first), and one for each measure of its own that a recorded run has. Metrics
+        are fractions in [0, 1] (`loss` in nats), compute in FLOPs, times in seconds; counts are
+        nullable integers.
 
     Raises:
         ResultsError: not a readable results directory.
@@ -49,7 +51,20 @@ def joined(
     table = cells.to_pandas().merge(
         rows.to_pandas(), on="cell_id", how="left", validate="one_to_many"
     )
-    return with_measures(table).astype(dict.fromkeys(_COUNTS, "Int64"))
+    table = with_base_images(results, with_measures(table))
+    return table.astype(dict.fromkeys(_COUNTS, "Int64"))
+
+
+def with_base_images(results: Results, rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows with a column `base_images`, see `load`; missing where the directory lacks them.
+
+    Args:
+        results: where the evaluations are recorded.
+        rows: evaluations, with the column `instances`.
+    """
+    found = {name: results.base_images(name) for name in rows["instances"].dropna().unique()}
+    column = pd.Series([found.get(name) for name in rows["instances"]], rows.index, dtype=object)
+    return rows.assign(base_images=column)
 
 
 def with_measures(rows: pd.DataFrame, names: Iterable[str] = ()) -> pd.DataFrame:

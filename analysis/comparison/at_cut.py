@@ -13,7 +13,7 @@ from analysis.comparison.sources import Source
 from analysis.groups import GROUP, OPTION, finite_evaluations, in_order
 from analysis.reading import measures_of, with_measures
 from study import tasks
-from study.results import FURTHER, IMAGES, KEY, METRICS, SPLITS, ResultsError
+from study.results import FURTHER, INSTANCES, KEY, METRICS, SPLITS, ResultsError
 
 _STEPS = ["step", "mosaics_seen", "compute_flops"]
 _COUNTS = [*_STEPS, "num_evaluated"]
@@ -178,15 +178,15 @@ def heatmaps_of(table: pd.DataFrame, evaluations: pd.DataFrame) -> pd.Series:
 
 
 def with_images(table: pd.DataFrame, evaluations: pd.DataFrame) -> pd.DataFrame:
-    """The rows at the cut with the columns `IMAGES`, missing where nothing is recorded.
+    """The rows at the cut with the columns `INSTANCES` and `base_images`, as far as recorded.
 
     Args:
         table: rows at the cut.
         evaluations: of the cells whose images are wanted, with the columns `KEY` and perhaps
-            `IMAGES`.
+            those.
     """
-    held = evaluations.reindex(columns=[*KEY, *IMAGES])
-    return table.merge(held[held["image_count"].notna()], on=KEY, how="left")
+    held = evaluations.reindex(columns=[*KEY, *INSTANCES, "base_images"])
+    return table.merge(held[held["instances"].notna()], on=KEY, how="left")
 
 
 def rows_within(evaluations: pd.DataFrame, found: CutCells, cut: Cut) -> pd.DataFrame:

@@ -2,43 +2,106 @@
 
 from __future__ import annotations
 
+import functools
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from analysis.crossed import image_df
+from analysis.backgrounds import Backgrounds
+from analysis.crossed import Part, image_df
 
-_COUNTS = {"accuracy": ("image_right", "image_count"), "saif": ("image_saif", "image_known")}
+_BITS = {"accuracy": "instance_right", "saif": "instance_saif"}
 _DIGITS = 12  # as in the choice: scores that differ in the last bit are equal
 _ROUNDING = 1e-9
 
 FEWEST_DF = 1.0
 """Degrees of freedom that a spread over images takes, at least: those of two equal images."""
 
+Floats = NDArray[np.float64]
+
+
+class Instances(NamedTuple):
+    """The instances of which a score is a share, all of the test split or those with a foreground.
+
+    Attributes:
+        image: (n,) the foreground image of each, in [0, I).
+        weights: (I,) how many instances each image has, >= 1.
+        backgrounds: their background images; None: they have none, or too few to say how much
+            they vary.
+    """
+
+    image: NDArray[np.int64]
+    weights: Floats
+    backgrounds: Backgrounds | None
+
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """One metric of some cells, image by image where that is known.
+    """One metric of some cells: of each instance where images are known, else of all together.
 
     Attributes:
-        values: (S, I) the share of the instances of each image; (S, 1) the score where images
-            are not known.
-        weights: (I,) instances of each image, > 0; (1,) one.
-        by_image: whether images are known.
+        values: (S, n) score of each instance; (S, 1) where images are not known.
+        instances: which images they hold; None: not known.
     """
 
-    values: NDArray[np.float64]
-    weights: NDArray[np.float64]
-    by_image: bool
+    values: Floats
+    instances: Instances | None = None
+
+    def __getitem__(self, seeds: slice) -> Scores:
+        return Scores(self.values[seeds], self.instances)
+
+    def __sub__(self, other: Scores) -> Scores:
+        return Scores(self.values - other.values, self.instances)
+
+    @property
+    def by_seed(self) -> Floats:
+        """(S,) the scores of the seeds."""
+        return self.values.mean(axis=1)
+
+    @functools.cached_property
+    def shares(self) -> Floats:
+        """(S, I) the mean score of the instances of each image."""
+        if self.instances is None:
+            return self.values
+        image, weights, _ = self.instances
+        sums = [np.bincount(image, each, len(weights)) for each in self.values]
+        return np.array(sums).reshape(-1, len(weights)) / weights
+
+    @property
+    def weights(self) -> Floats:
+        """(I,) instances of each image."""
+        return np.ones(1) if self.instances is None else self.instances.weights
+
+    @property
+    def of_backgrounds(self) -> Part | None:
+        """What background images add to the variance of the mean; None: not known."""
+        if self.instances is None or not self.instances.backgrounds or len(self.values) < 2:
+            return None
+        return self.instances.backgrounds.part(self.values)
+
+    @property
+    def of_one_image(self) -> float:
+        """The largest share that one image has in what is wrong, or right if that is rarer.
+
+        Where it is large, the images at hand may lack those that matter as much: an interval of
+        the mean for other images is too short, whatever its scale. NaN: images are not known.
+        """
+        shares, weights = self.shares.mean(axis=0), self.weights
+        rare = shares if shares @ weights < 0.5 * weights.sum() else 1 - shares
+        parts = weights * rare
+        known = self.instances is not None and parts.sum() > 0
+        return float(parts.max() / parts.sum()) if known else math.nan
 
 
 def scores(rows: pd.DataFrame, metric: str) -> Scores:
     """The scores of cells on one split.
 
-    A diverged cell has the same score on every image. Images are known where the counts of all
+    A diverged cell has the same score on every instance. Images are known where the bits of all
     other cells are there and average to the scores: not of runs trained elsewhere, at an earlier
     cut, at another threshold of SAIF, between evaluations, of Bleu, which is no share of
     instances, or of other measures.
@@ -47,51 +110,62 @@ def scores(rows: pd.DataFrame, metric: str) -> Scores:
 
     Args:
         rows: (S,) one a cell of one comparison, with `diverged`, the metric, and perhaps the
-            columns `study.results.IMAGES`.
+            columns `study.results.INSTANCES` and `base_images`, see `analysis.reading.load`.
         metric: saif, accuracy or another column of fractions.
     """
     score = np.round(rows[metric].to_numpy(np.float64, na_value=np.nan), _DIGITS)
     kept = ~rows["diverged"].to_numpy(bool)
-    found = _shares(rows[kept], metric)
+    found = _by_instance(rows[kept], metric)
     if found is None:
-        return Scores(score[:, None], np.ones(1), False)
-    shares, weights = found
-    values = np.repeat(score[:, None], len(weights), axis=1)
-    values[kept] = shares
-    return Scores(values, weights, True)
+        return Scores(score[:, None])
+    values = np.repeat(score[:, None], found.values.shape[1], axis=1)
+    values[kept] = found.values
+    return Scores(values, found.instances)
 
 
-def of_one_image(found: Scores) -> float:
-    """The largest share that one image has in what is wrong, or right if that is rarer; NaN: none.
-
-    Where it is large, the images at hand may lack those that matter as much: an interval of the
-    mean for other images is too short, whatever its scale.
-    """
-    shares = found.values.mean(axis=0)
-    rare = shares if shares @ found.weights < 0.5 * found.weights.sum() else 1 - shares
-    parts = found.weights * rare
-    return float(parts.max() / parts.sum()) if found.by_image and parts.sum() > 0 else math.nan
-
-
-def _shares(
-    rows: pd.DataFrame, metric: str
-) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
-    """(S, I) shares and (I,) instances; None where they are not known."""
-    if metric not in _COUNTS:
+def _by_instance(rows: pd.DataFrame, metric: str) -> Scores | None:
+    """The scores of each instance; None where they are not known."""
+    read = ["base_images", "instance_known", _BITS.get(metric, "")]
+    if not set(read) <= set(rows) or rows.empty or rows[read].isna().any(axis=None):
         return None
-    part, whole = _COUNTS[metric]
-    if part not in rows or rows.empty or rows[[part, whole]].isna().any(axis=None):
+    images, known = rows[read[0]].iloc[0], rows[read[1]].iloc[0]
+    alike = (each is images or np.array_equal(each, images) for each in rows[read[0]])
+    if not all(alike) or rows[read[1]].ne(known).any():
         return None
-    lists = [*rows[whole], *rows[part]]
-    if len({len(each) for each in lists}) > 1:
+    count = int(rows["num_evaluated"].iloc[0])
+    there = np.ones(count, bool) if metric == "accuracy" else _unpacked([known], count)[0]
+    instances = _instances(np.asarray(images, np.int64).tobytes(), count, there.tobytes())
+    if instances is None:
         return None
-    counts, hits = np.split(np.array(lists, np.float64), 2)
-    if (counts != counts[0]).any() or not counts[0].any():
-        return None
+    values = _unpacked(rows[read[2]], count)[:, there].astype(np.float64)
     score = rows[metric].to_numpy(np.float64, na_value=np.nan)
-    if not (np.abs(hits.sum(axis=1) / counts[0].sum() - score) <= _ROUNDING).all():
+    if not (np.abs(values.mean(axis=1) - score) <= _ROUNDING).all():
         return None
-    there = counts[0] > 0
-    if image_df(counts[0, there]) < FEWEST_DF:
+    return Scores(values, instances)
+
+
+def _unpacked(bits: Iterable[bytes], count: int) -> NDArray[np.bool_]:
+    """(S, n) the first `count` of each."""
+    packed = [np.frombuffer(each, np.uint8) for each in bits]
+    return np.unpackbits(packed, axis=1, count=count).astype(bool)
+
+
+@functools.lru_cache(maxsize=8)  # for all pairs and metrics of a comparison
+def _instances(images: bytes, count: int, counted: bytes) -> Instances | None:
+    """Those of which a score is a share; None where one image has most, or there are none.
+
+    Args:
+        images: (n k) int64, the base images of each instance, one after another.
+        count: n.
+        counted: (n,) bool, which of them.
+    """
+    there = np.frombuffer(counted, bool)
+    held = np.frombuffer(images, np.int64).reshape(count, -1)[there]
+    if not len(held):
         return None
-    return hits[:, there] / counts[0, there], counts[0, there]
+    _, image, weights = np.unique(held[:, 0], return_inverse=True, return_counts=True)
+    if image_df(weights) < FEWEST_DF:
+        return None
+    backgrounds = Backgrounds(image, held[:, 1:]) if held.shape[1] > 1 else None
+    few = backgrounds is not None and backgrounds.df < FEWEST_DF
+    return Instances(image, weights.astype(np.float64), None if few else backgrounds)

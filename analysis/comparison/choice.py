@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from analysis.comparison.at_cut import UNBOUNDED
-from analysis.comparison.by_image import of_one_image, scores
+from analysis.comparison.by_image import scores
 from analysis.comparison.stages import tested, tuning
 from analysis.groups import (
     AXES,
@@ -40,8 +40,9 @@ _SHARED = [
 
 
 def spreads(metrics: Iterable[str]) -> list[str]:
-    """Standard errors of `summarise`: over seeds, and over images."""
-    return [f"{metric}_{what}_se" for metric in metrics for what in ("seed", "image")]
+    """Standard errors of `summarise`: over seeds, over images, and over background images."""
+    factors = ("seed", "image", "background")
+    return [f"{metric}_{what}_se" for metric in metrics for what in factors]
 
 
 def summarised_metrics(columns: Iterable[Hashable]) -> list[str]:
@@ -282,11 +283,11 @@ def summarise(
         where they fall apart (at `<metric>_above`, see `analysis.learning`); all NaN where a seed
         has no value (a diverged cell has no loss). `<metric>_learned` seeds have learned, with the
         mean `<metric>_given`; one image has `<metric>_of_one_image` of what is wrong, or right, if
-        that is rarer. `num_images` (missing: images are not known) and the standard errors of
-        `spreads`, fractions; `n`, `architecture`, `batch_size`, `precision`, `budget_amount`,
-        `budget_unit`, `cut`, `axis`, `comparison_id`; the largest `compute_flops` spent, and that
-        of the axis; `split` and `confidence`. Also the further measures of the modality, likewise,
-        where they are known.
+        that is rarer. `num_images` and `num_backgrounds` (missing: not known) and the standard
+        errors of `spreads`, fractions; `n`, `architecture`, `batch_size`, `precision`,
+        `budget_amount`, `budget_unit`, `cut`, `axis`, `comparison_id`; the largest `compute_flops`
+        spent, and that of the axis; `split` and `confidence`. Also the further measures of the
+        modality, likewise, where they are known.
 
     Raises:
         ResultsError: there are no evaluations on `split`.
@@ -327,14 +328,17 @@ def summarise(
 
 def _crossed(group: pd.DataFrame, metrics: Iterable[str], confidence: float) -> dict[str, float]:
     """The metrics of the cells of one option, over seeds and, where known, images."""
-    record = {"num_images": math.nan}
+    record = {"num_images": math.nan, "num_backgrounds": math.nan}
     for metric in metrics:
         known = scores(group, metric)
-        if known.by_image:
-            record["num_images"] = len(known.weights)
         by_seed = group[metric].to_numpy(np.float64, na_value=np.nan)
         floor = guess(group["task"].iloc[0], metric, float(group["num_classes"].iloc[0]))
-        found = share_mean(known.values, known.weights, floor, confidence)
+        backgrounds = known.of_backgrounds
+        found = share_mean(known.shares, known.weights, floor, confidence, backgrounds)
+        if known.instances:
+            record["num_images"] = found.num_images
+        if backgrounds:
+            record["num_backgrounds"] = backgrounds.images
         above = apart(by_seed, floor)
         learned = by_seed[by_seed > (floor if above is None else above)]
         known_guess = above is not None or floor > -math.inf
@@ -344,7 +348,8 @@ def _crossed(group: pd.DataFrame, metrics: Iterable[str], confidence: float) -> 
             f"{metric}_high": found.high,
             f"{metric}_seed_se": found.seed_se if above is None else math.nan,
             f"{metric}_image_se": found.image_se if above is None else math.nan,
-            f"{metric}_of_one_image": of_one_image(known),
+            f"{metric}_background_se": found.background_se if above is None else math.nan,
+            f"{metric}_of_one_image": known.of_one_image,
             f"{metric}_above": math.nan if above is None else above,
             f"{metric}_learned": len(learned) if known_guess else math.nan,
             f"{metric}_given": float(learned.mean()) if len(learned) else math.nan,

@@ -42,7 +42,15 @@ from analysis.words import (
     told_apart,
 )
 from study import tasks
-from study.results import CONFIRM, EVALUATIONS_SCHEMA, FURTHER, IMAGES, KEY, Results, ResultsError
+from study.results import (
+    CONFIRM,
+    EVALUATIONS_SCHEMA,
+    FURTHER,
+    INSTANCES,
+    KEY,
+    Results,
+    ResultsError,
+)
 
 if TYPE_CHECKING:
     from study.tasks import Modality
@@ -52,7 +60,8 @@ _SETTINGS = [
     "data_digest", "split_scheme", "label_rule", "rationale_rule", "min_count", "encoder",
 ]  # fmt: skip
 _KEPT = [
-    "step", "compute_flops", "train_seconds", "mosaics_seen", "loss", "accuracy", "saif",
+    "step", "compute_flops", "train_seconds", "mosaics_seen", "num_evaluated", "loss", "accuracy",
+    "saif",
     "foreground_attention_mean", *FURTHER, "measures",
 ]  # fmt: skip
 _NOWHERE = {"value": math.inf, "reach": math.inf, "cut": 1.0}
@@ -84,7 +93,8 @@ class Comparison:
             the same call.
         cells: one row a cell, the columns of `CELLS_SCHEMA` but `cell`.
         at_budget: one row a (cell, split), see `equal_compute`, with only the compared columns
-            of the evaluations, and of the rows in `chosen` the counts `study.results.IMAGES`.
+            of the evaluations, and of the rows in `chosen` what is right of each instance,
+            `study.results.INSTANCES` and `base_images`.
         options: one row an option, see `analysis.comparison.choice.options`.
         choice: one row a group, see `choose`.
         summary: one row a group on the test split, see `summarise`, with `cut_at`, the
@@ -314,7 +324,7 @@ def equal_compute(
         )
     source = TableSource(rows[trained])
     _refuse_mixture(comparisons(rows))
-    of_one = {"examples", "heatmap", *IMAGES}
+    of_one = {"examples", "heatmap", *INSTANCES}
     followed = [name for name in EVALUATIONS_SCHEMA.names if name not in of_one]
     found = cut_cells(source, cut, followed)
     table = found.table
@@ -371,7 +381,7 @@ def _compare(
     choices = [best_of(each, by) for each, (by, _) in zip(tried, asked, strict=True)]
     pairs = zip(tables, choices, strict=True)
     ids = {cell_id for pair in pairs for cell_id in tested_choice(*pair)["cell_id"]}
-    evaluations = source.of(ids, None if details else [*KEY, *IMAGES])
+    evaluations = source.of(ids, None if details else [*KEY, *INSTANCES])
     tables = [with_images(table, evaluations) for table in tables]
     evaluations = with_measures(evaluations if details else source.of([]), found.measures)
     of_chosen = dict(tuple(evaluations.groupby("comparison_id")))

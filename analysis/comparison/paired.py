@@ -23,7 +23,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from analysis.comparison.by_image import scores
+from analysis.comparison.by_image import Scores, scores
 from analysis.comparison.choice import ROUNDING, moved_by_choice
 from analysis.comparison.stages import first_look, tested_choice
 from analysis.crossed import CrossedMean, crossed_mean, needed
@@ -31,7 +31,7 @@ from analysis.groups import paradigm_order
 from analysis.learning import apart, guess, learned, needed_seeds
 from analysis.statistics import MIN_SEEDS, holm, sign_flip
 from analysis.words import METRICS
-from study.results import IMAGES, ResultsError
+from study.results import INSTANCES, ResultsError
 
 SAME_EVERYWHERE = "the difference is the same on all seeds, so a t test says nothing"
 """Reason for an undecided pair whose differences do not vary."""
@@ -42,16 +42,16 @@ SCREENING = 12
 POWER = 0.8
 """Power of the test that the columns `needed_seeds` to `seen_images` plan."""
 
-_WITHOUT_SPREAD = dict.fromkeys(("low", "high", "seed_se", "image_se"), math.nan)
+_WITHOUT_SPREAD = dict.fromkeys(("low", "high", "seed_se", "image_se", "background_se"), math.nan)
 """Of seeds that fall apart, whose mean is of two laws."""
 
 PAIRED_COLUMNS = [
     "task", "m", "comparison_id", "metric", "first", "second", "num_pairs", "later_seeds",
-    "num_images",
-    "mean_first", "mean_second", "difference", "low", "high", "seed_se", "image_se", "above",
-    "learned_first", "learned_second", "given_first", "given_second", "p", "num_tests", "p_holm",
-    "p_signs", "verdict", "reason", "needed_effect", "needed_seeds", "needed_images",
-    "seen_seeds", "seen_images", "confidence",
+    "num_images", "num_backgrounds",
+    "mean_first", "mean_second", "difference", "low", "high", "seed_se", "image_se",
+    "background_se", "above", "learned_first", "learned_second", "given_first", "given_second",
+    "p", "num_tests", "p_holm", "p_signs", "verdict", "reason", "needed_effect",
+    "needed_seeds", "needed_images", "seen_seeds", "seen_images", "confidence",
 ]  # fmt: skip
 
 
@@ -81,19 +81,20 @@ def paired_table(
         `m`, `comparison_id`, `metric`, `first` and `second` (paradigms, `first` the later in
         `PARADIGM_ORDER`), `num_pairs` (common seeds), `later_seeds` (further ones, added after a
         look, see `analysis.comparison.stages.first_look`), `num_images` (missing: the test is over
-        seeds alone), `mean_first` and `mean_second` over them, `difference` = first - second with
-        `low`, `high`, the standard errors over seeds `seed_se` and over images `image_se`, and
-        two-sided `p` of `analysis.crossed.crossed_mean`. Where the seeds of either fall apart, `p`
-        is that of `analysis.learning.learned` and there is no interval: `learned_first` and
-        `learned_second` count the seeds whose measure is above `above`, and `given_first` and
-        `given_second` are their means. `p_holm` is corrected for `num_tests` tests; `p_signs` is
-        that of the exact sign-flip test over seeds; `verdict`: `first` is `better` or `worse` than
-        `second`, or `undecided`; `reason`: why it is undecided, else empty. Of an undecided row,
-        `needed_seeds` and `needed_images` are what finding `needed_effect`, the end of the
-        interval farther from 0, takes at this row's level after Holm with 80 % power, see
-        `analysis.crossed.needed`; `seen_seeds` and `seen_images` what a difference as large as was
-        seen takes, or as different shares of seeds that learn; `confidence`.
-        Scores are fractions. What is not known is NaN.
+        seeds alone) and `num_backgrounds` (missing: they are fixed), `mean_first` and
+        `mean_second` over them, `difference` = first - second with `low`, `high`, the standard
+        errors over seeds `seed_se`, over images `image_se` and over background images
+        `background_se`, and two-sided `p` of `analysis.crossed.crossed_mean`. Where the seeds of
+        either fall apart, `p` is that of `analysis.learning.learned` and there is no interval:
+        `learned_first` and `learned_second` count the seeds whose measure is above `above`, and
+        `given_first` and `given_second` are their means. `p_holm` is corrected for `num_tests`
+        tests; `p_signs` is that of the exact sign-flip test over seeds; `verdict`: `first` is
+        `better` or `worse` than `second`, or `undecided`; `reason`: why it is undecided, else
+        empty. Of an undecided row, `needed_seeds` and `needed_images` are what finding
+        `needed_effect`, the end of the interval farther from 0, takes at this row's level after
+        Holm with 80 % power, see `analysis.crossed.needed`; `seen_seeds` and `seen_images` what a
+        difference as large as was seen takes, or as different shares of seeds that learn;
+        `confidence`. Scores are fractions. What is not known is NaN.
 
     Raises:
         ValueError: `confidence` is out of range, `choice` has a paradigm without cells, or
@@ -139,7 +140,8 @@ def _rows(
     _refuse_twice(rows)
     paradigms = paradigm_order(at_budget["paradigm"].unique())
     looked_at = first_look(rows)
-    read = {"seed", "diverged", *metrics, *map("between_{}".format, metrics), *IMAGES}
+    read = {"seed", "diverged", *metrics, *map("between_{}".format, metrics)}
+    read |= {*INSTANCES, "base_images", "num_evaluated"}
     columns = [name for name in rows if name in read]
     sides = {name: rows.loc[rows["paradigm"] == name, columns] for name in paradigms}
     moves = moved_by_choice(at_budget, choice, metrics)
@@ -234,33 +236,30 @@ def _test(
     both, n = scores(pd.concat(sides), metric), len(tested)
     between = (side[f"between_{metric}"] for side in sides if f"between_{metric}" in side)
     return {
-        **of_pair(both.values[:n], both.values[n:], both.weights, floor, confidence),
+        **of_pair(both[:n], both[n:], floor, confidence),
         "between": sum(abs(_mean(each.to_numpy(np.float64))) for each in between),
-        "num_images": len(both.weights) if both.by_image else math.nan,
         "later_seeds": len(common) - n,
     }
 
 
 def of_pair(
-    first: NDArray[np.float64],
-    second: NDArray[np.float64],
-    weights: NDArray[np.float64],
-    floor: float = -math.inf,
-    confidence: float = 0.95,
+    first: Scores, second: Scores, floor: float = -math.inf, confidence: float = 0.95
 ) -> dict[str, Any]:
     """The numbers of a row for `with_verdicts` whose test is over seeds and images.
 
     Args:
-        first: (n, I) shares of the images with each seed.
-        second: likewise.
-        weights: (I,) instances of each image.
+        first: of some seeds.
+        second: of the same seeds and instances.
         floor: see `analysis.learning.guess`.
         confidence: of the interval.
     """
-    of_first, of_second = (values @ (weights / weights.sum()) for values in (first, second))
-    crossed = crossed_mean(first - second, weights, confidence)
+    of_first, of_second = first.by_seed, second.by_seed
+    both = first - second
+    crossed = crossed_mean(both.shares, both.weights, confidence, both.of_backgrounds)
     numbers = {
         **_numbers(crossed, of_first - of_second),
+        "num_images": crossed.num_images if both.instances else math.nan,
+        "num_backgrounds": crossed.num_backgrounds or math.nan,
         "mean_first": _mean(of_first),
         "mean_second": _mean(of_second),
     }
@@ -290,6 +289,7 @@ def _numbers(crossed: CrossedMean, by_seed: NDArray[np.float64]) -> dict[str, An
         "high": crossed.high,
         "seed_se": crossed.seed_se,
         "image_se": crossed.image_se,
+        "background_se": crossed.background_se,
         "p": crossed.p,
         "p_signs": sign_flip(by_seed),
     }

@@ -13,11 +13,11 @@ import pandas as pd
 import pyarrow as pa
 
 from analysis.groups import is_compared
-from analysis.reading import CELL_COLUMNS, cells_of, joined, opened
+from analysis.reading import CELL_COLUMNS, cells_of, joined, opened, with_base_images
 from study.results import (
     EVALUATIONS_SCHEMA,
     FURTHER,
-    IMAGES,
+    INSTANCES,
     KEY,
     METRICS,
     SPLITS,
@@ -64,7 +64,7 @@ class TableSource:
     """
 
     def __init__(self, evaluations: pd.DataFrame) -> None:
-        known = {*CELL_COLUMNS, *EVALUATIONS_SCHEMA.names, "cell"} - {"heatmap", *IMAGES}
+        known = {*CELL_COLUMNS, *EVALUATIONS_SCHEMA.names, "cell"} - {"heatmap", *INSTANCES}
         if missing := sorted(known - set(evaluations.columns)):
             raise ResultsError(
                 f"the table has no columns {', '.join(missing)}. Give what analysis.load returns."
@@ -154,7 +154,7 @@ class DirectorySource:
         """Evaluations of some cells, as `load` gives them but `cell`, or some columns alone."""
         if columns is None:
             return joined(self._results, cell_ids, CELL_COLUMNS)
-        return self._results.evaluations(cell_ids, columns)
+        return with_base_images(self._results, self._results.evaluations(cell_ids, columns))
 
     def json_of(self, cell_ids: Collection[str]) -> dict[str, str]:
         """Id -> JSON of some cells."""

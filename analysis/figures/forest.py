@@ -11,6 +11,7 @@ from matplotlib.lines import Line2D
 from analysis.figures.style import (
     BLACK,
     BLUE,
+    GREEN,
     GREY,
     TEXT,
     VERMILION,
@@ -24,7 +25,11 @@ from analysis.words import level, span
 from study.terminal import counted
 
 _MARKERS = {"better": ">", "worse": "<", "undecided": "o"}
-_SPREADS = {"seed_se": ("over seeds", 0.22, BLACK), "image_se": ("over images", 0.36, VERMILION)}
+_SPREADS = {
+    "seed_se": ("over seeds", 0.20, BLACK),
+    "image_se": ("over images", 0.32, VERMILION),
+    "background_se": ("over backgrounds", 0.44, GREEN),
+}
 """Standard error -> what it is over, rows below the interval of its pair, and colour."""
 
 _MARGIN = 0.08  # of the range, beside the longest interval
@@ -36,8 +41,8 @@ def forest_figure(paired: pd.DataFrame, threshold: float | None = None) -> Figur
 
     Args:
         paired: as `analysis.comparison.paired` gives it, of one comparison: `task`, `metric`,
-            `first`, `second`, `num_pairs`, `difference`, `low`, `high`, `seed_se`, `image_se`
-            (fractions), `verdict`, `confidence`.
+            `first`, `second`, `num_pairs`, `difference`, `low`, `high`, `seed_se`, `image_se`,
+            `background_se` (fractions), `verdict`, `confidence`.
         threshold: of SAIF, for the label; None: the task's own.
 
     Raises:

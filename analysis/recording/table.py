@@ -44,10 +44,11 @@ _DERIVED = re.compile(
     r"|.*_(above|given|high|learned|low|of_one_image|se|share)$"
 )
 _TAKEN = {
-    *CELLS_SCHEMA.names, *EVALUATIONS_SCHEMA.names, "above", "axis", "can_be_chosen", "chosen",
-    "code", "confidence", "counted_as_diverged", "cut", "cut_at", "difference", "differs",
-    "diverged", "first", "high", "low", "mean", "metric", "most_seeds", "next_fraction", "p",
-    "p_holm", "p_signs", "reason", "second", "select", "setting", "threshold", "verdict", "weight",
+    *CELLS_SCHEMA.names, *EVALUATIONS_SCHEMA.names, "above", "axis", "base_images",
+    "can_be_chosen", "chosen", "code", "confidence", "counted_as_diverged", "cut", "cut_at",
+    "difference", "differs", "diverged", "first", "high", "low", "mean", "metric", "most_seeds",
+    "next_fraction", "p", "p_holm", "p_signs", "reason", "second", "select", "setting",
+    "threshold", "verdict", "weight",
 }  # fmt: skip
 """Columns of the tables that comparisons make; those of numbers are in `_DERIVED`."""
 

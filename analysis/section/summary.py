@@ -45,10 +45,11 @@ class GroupSummary:
         metrics: at the cut on the test split: `saif`, `accuracy` and `foreground_attention_mean`
             (fractions), `loss` (nats), of text the measures of plausibility, each with its
             `<metric>_low` and `<metric>_high`; the standard errors of SAIF and accuracy over
-            seeds and over images, `<metric>_seed_se` and `<metric>_image_se`; `n_seeds`,
-            `n_diverged` and `n_images`. Rounded to four decimals; the table `summary.csv` among
-            the files is exact. Finite numbers only: unknown ones (bounds with one seed, the loss
-            of a diverged one) are absent here and named in the note.
+            seeds, images and background images, `<metric>_seed_se`, `<metric>_image_se` and
+            `<metric>_background_se`; `n_seeds`, `n_diverged`, `n_images`, `n_backgrounds`.
+            Rounded to four decimals; the table `summary.csv` among the files is exact. Finite
+            numbers only: unknown ones (bounds with one seed, the loss of a diverged one) are
+            absent here and named in the note.
         curves: `test/saif` and `test/accuracy`, means over seeds, each with `_low` and `_high`
             (fractions), against training FLOPs; finite points only.
         digest: changes when any number of the comparison changes, wherever it is shown.

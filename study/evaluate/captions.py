@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from study.evaluate.by_image import counts_by_image
+from study.evaluate.by_instance import by_instance
 from study.evaluate.caption_examples import chosen, example
 from study.evaluate.caption_scores import bleu, cider
 from study.evaluate.decoding import Writer, write
@@ -61,15 +61,15 @@ def evaluate(
         alpha: None: attention is held on mosaics only.
         with_incentive: False, for the same reason.
         inference: the paradigm that writes; None: `paradigm`.
-        last: whether to count by image and to give examples, too.
+        last: whether to mark each object and to give examples, too.
 
     Returns:
         Columns of `study.results.EVALUATIONS_SCHEMA`: `loss` in nats a caption; `bleu_1` to
         `bleu_4` and `accuracy`, which is Bleu-4, fractions; `cider` in [0, 10]; `caption_length`,
         the mean number of words; those of the foreground, None if there is no object, of
-        `num_evaluated` objects; of the last evaluation, also those of `study.evaluate.by_image`,
-        and `examples` as JSON, see `study.evaluate.caption_examples`. None if an output is not
-        finite.
+        `num_evaluated` objects; of the last evaluation, also those of
+        `study.evaluate.by_instance`, and `examples` as JSON, see
+        `study.evaluate.caption_examples`. None if an output is not finite.
 
     Raises:
         ValueError: alpha or the incentive is asked for.
@@ -102,9 +102,8 @@ def evaluate(
     }
     if last:
         objects = found.expected
-        images = split.foreground_image.numpy()
         strong = in_saif(objects.a_z, objects.s_y, split.modality.saif_threshold)
-        metrics |= counts_by_image(images, np.ones(len(images), bool), strong)
+        metrics |= by_instance(np.ones(len(strong), bool), strong)
         examples = [
             example(
                 split,

@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from study.evaluate.by_image import counts_by_image
+from study.evaluate.by_instance import by_instance
 from study.evaluate.plausibility import plausibility
 from study.evaluate.saif_and_heat_map import foreground_metrics, in_saif
 from study.hardware import pass_size
@@ -77,13 +77,13 @@ def evaluate(
         alpha: attention held on the foreground; None: the focus attends.
         with_incentive: if alpha is held, also measure what a better focus would gain.
         inference: the paradigm that predicts; None: `paradigm`.
-        last: whether to count by image, too.
+        last: whether to mark each instance, too.
 
     Returns:
         The metric columns of `study.results.EVALUATIONS_SCHEMA`: loss in nats, all others
         fractions, `heatmap` 25 fractions row by row; with the incentive, also `incentive` and
         `incentive_slope` (`study.paradigms.held.Incentive`); of the last evaluation, also those
-        of `study.evaluate.by_image`. Metrics of the foreground are None if no input has a known
+        of `study.evaluate.by_instance`. Metrics of the foreground are None if no input has a known
         foreground. None if any output is not finite.
     """
     inference = inference or paradigm
@@ -117,10 +117,10 @@ def evaluate(
         "num_evaluated": len(split),
         "foreground_share": float(known.mean()),
     }
-    if last and (image := split.foreground_image) is not None:
-        images = image[torch.cat(rows)].cpu().numpy()
+    if last:
         strong = in_saif(a_z, s_y, split.modality.saif_threshold)
-        metrics |= counts_by_image(images, known, strong, prediction_true == 1)
+        marked = np.stack([known, strong, prediction_true == 1])
+        metrics |= by_instance(*marked[:, torch.cat(rows).argsort().cpu().numpy()])
     if with_incentive:
         metrics |= dict(zip(("incentive", "incentive_slope"), dynamics, strict=True))
     of_known = a_z[known], s_y[known], focus_true[known], prediction_true[known]

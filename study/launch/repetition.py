@@ -27,7 +27,7 @@ from study.cell.work import Work
 from study.errors import RequestError
 from study.kinds import Kind, kind_of
 from study.launch.trial import train_cells
-from study.results import FURTHER, IMAGES, METRICS, Results
+from study.results import FURTHER, METRICS, Results
 from study.results.records import DUPLICATE_TOLERANCE
 from study.tasks.sources.places import NO_PLACES, Places
 from study.terminal import counted
@@ -45,11 +45,12 @@ CIRCUMSTANCES = {
 }
 """Columns of `CELLS_SCHEMA` that are no part of a cell -> name for people."""
 
-_LISTS = {
-    "heatmap": "heat map",
-    "predictor_mean": "mean predictor",
-    **{name: f"{name.replace('_', ' ')}, as a share" for name in IMAGES},
+_BITS = {
+    "instance_right": "instances that are right",
+    "instance_known": "instances whose foreground is known",
+    "instance_saif": "instances in SAIF",
 }
+_LISTS = {"heatmap": "heat map", "predictor_mean": "mean predictor", **_BITS}
 """Columns of `EVALUATIONS_SCHEMA` that hold lists of numbers -> name for people."""
 
 _POINT = ["budget_fraction", "split"]
@@ -94,7 +95,7 @@ class Repetition:
         text = f"cell {self.cell_id}: repeated in {duration(self.seconds)}; "
         text += f"{counted(self.evaluations, 'evaluation')}, "
         if self.equal:
-            return f"{text}largest difference {self.largest:.2g} (metrics, heat maps, images)"
+            return f"{text}largest difference {self.largest:.2g} (metrics, heat maps, instances)"
         if self.ended:
             text += f"{self.ended}, "
         text += f"NOT equal: largest difference {self.largest:.2g}"
@@ -164,8 +165,7 @@ def repeat(results: Results, cell_id: str, places: Places = NO_PLACES) -> Repeti
 def compare_evaluations(recorded: pd.DataFrame, again: pd.DataFrame) -> tuple[float, str, bool]:
     """Compares every metric, heat map and predictor of two runs of one cell, by evaluation.
 
-    Counts by image are compared as shares of the instances, so that one instance weighs as in a
-    metric.
+    A bit of an instance is its share of all instances, so that it weighs as in a metric.
 
     Args:
         recorded: rows of `EVALUATIONS_SCHEMA` of one cell.
@@ -177,7 +177,7 @@ def compare_evaluations(recorded: pd.DataFrame, again: pd.DataFrame) -> tuple[fl
         its place for people, empty if it is 0; and whether all numbers agree within
         `DUPLICATE_TOLERANCE`, absolute and relative, as copies of a cell have to.
     """
-    one, other = (frame.set_index(_POINT).sort_index() for frame in (recorded, again))
+    one, other = (_unpacked(rows).set_index(_POINT).sort_index() for rows in (recorded, again))
     alone = one.index.symmetric_difference(other.index)
     if len(alone):
         return math.inf, f"{_place(alone[0])} was evaluated by one of them only", False
@@ -338,7 +338,20 @@ def _numbers(rows: pd.DataFrame, name: str, width: int) -> np.ndarray:
     numbers = np.full((len(rows), width), np.nan)
     for row, values in zip(numbers, rows[name], strict=True):
         row[: np.size(values)] = values
-    return numbers / rows[["num_evaluated"]].to_numpy() if name in IMAGES else numbers
+    return numbers
+
+
+def _unpacked(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows with bits as shares of their instances."""
+    count = rows["num_evaluated"]
+    shares = {
+        name: [
+            np.unpackbits(np.frombuffer(bits, np.uint8)) / all_of if bits else math.nan
+            for bits, all_of in zip(rows[name], count, strict=True)
+        ]
+        for name in _BITS
+    }
+    return rows.assign(**shares)
 
 
 def _place(point: Any) -> str:

@@ -70,7 +70,8 @@ def train_cells(work: Work, report: Report | None = None) -> dict[str, str]:
             "total_seconds": outcome.earlier_seconds + time.perf_counter() - started,
             **_circumstances(work, device),
         }
-        results.write_cell(row, [{"cell_id": cell.id, **each} for each in outcome.evaluations])
+        evaluations = [{"cell_id": cell.id, **each} for each in outcome.evaluations]
+        results.write_cell(row, evaluations, outcome.base_images)
         kind.discard(results.storage, cell.id)
     return {cell.id: outcome.status for cell, outcome in outcomes.items()}
 

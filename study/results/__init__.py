@@ -13,7 +13,7 @@ from study.results.columns import DYNAMICS as DYNAMICS
 from study.results.columns import EVALUATIONS_SCHEMA as EVALUATIONS_SCHEMA
 from study.results.columns import FURTHER as FURTHER
 from study.results.columns import HEADS as HEADS
-from study.results.columns import IMAGES as IMAGES
+from study.results.columns import INSTANCES as INSTANCES
 from study.results.columns import METRICS as METRICS
 from study.results.columns import NETWORK as NETWORK
 from study.results.columns import SOLUTION as SOLUTION

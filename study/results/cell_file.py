@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from study.errors import ResultsError
 from study.results.columns import EVALUATIONS_SCHEMA, FAMILIES, ROWS_SCHEMA
 
-SCHEMA_VERSION = 10
+SCHEMA_VERSION = 11
 """Of the files that are written and read."""
 
 MERGED = "merged"

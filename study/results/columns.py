@@ -17,9 +17,11 @@ from study.cell.any_cell import AnyCell
 
 _TEXT, _WHOLE, _NUMBER, _FLAG = pa.string(), pa.int64(), pa.float64(), pa.bool_()
 _TEXTS, _WHOLES, _NUMBERS = pa.list_(_TEXT), pa.list_(pa.int32()), pa.list_(_NUMBER)
+_BITS = pa.binary()
 _IN_WORDS = {
     _TEXT: "text", _WHOLE: "whole number", _NUMBER: "number", _FLAG: "yes or no",
     _TEXTS: "texts", _WHOLES: "whole numbers", _NUMBERS: "numbers",
+    _BITS: "bits",
 }  # fmt: skip
 
 Columns = Mapping[str, tuple[pa.DataType, str]]
@@ -135,16 +137,14 @@ DYNAMICS: Columns = {
 """Of an evaluation of cells whose attention is held (`study.paradigms.held`), or that are linear
 (`study.models.linear`)."""
 
-IMAGES: Columns = {
-    "image_count": (_WHOLES, "instances of each image; sums of these lists give the measures"),
-    "image_right": (_WHOLES, "those classified right; not of captions, whose score is no share"),
-    "image_known": (_WHOLES, "those whose foreground is known"),
-    "image_saif": (_WHOLES, "those in SAIF"),
+INSTANCES: Columns = {
+    "instances": (_TEXT, "which base images each holds: the name of a file in `instances/`"),
+    "instance_right": (_BITS, "those classified right; not of captions, whose score is no share"),
+    "instance_known": (_BITS, "those whose foreground is known"),
+    "instance_saif": (_BITS, "those in SAIF"),
 }
-"""Of the last evaluation on the test split of a cell that ended: a list with an entry for each
-image that occurs, in an order that all cells of a comparison share. An image is a base image of
-the foreground, a series, a post or a captioned image. So accuracy is sum(image_right) /
-sum(image_count), and SAIF is sum(image_saif) / sum(image_known)."""
+"""Of the last evaluation on the test split of a cell that ended: a bit an instance, as
+`numpy.packbits` gives them, in the order of the file."""
 
 PREDICTOR: Columns = {
     "accuracy_error": (_NUMBER, "Monte Carlo standard error"),
@@ -272,7 +272,7 @@ _OF_EVALUATIONS: Mapping[str, Columns] = {
             "0, .2, .3, 1)",
         ),
     },
-    "By image, at the last evaluation on the test split": IMAGES,
+    "Of each instance, at the last evaluation on the test split": INSTANCES,
     "Of a predictor": PREDICTOR,
     "Of written captions": {**_CAPTIONS, **_EXAMPLES},
     "Of a pruned network": PRUNED,

@@ -4,7 +4,8 @@ A results directory (a local path or any fsspec URL) holds `cells/<cell id>-<dig
 file a cell, and files of many cells of the same form (`study.results.cell_file`), in folders or
 not. A file is written whole and never changed. So two writers of a cell do no harm (of several
 records one counts, see `Records`), and directories are merged by copying: `cp -r other/cells
-results/cells/other`.
+results/cells/other`. `instances/` says what their instances are made of
+(`study.results.instances`).
 
 Many studies may share a directory.
 """
@@ -19,9 +20,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import filelock
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
-from study.results import cell_file
+from study.results import cell_file, instances
 from study.results.cell_file import Damage
 from study.results.columns import CELLS_SCHEMA, EVALUATIONS_SCHEMA
 from study.results.records import CELLS, Records
@@ -29,7 +32,7 @@ from study.storage.storage import ResultsError, Storage
 from study.storage.urls import place_of
 
 _ORIGIN = ".origin"
-_FOLDERS = (CELLS, "checkpoints", "forks", "networks")
+_FOLDERS = (CELLS, "checkpoints", "forks", "networks", instances.FOLDER)
 _GLANCE = 0.2  # seconds; `is_running` holds the lock for far less
 
 
@@ -158,23 +161,43 @@ class Results(Records):
                 "s3://bucket/results."
             )
 
+    def base_images(self, digest: str) -> NDArray[np.int64] | None:
+        """The base images of each instance, one after another; None: the file is not there.
+
+        Raises:
+            ResultsError: the file is damaged or cannot be read.
+        """
+        found = instances.load(self.storage, digest)
+        return None if found is None else found.ravel()
+
     # --- writing
 
     def write_cell(
-        self, cell: Mapping[str, Any], evaluations: Sequence[Mapping[str, Any]]
+        self,
+        cell: Mapping[str, Any],
+        evaluations: Sequence[Mapping[str, Any]],
+        base_images: NDArray[np.int64] | None = None,
     ) -> None:
         """Records a cell that has ended.
 
         Args:
             cell: its columns of `CELLS_SCHEMA`.
-            evaluations: theirs of `EVALUATIONS_SCHEMA`.
+            evaluations: theirs of `EVALUATIONS_SCHEMA` but `instances`.
+            base_images: (n, k) of the instances whose bits are among these, see
+                `study.tasks.base.Split`; None: not known.
 
         Raises:
             ResultsError: it cannot be written.
         """
+        measured = [dict(row) for row in evaluations]
+        of_instances = [row for row in measured if "instance_known" in row]
+        if of_instances and base_images is not None:
+            digest = instances.keep(self.storage, base_images)
+            for row in of_instances:
+                row["instances"] = digest
         rows = cell_file.rows_of(
             pa.Table.from_pylist([dict(cell)], CELLS_SCHEMA),
-            pa.Table.from_pylist([dict(row) for row in evaluations], EVALUATIONS_SCHEMA),
+            pa.Table.from_pylist(measured, EVALUATIONS_SCHEMA),
         )
         self.write(cell["cell_id"], rows, {cell["cell_id"]: cell["cell"]})
 

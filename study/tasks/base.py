@@ -51,6 +51,8 @@ class Modality:
         m: name of the axis m.
         foreground: name of the true foreground, if it needs one.
         draws: what the data are a sample of, in the plural: verdicts hold for other ones, too.
+        backgrounds: what an input holds besides the one of these in its foreground, in the plural;
+            empty: nothing.
         heatmap_edges: of the heat map, for attention and score, see `study.evaluate`.
         saif_threshold: least attention and score at which an input counts for SAIF.
         score: name for people of the column `accuracy`.
@@ -69,6 +71,7 @@ class Modality:
     m: str
     foreground: str = ""
     draws: str = "images"
+    backgrounds: str = ""
     heatmap_edges: tuple[float, ...] = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
     saif_threshold: float = 0.8
     score: str = "accuracy"
@@ -81,7 +84,7 @@ class Modality:
     keeps_networks: bool = False
 
 
-MOSAICS = Modality("mosaics", counted="instances", m="segments m")
+MOSAICS = Modality("mosaics", counted="instances", m="segments m", backgrounds="background images")
 POSTS = Modality(
     "posts",
     counted="posts that have a rationale",
@@ -178,10 +181,11 @@ class Split(Protocol):
         modality: of the inputs.
         labels: (n,) int64.
         foreground: (n, m) bool, as in a `Batch`.
-        foreground_image: (n,) int64, the base image of each input's foreground, by its place in
-            the data; of windows, the series that they are cut from; of posts, the post; of
-            captions, the image of each object; of episodes, the query. Instances of one image are
-            one draw of the data. None: an input has several, so that no draw is its own.
+        base_images: (n, k) int64, the base images that each input holds, by their places in the
+            data: first that of its foreground, then all others. Of windows, the series that they
+            are cut from; of posts, the post alone; of captions, the image of each object alone;
+            of episodes, the query and the two supports. Inputs that share an image share a draw
+            of the data. None: an input has several of the foreground.
         distinct: the segments that occur, if inputs share segments; else None.
     """
 
@@ -195,7 +199,7 @@ class Split(Protocol):
     def foreground(self) -> Tensor: ...
 
     @property
-    def foreground_image(self) -> Tensor | None: ...
+    def base_images(self) -> Tensor | None: ...
 
     @property
     def distinct(self) -> Distinct | None: ...

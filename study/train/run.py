@@ -36,7 +36,7 @@ def run(work: Work, device: torch.device, report: Report | None = None) -> list[
     for cell, outcome in zip(work.cells, outcomes, strict=True):
         if outcome.weights is not None and not work.dry_run:
             kept.keep(Storage(work.results), cell.id, outcome.weights)
-    return [_ended(task, outcome) for outcome in outcomes]
+    return [_ended(task, *each) for each in zip(work.cells, outcomes, strict=True)]
 
 
 def loaded(cell: Cell, work: Work) -> Task:
@@ -96,7 +96,7 @@ def _checkpoints(work: Work, report: Report | None) -> Checkpoints:
     )
 
 
-def _ended(task: Task, outcome: Outcome) -> Ended:
+def _ended(task: Task, cell: Cell, outcome: Outcome) -> Ended:
     columns = {
         "num_classes": task.num_classes,
         "data_notes": "\n".join(task.facts.notes) or None,
@@ -109,4 +109,11 @@ def _ended(task: Task, outcome: Outcome) -> Ended:
         "shared_prefix": outcome.shared_prefix,
         "network_digest": None if outcome.weights is None else kept.digest(outcome.weights),
     }
-    return Ended(outcome.status, columns, outcome.evaluations, outcome.earlier_seconds)
+    held = task.splits(cell)["test"].base_images
+    return Ended(
+        outcome.status,
+        columns,
+        outcome.evaluations,
+        outcome.earlier_seconds,
+        base_images=None if held is None else held.numpy(),
+    )

@@ -315,15 +315,18 @@ def test_labels_of_learning_rates_stay_apart(rates: list[float]) -> None:
     assert low < min(rates) <= max(rates) < high
 
 
+SPREADS = ("seed_se", "image_se", "background_se")
+
+
 def _paired() -> pd.DataFrame:
     rows = [
-        ("saif", "soft", "hard", 0.05, -0.01, 0.11, 0.02, 0.01, "undecided"),
-        ("saif", "lvml", "hard", 0.2, 0.1, 0.3, 0.03, 0.02, "better"),
-        ("saif", "lvml", "soft", 0.15, *[math.nan] * 4, "undecided"),
-        ("accuracy", "soft", "hard", -0.02, -0.03, -0.01, 0.004, math.nan, "worse"),
-        ("accuracy", "lvml", "hard", *[math.nan] * 5, "undecided"),
+        ("saif", "soft", "hard", 0.05, -0.01, 0.11, 0.02, 0.01, 0.005, "undecided"),
+        ("saif", "lvml", "hard", 0.2, 0.1, 0.3, 0.03, 0.02, 0.01, "better"),
+        ("saif", "lvml", "soft", 0.15, *[math.nan] * 5, "undecided"),
+        ("accuracy", "soft", "hard", -0.02, -0.03, -0.01, 0.004, math.nan, math.nan, "worse"),
+        ("accuracy", "lvml", "hard", *[math.nan] * 6, "undecided"),
     ]  # fmt: skip
-    names = ["metric", "first", "second", "difference", "low", "high", "seed_se", "image_se"]
+    names = ["metric", "first", "second", "difference", "low", "high", *SPREADS]
     return pd.DataFrame(rows, columns=[*names, "verdict"]).assign(
         task="digits", num_pairs=6, confidence=0.95
     )
@@ -342,11 +345,11 @@ def test_forest_shows_its_table() -> None:
         rows = table[table["metric"] == metric].to_dict("records")
         zero, *lines = axes.lines
         assert list(zero.get_xdata()) == [0, 0]
-        drawn = zip(lines[::4], lines[1::4], lines[2::4], lines[3::4], rows, strict=True)
-        for interval, of_seeds, of_images, mark, row in drawn:
+        of_rows = [lines[place : place + 5] for place in range(0, len(lines), 5)]
+        for (interval, *spreads, mark), row in zip(of_rows, rows, strict=True):
             expected = 100 * np.array([row["low"], row["high"]])
             np.testing.assert_allclose(interval.get_xdata(), expected)
-            for spread, name in ((of_seeds, "seed_se"), (of_images, "image_se")):
+            for spread, name in zip(spreads, SPREADS, strict=True):
                 expected = 100 * (row["difference"] + np.array([-row[name], row[name]]))
                 np.testing.assert_allclose(spread.get_xdata(), expected)
                 assert spread.get_linewidth() < interval.get_linewidth()

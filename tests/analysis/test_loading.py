@@ -17,7 +17,7 @@ def test_one_row_a_cell_evaluation_and_split(tmp_path: Path) -> None:
     results = make_results(tmp_path)
     cells = [write(results, make_cell(seed=seed)) for seed in range(2)]
     table = analysis.load(tmp_path)
-    assert set(table.columns) == {*CELLS_SCHEMA.names, *EVALUATIONS_SCHEMA.names}
+    assert set(table.columns) == {*CELLS_SCHEMA.names, *EVALUATIONS_SCHEMA.names, "base_images"}
     assert len(table) == len(cells) * len(POINTS) * len(SPLITS)
     assert not table.duplicated(["cell_id", "budget_fraction", "split"]).any()
     assert set(table["seed"]) == {0, 1}

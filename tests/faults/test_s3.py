@@ -258,7 +258,7 @@ def test_a_cell_of_it_is_repeated(studied: Studied, capsys: pytest.CaptureFixtur
     """On this disk; to the bit, since the threads are as many."""
     (first, *_) = sorted(studied.results.finished())
     assert repeat.main([studied.results.url, first]) == 0
-    assert "largest difference 0 (metrics, heat maps, images)" in capsys.readouterr().out
+    assert "largest difference 0 (metrics, heat maps, instances)" in capsys.readouterr().out
 
 
 @pytest.mark.usefixtures("no_pictures")

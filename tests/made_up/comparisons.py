@@ -105,7 +105,6 @@ def write(
     curves: Mapping[str, Sequence[float]] | None = None,
     shares: Mapping[str, float] | None = None,
     examples: str | None = None,
-    images: Mapping[str, Sequence[int]] | None = None,
     heatmap: Sequence[float] | None = None,
     **columns: Any,
 ) -> Cell:
@@ -128,7 +127,6 @@ def write(
         shares: of the instances of a split whose foreground is known, by default not recorded.
             Of posts, token F1 is SAIF, IOU F1 half and AUPRC a third of it.
         examples: of the last evaluation on the test split.
-        images: columns `IMAGES` of the last evaluation on the test split, whose scores follow.
         heatmap: of every evaluation, row by row; by default it has two cells, SAIF and the rest.
         columns: other columns of the cell's row.
     """
@@ -158,8 +156,6 @@ def write(
                 evaluations[-1]["heatmap"] = heatmap
             if split == "test" and fraction == 1:
                 evaluations[-1]["examples"] = examples
-                if images:
-                    evaluations[-1] |= images | _of_images(images)
     row = {
         "study": study,
         "kind": "training",
@@ -211,13 +207,6 @@ def _evaluation(
         "ffpf": (1 - saif) * (1 - accuracy),
         "heatmap": heatmap.ravel().tolist(),
     }
-
-
-def _of_images(images: Mapping[str, Sequence[int]]) -> dict[str, float]:
-    right, count, saif, known = (
-        sum(images[f"image_{name}"]) for name in ("right", "count", "saif", "known")
-    )
-    return {"accuracy": right / count, "saif": saif / known}
 
 
 def _known_foreground(cell: Cell, saif: float, share: float) -> dict[str, Any]:

@@ -122,8 +122,8 @@ class TableCaptions:
         return torch.nn.utils.rnn.pad_sequence(numbers, batch_first=True, padding_value=PADDING)
 
     @property
-    def foreground_image(self) -> Tensor:
-        return torch.tensor([one.image for one in self.objects], dtype=torch.int64)
+    def base_images(self) -> Tensor:
+        return torch.tensor([one.image for one in self.objects], dtype=torch.int64)[:, None]
 
     def __len__(self) -> int:
         return len(self.words)

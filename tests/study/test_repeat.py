@@ -121,7 +121,7 @@ def test_however_a_cell_was_trained_its_numbers_come_out_again(
         assert status == 0, line
         assert line.startswith(f"cell {cell_id}: repeated in ")
         assert line.endswith(
-            f"; {count} evaluations, largest difference 0 (metrics, heat maps, images)"
+            f"; {count} evaluations, largest difference 0 (metrics, heat maps, instances)"
         )
     assert contents(recorded) == before
 
@@ -230,13 +230,13 @@ def test_differences_by_hand(recorded: Results) -> None:
     heatmap[7] += 0.5
     assert changed(0, "heatmap", heatmap) == (pytest.approx(0.5), f"heat map, {place}", False)
     last = len(rows) - 1
-    where = f"image saif, as a share, test split at {100 * rows.at[last, 'budget_fraction']:g} %"
-    strong = list(rows.at[last, "image_saif"])
-    strong[2] += 1
-    largest, place_of, close = changed(last, "image_saif", strong)
+    where = f"instances in SAIF, test split at {100 * rows.at[last, 'budget_fraction']:g} %"
+    strong = bytearray(rows.at[last, "instance_saif"])
+    strong[2] ^= 1
+    largest, place_of, close = changed(last, "instance_saif", bytes(strong))
     assert (largest, close) == (pytest.approx(1 / rows.at[last, "num_evaluated"]), False)
     assert place_of.startswith(where)
-    assert changed(last, "image_saif", None)[0::2] == (math.inf, False)
+    assert changed(last, "instance_saif", None)[0::2] == (math.inf, False)
     assert changed(0, "compute_flops", 7) == (math.inf, f"steps, {place}", False)
     largest, where, close = compare_evaluations(rows, rows.iloc[1:])
     assert (largest, close) == (math.inf, False)

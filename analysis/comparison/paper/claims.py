@@ -356,8 +356,8 @@ def _accuracy_kept(comparison: Comparison, first: str, second: str) -> Finding:
     if pd.isna(row["low"]):
         return Finding("", reason=f"{text}, {row['reason'] or 'whose seeds fall apart'}")
     limit, n = -ACCURACY_LOSS - ROUNDING, int(row["num_pairs"])
-    few = n if pd.isna(row["num_images"]) else min(n, int(row["num_images"]))
-    p = _p_at(limit, row["low"], row["high"], few - 1)
+    few = np.nanmin([n, row["num_images"], row["num_backgrounds"]])
+    p = _p_at(limit, row["low"], row["high"], int(few) - 1)
     found = Evidence(row["low"] + row["high"] >= 2 * limit, p)
     says = "undecided about 1 point"
     if p < 1 - CONFIDENCE:

@@ -66,8 +66,9 @@ _METHOD = (
     "those that did not, how often each learns is tested instead (McNemar's exact test).",
 )
 _BY_IMAGE = (
-    "of {scores} and their differences over seeds and test images, both as samples, where each "
-    "image's share is recorded; else, and of all other numbers, t intervals over seeds"
+    "of {scores} and their differences over seeds and test images, of the foreground and of the "
+    "background, all as samples, where what each instance holds is recorded; else, and of all "
+    "other numbers, t intervals over seeds"
 )
 
 _ONLY_HEAT_MAPS = (

@@ -89,15 +89,16 @@ def _differences(comparison: Comparison) -> Iterator[Picture]:
         return
     names = listed([*comparison.names.values()])
     interval = level(paired["confidence"].iloc[0])
-    images = " and images" if paired["num_images"].notna().any() else " alone, with images fixed"
-    images = of_draws(images, comparison.task)
+    what = {"num_images": "images", "num_backgrounds": "backgrounds"}
+    sampled = listed(["seeds", *(what[name] for name in what if paired[name].notna().any())])
+    over = of_draws(sampled if " " in sampled else "seeds alone", comparison.task)
     yield Picture(
         name="differences",
         title="Paired differences between paradigms",
         caption=(
             f"Differences of {names} on the test split, in percentage points, mean over the "
             f"seeds that both paradigms have (n={span(paired['num_pairs'])}). Thick: "
-            f"{interval} interval, over seeds{images}; thin: the standard errors that it is from. "
+            f"{interval} interval, over {over}; thin: the standard errors that it is from. "
             "Filled triangles are verdicts, which hold for all pairs together (Holm over the "
             "study); open circles are undecided, even where the interval of one pair by itself "
             "leaves 0 out."

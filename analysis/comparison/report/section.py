@@ -53,7 +53,8 @@ from analysis.words import (
 from study import tasks
 
 _SPREADS = "Standard errors of these means, in points: over seeds"
-_IMAGES_ADD = ", and what other images add"
+_ADDED = {"image": "num_images", "background": "num_backgrounds"}
+"""What others add to them -> column of a summary that says how many there are."""
 _LAST: Column = (
     "last evaluation at % of budget",
     lambda row: percent(row["budget_fraction"], 0),
@@ -152,15 +153,16 @@ def _results(comparison: Comparison, published: bool) -> list[Block]:
         metric: metric_name(metric, comparison.threshold, comparison.task)
         for metric in summarised_metrics(summary)
     }
-    by_image = summary["num_images"].notna().any()
+    added = [what for what, count in _ADDED.items() if summary[count].notna().any()]
     spreads = [
         _spread(of_draws(f"{name} ± over {what}s", task), f"{metric}_{what}_se")
         for metric, name in names.items()
-        for what in ("seed", *(["image"] if by_image else []))
+        for what in ("seed", *added)
     ]
+    others = f", and what other {listed([f'{what}s' for what in added])} add" if added else ""
     blocks += [
         *(Text(note, "quiet") for note in footnotes(summary)),
-        Text(of_draws(_SPREADS + _IMAGES_ADD if by_image else _SPREADS, task) + "."),
+        Text(of_draws(f"{_SPREADS}{others}.", task)),
         Table(*by_columns([plain("paradigm"), *spreads], summary)),
         *_attention_and_loss(summary),
     ]

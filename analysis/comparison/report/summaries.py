@@ -133,10 +133,12 @@ def _metrics(row: Mapping[Hashable, Any]) -> dict[str, float]:
     further, metrics = further_measures(str(row["task"])), summarised_metrics(row)
     intervals = interval_columns(*dict.fromkeys([*SUMMARISED, *further, *metrics]))
     measured = [*intervals, *spreads(metrics)]
-    counts = {"n_seeds": "num_seeds", "n_diverged": "num_diverged", "n_images": "num_images"}
-    if pd.isna(row["num_images"]):  # the intervals are over seeds alone
-        measured = [name for name in measured if "image" not in name]
-        del counts["n_images"]
+    counts = {"n_seeds": "num_seeds", "n_diverged": "num_diverged"}
+    for what in ("image", "background"):
+        if pd.isna(row[f"num_{what}s"]):  # the intervals are not over these
+            measured = [name for name in measured if what not in name]
+        else:
+            counts[f"n_{what}s"] = f"num_{what}s"
     values = {name: float(row[name]) for name in measured if name in row}
     return values | {name: float(row[column]) for name, column in counts.items()}
 

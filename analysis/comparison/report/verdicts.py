@@ -11,7 +11,7 @@ from collections.abc import Collection
 import pandas as pd
 
 from analysis.comparison.paired import SCREENING
-from analysis.section.columns import Row, by_columns, plain
+from analysis.section.columns import Column, Row, by_columns, plain
 from analysis.statistics import MIN_SEEDS
 from analysis.words import (
     MANY,
@@ -24,12 +24,17 @@ from analysis.words import (
     points,
     span,
 )
-from study import terminal
+from study import tasks, terminal
 
 WOULD_DECIDE = (
     "The last columns say what a study of its own needs, with a power of 80 % after Holm, to find "
     "a difference as large as the far end of the interval, and one as large as was seen. Where "
     "more seeds alone would not do, images are said, with these seeds."
+)
+
+_OVER_BACKGROUNDS: Column = (
+    "± over backgrounds",
+    lambda row: standard_error(row["background_se"]),
 )
 
 IMAGES_FIXED = "images fixed"
@@ -51,6 +56,7 @@ def paired_cells(paired: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
         (f"{_level(paired)} interval", interval_of_pair),
         ("± over seeds", lambda row: standard_error(row["seed_se"])),
         (of_draws("± over images", task), _over_images),
+        *([_OVER_BACKGROUNDS] if paired["num_backgrounds"].notna().any() else []),
         ("Holm p", lambda row: p_value(row["p_holm"])),
         plain("n", "num_pairs"),
         ("seeds, far end", lambda row: of_draws(would_decide(row)[0], task)),
@@ -85,11 +91,8 @@ def over_what(paired: pd.DataFrame) -> str:
     """What the intervals and tests are over: seeds and images, or seeds alone."""
     task = str(paired["task"].iloc[0]) if len(paired) else ""
     of, paired = len(paired), paired[paired["num_pairs"] > 0]
-    by_image = paired.loc[paired["num_images"].notna(), "num_images"]
-    text = "Intervals and verdicts are over seeds alone, with these test images."
-    if len(by_image):
-        images = " or ".join(f"{count:,.0f}" for count in sorted(by_image.unique()))
-        text = f"Intervals and verdicts are over seeds and {images} test images."
+    by_image = paired[paired["num_images"].notna()]
+    text = f"Intervals and verdicts are over seeds{_and_images(by_image, task)}."
     if 0 < len(by_image) < len(paired):
         text = f"{text.removesuffix('.')}; where it says {IMAGES_FIXED!r}, over seeds alone."
     if len(paired):
@@ -99,6 +102,22 @@ def over_what(paired: pd.DataFrame) -> str:
             f"{terminal.counted(int(tests), 'test')} of {family}."
         )
     return of_draws(text, task)
+
+
+def _and_images(by_image: pd.DataFrame, task: str) -> str:
+    """Over what else than seeds, and what is fixed."""
+    if by_image.empty:
+        return " alone, with these test images"
+    images, backgrounds = (
+        " or ".join(f"{count:,.0f}" for count in sorted(by_image[name].dropna().unique()))
+        for name in ("num_images", "num_backgrounds")
+    )
+    noun = tasks.modality(task).backgrounds
+    if not noun:
+        return f" and {images} test images; those to train on are the same for all seeds"
+    if backgrounds:
+        return f", {images} foreground and {backgrounds} {noun}"
+    return f" and {images} foreground images, with these {noun}"
 
 
 def pair_notes(paired: pd.DataFrame) -> list[str]:

@@ -83,9 +83,9 @@ class Captions:
         return self.words.new_empty((len(self), 0), dtype=torch.bool)
 
     @property
-    def foreground_image(self) -> Tensor:
-        """The image of each of `objects`, on the host: int64."""
-        return torch.tensor([each.image for each in self.objects], dtype=torch.int64)
+    def base_images(self) -> Tensor:
+        """The image of each of `objects`, on the host: (objects, 1) int64."""
+        return torch.tensor([each.image for each in self.objects], dtype=torch.int64)[:, None]
 
     @property
     def bytes_each(self) -> int:

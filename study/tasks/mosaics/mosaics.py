@@ -83,12 +83,12 @@ class Mosaics:
         return pixels.permute(0, 3, 1, 2)
 
     @property
-    def foreground_image(self) -> Tensor | None:
-        """(n,) int64 of `sources`; None of mosaics with several foreground images."""
+    def base_images(self) -> Tensor | None:
+        """(n, m) int64 of `sources`; None of mosaics with several foreground images."""
         if self.foregrounds > 1:
             return None
-        first = self.foreground.int().argmax(dim=1, keepdim=True)
-        return self.sources[self.index.gather(1, first).squeeze(1).long()]
+        order = self.foreground.int().argsort(dim=1, descending=True, stable=True)
+        return self.sources[self.index.long()].gather(1, order)
 
     @functools.cached_property
     def distinct(self) -> Distinct:

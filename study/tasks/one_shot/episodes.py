@@ -75,9 +75,9 @@ class Episodes:
         return torch.arange(len(self), device=self.labels.device).split(count)
 
     @property
-    def foreground_image(self) -> Tensor:
-        """(n,) int64 rows of `images`: the query."""
-        return self.index[:, -1].long()
+    def base_images(self) -> Tensor:
+        """(n, 3) int64 rows of `images`: the query, then the supports."""
+        return self.index.long().roll(1, dims=1)
 
     def head(self, count: int) -> Episodes:
         """The first `count` episodes."""

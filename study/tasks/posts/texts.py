@@ -55,9 +55,9 @@ class Texts:
         return len(self.labels)
 
     @property
-    def foreground_image(self) -> Tensor:
-        """(n,) int64: every post is its own."""
-        return torch.arange(len(self), device=self.labels.device)
+    def base_images(self) -> Tensor:
+        """(n, 1) int64: every post is its own."""
+        return torch.arange(len(self), device=self.labels.device)[:, None]
 
     @property
     def bytes_each(self) -> int:

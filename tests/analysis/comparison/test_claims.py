@@ -63,6 +63,7 @@ def pair(
         "second": second,
         "num_pairs": n,
         "num_images": math.nan,
+        "num_backgrounds": math.nan,
         "above": math.nan,
         "difference": (low + high) / 2,
         "low": low,

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from numpy.typing import NDArray
 from scipy import stats
 
-from analysis.comparison.by_image import Scores, of_one_image, scores
+from analysis.comparison.by_image import Instances, Scores, scores
 from analysis.comparison.choice import choose, summarise
 from analysis.comparison.paired import (
     PAIRED_COLUMNS,
@@ -22,7 +23,8 @@ from analysis.comparison.paired import (
 from analysis.crossed import crossed_mean, needed
 from analysis.groups import GROUP, OPTION
 from analysis.statistics import MIN_SEEDS, on_logit_scale
-from study.results import ResultsError
+from study.results import INSTANCES, ResultsError
+from tests.made_up.instances import marked, of_counts
 
 METRICS = ("saif", "accuracy")
 
@@ -466,9 +468,7 @@ def _by_image(seed: int, paradigms: Sequence[str], num_seeds: int = 7) -> pd.Dat
         for s in range(num_seeds):
             right = rng.binomial(counts, easy)
             saif = rng.binomial(np.minimum(known, right), 0.7)
-            lists = [counts, right, known, saif]
-            names = ["image_count", "image_right", "image_known", "image_saif"]
-            images = {name: list(each) for name, each in zip(names, lists, strict=True)}
+            images = of_counts(counts, right=right, known=known, saif=saif)
             *others, test = _cell(name, 0.1, s, 0.5, 0.5)
             validation, test, train = [*others[:1], others[1], test]
             test |= {"accuracy": right.sum() / counts.sum(), "saif": saif.sum() / known.sum()}
@@ -476,12 +476,21 @@ def _by_image(seed: int, paradigms: Sequence[str], num_seeds: int = 7) -> pd.Dat
     return pd.DataFrame(rows)
 
 
-def _lists(at_budget: pd.DataFrame, paradigm: str, column: str) -> np.ndarray:
+def _by_hand(
+    at_budget: pd.DataFrame, paradigm: str, metric: str
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """(S, I) shares and (I,) instances of the images with any."""
     rows = at_budget[(at_budget["paradigm"] == paradigm) & (at_budget["split"] == "test")]
-    return np.array(rows.sort_values("seed")[column].tolist(), float)
+    shares = []
+    for row in rows.sort_values("seed").to_dict("records"):
+        counts = np.ones(len(row["base_images"])) if metric == "accuracy" else marked(row, "known")
+        hits = marked(row, BITS[metric])
+        weights, right = (np.bincount(row["base_images"], each) for each in (counts, hits))
+        shares.append(right[weights > 0] / weights[weights > 0])
+    return np.array(shares), weights[weights > 0]
 
 
-COUNTS = {"accuracy": ("image_right", "image_count"), "saif": ("image_saif", "image_known")}
+BITS = {"accuracy": "right", "saif": "saif"}
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -492,20 +501,15 @@ def test_with_images_a_row_is_the_crossed_mean_of_the_shares(seed: int) -> None:
     rows = at_budget.assign(kind="training", **last)
     summary = summarise(rows, choose(at_budget)).set_index("paradigm")
     for row in table.to_dict("records"):
-        part, whole = COUNTS[row["metric"]]
-        weights = _lists(at_budget, row["first"], whole)[0]
-        there = weights > 0
-
-        def shares(paradigm: str, part: str = part, there: np.ndarray = there) -> np.ndarray:
-            return _lists(at_budget, paradigm, part)[:, there] / weights[there]  # noqa: B023
-
-        first, second = shares(row["first"]), shares(row["second"])
-        expected = crossed_mean(first - second, weights[there])
+        (first, weights), (second, _) = (
+            _by_hand(at_budget, row[side], row["metric"]) for side in ("first", "second")
+        )
+        expected = crossed_mean(first - second, weights)
         for name in ("low", "high", "p", "seed_se", "image_se"):
             assert row[name] == pytest.approx(getattr(expected, name), rel=1e-9)
         assert row["difference"] == pytest.approx(row["mean_first"] - row["mean_second"])
-        assert row["num_images"] == there.sum()
-        alone, of_group = crossed_mean(first, weights[there]), summary.loc[row["first"]]
+        assert row["num_images"] == len(weights)
+        alone, of_group = crossed_mean(first, weights), summary.loc[row["first"]]
         low, _ = on_logit_scale(alone.mean, alone.low, alone.high)
         for name, value in (("_low", low), ("_seed_se", alone.seed_se)):
             assert of_group[row["metric"] + name] == pytest.approx(value, rel=1e-9)
@@ -519,9 +523,8 @@ def test_images_that_hide_a_difference_are_asked_for_instead_of_seeds() -> None:
     test = at_budget["split"] == "test"
     for index, row in at_budget[test].iterrows():
         right = rng.binomial(10, easy[row["paradigm"]])
-        at_budget.at[index, "image_count"] = [10] * 30
-        at_budget.at[index, "image_right"] = right.tolist()
-        at_budget.at[index, "accuracy"] = right.sum() / 300
+        _put(at_budget, index, of_counts([10] * 30, right=right, known=[10] * 30, saif=right))
+        at_budget.loc[index, ["accuracy", "saif"]] = right.sum() / 300
     row = _pair(_paired(at_budget), "soft", "hard")
     assert row["verdict"] == "undecided"
     assert row["image_se"] > 3 * row["seed_se"]
@@ -534,13 +537,13 @@ def test_a_diverged_seed_has_one_score_on_every_image() -> None:
     at_budget = _by_image(0, ("hard", "soft"))
     lost = (at_budget["paradigm"] == "hard") & (at_budget["seed"] == 2)
     at_budget.loc[lost, ["status", "diverged", "saif", "accuracy"]] = ["diverged", True, 0.0, 0.1]
-    for name in ("image_count", "image_right", "image_known", "image_saif"):
+    for name in (*INSTANCES, "base_images"):
         at_budget[name] = at_budget[name].mask(lost, None)
     hard = at_budget[(at_budget["paradigm"] == "hard") & (at_budget["split"] == "test")]
     found = scores(hard.sort_values("seed"), "accuracy")
-    assert found.values.shape == (7, 30)
-    assert (found.values[2] == 0.1).all()
-    assert (np.ptp(np.delete(found.values, 2, axis=0), axis=1) > 0).all()
+    assert found.shares.shape == (7, 30)
+    np.testing.assert_allclose(found.shares[2], 0.1)
+    assert (np.ptp(np.delete(found.shares, 2, axis=0), axis=1) > 0).all()
 
 
 @pytest.mark.parametrize(
@@ -553,14 +556,21 @@ def test_a_diverged_seed_has_one_score_on_every_image() -> None:
     ],
 )
 def test_what_one_image_has_of_the_rarer_outcome(
-    shares: list[list[float]], weights: list[float], part: float
+    shares: list[list[float]], weights: list[int], part: float
 ) -> None:
-    found = Scores(np.array(shares), np.array(weights, float), True)
-    assert of_one_image(found) == pytest.approx(part, nan_ok=True)
+    image = np.repeat(np.arange(len(weights)), weights)
+    instances = Instances(image, np.array(weights, float), None)
+    found = Scores(np.array(shares)[:, image], instances)
+    assert found.of_one_image == pytest.approx(part, nan_ok=True)
+
+
+def _put(table: pd.DataFrame, index: Any, columns: dict[str, Any]) -> None:
+    for name, value in columns.items():
+        table.at[index, name] = value
 
 
 def _blanked(table: pd.DataFrame) -> pd.DataFrame:
-    return table.drop(columns=[name for name in table if name.startswith("image_")])
+    return table.drop(columns=[*INSTANCES, "base_images"], errors="ignore")
 
 
 def _with_one_image(table: pd.DataFrame) -> pd.DataFrame:
@@ -569,10 +579,9 @@ def _with_one_image(table: pd.DataFrame) -> pd.DataFrame:
     random = np.random.default_rng(0)
     counts = np.array([200, *[1] * 29])
     for index in table.index[table["split"] == "test"]:
-        for metric, (part, whole) in COUNTS.items():
-            hits = random.binomial(counts, 0.7)
-            table.at[index, whole], table.at[index, part] = counts.tolist(), hits.tolist()
-            table.at[index, metric] = hits.sum() / counts.sum()
+        right, saif = random.binomial(counts, 0.7, (2, 30))
+        _put(table, index, of_counts(counts, right=right, known=counts, saif=saif))
+        table.loc[index, ["accuracy", "saif"]] = right.sum() / 229, saif.sum() / 229
     return table
 
 
@@ -583,8 +592,8 @@ def _with_one_image(table: pd.DataFrame) -> pd.DataFrame:
         _with_one_image,
         lambda table: table.assign(saif=table["saif"] / 2, accuracy=table["accuracy"] / 2),
         lambda table: table.assign(
-            image_saif=table["image_saif"].mask(table["seed"] == 1, None),
-            image_right=table["image_right"].mask(table["seed"] == 1, None),
+            instance_saif=table["instance_saif"].mask(table["seed"] == 1, None),
+            instance_right=table["instance_right"].mask(table["seed"] == 1, None),
         ),
     ],
     ids=["none recorded", "one image has most", "another threshold or cut", "one cell without"],

@@ -155,6 +155,8 @@ def _pair(**changes: Any) -> dict[str, Any]:
         "num_images": 180,
         "seed_se": 0.021,
         "image_se": 0.0154,
+        "num_backgrounds": 300,
+        "background_se": 0.0093,
         "verdict": "better",
         "reason": "",
         "needed_effect": math.nan,
@@ -175,7 +177,7 @@ UNSURE = {"verdict": "undecided", "reason": "p", "p_holm": 0.2, "needed_effect":
 
 
 def test_verdict_table_by_hand() -> None:
-    fixed = {"num_images": math.nan, "image_se": math.nan}
+    fixed = dict.fromkeys(("num_images", "image_se", "num_backgrounds", "background_se"))
     paired = pd.DataFrame(
         [
             _pair(),
@@ -185,15 +187,18 @@ def test_verdict_table_by_hand() -> None:
     )
     header, rows = paired_cells(paired)
     assert len(header) == len(rows[0])
-    spans = ["+1.7 to +17.9", "2.1", "1.5", "0.03", "6"]
+    spans = ["+1.7 to +17.9", "2.1", "1.5", "0.9", "0.03", "6"]
     assert rows[0] == ["SAIF", "lvml vs soft", "lvml better", "+9.8", *spans, "-", "-"]
     assert rows[1][:4] == ["accuracy", "lvml vs soft", "lvml worse", "-1.2"]
-    assert rows[1][6:8] == ["images fixed", "< 0.001"]
+    assert rows[1][6:9] == ["images fixed", "-", "< 0.001"]
     assert rows[2][1:3] == ["hybrid vs soft", "undecided"]
     assert rows[2][-2:] == ["12", "40"]
     for some, images, alone in ((paired[:1], 1, 0), (paired, 1, 1), (paired[1:2], 0, 1)):
         told = over_what(some)
-        assert ("180 test images" in told, "seeds alone" in told) == (images, alone)
+        assert ("180 foreground and 300 background" in told, "seeds alone" in told) == (
+            images,
+            alone,
+        )
 
 
 @pytest.mark.parametrize("n", [6, 11, 12])

@@ -21,6 +21,7 @@ from study.paradigms.base import Paradigm
 from study.tasks.base import Batch
 from study.tasks.captions.boxes import Boxed
 from study.tasks.captions.vocabulary import END, START
+from tests.made_up.instances import marked
 from tests.made_up.table_captions import (
     BALL,
     DOG,
@@ -113,21 +114,21 @@ def test_evaluation_equals_the_definition() -> None:
     found = evaluate(model, SOFT, split, last=True)
     assert found is not None
     counts = dict.fromkeys(("saif", "ftpt", "ffpt", "ftpf", "ffpf"), 0)
-    of_image = {one.image: np.zeros(2, int) for one in split.objects}
+    in_saif = []
     for one in split.objects:
         score, attention, word = most_expected(model, one, longest=4)
         is_strong = score >= 0.3 and attention @ one.inside.numpy() >= 0.3
         counts["saif"] += is_strong
-        of_image[one.image] += 1, is_strong
+        in_saif.append(is_strong)
         focus = "t" if word is not None and one.inside[attention.argmax()] >= 0.5 else "f"
         counts[f"f{focus}p{'t' if word in one.words else 'f'}"] += 1
     assert all(counts.values())
     for name, count in counts.items():
         assert found[name] == pytest.approx(count / len(split.objects))
-    assert found["image_count"] == found["image_known"] == [n for n, _ in of_image.values()]
-    assert found["image_saif"] == [strong for _, strong in of_image.values()]
-    assert found["saif"] == sum(found["image_saif"]) / sum(found["image_known"])
-    assert "image_right" not in found  # Bleu is no share of instances
+    assert marked(found, "saif").tolist() == in_saif
+    assert marked(found, "known").all()
+    assert split.base_images.tolist() == [[one.image] for one in split.objects]
+    assert "instance_right" not in found  # Bleu is no share of instances
 
 
 def most_expected(
@@ -162,8 +163,9 @@ def test_order_of_images_and_size_of_passes_change_nothing(
     other = evaluate(model, SOFT, split, last=True)
     assert other is not None
     assert other.pop("examples") == whole.pop("examples")
-    for name in ("image_count", "image_known", "image_saif"):
-        assert sorted(other.pop(name)) == sorted(whole.pop(name))
+    assert marked(other, "saif").sum() == marked(whole, "saif").sum()
+    for name in ("instance_known", "instance_saif"):
+        del other[name], whole[name]
     assert other == {name: pytest.approx(value) for name, value in whole.items()}
 
 
@@ -223,7 +225,7 @@ def test_examples_are_of_four_images_and_the_same_for_all_models() -> None:
     earlier = evaluate(model, SOFT, split)
     assert earlier is not None
     assert found.keys() - earlier.keys() == {
-        "examples", "image_count", "image_known", "image_saif"
+        "examples", "instance_known", "instance_saif"
     }  # fmt: skip
 
 

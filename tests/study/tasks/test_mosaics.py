@@ -154,10 +154,11 @@ def test_several_foregrounds_and_distractors(
         of_first = names[labels == digits.foreground[0]][is_other[labels == digits.foreground[0]]]
         assert chisquare(np.unique(of_first, return_counts=True)[1]).pvalue > 1e-4
     if foregrounds > 1:  # no mosaic is a draw of one image
-        assert mosaics.foreground_image is None
+        assert mosaics.base_images is None
     else:
-        image = mosaics.index[mosaics.foreground].long()
-        assert torch.equal(mosaics.foreground_image, image)
+        of_foreground, others = mosaics.base_images[:, :1], mosaics.base_images[:, 1:]
+        assert torch.equal(of_foreground.flatten(), mosaics.index[mosaics.foreground].long())
+        assert torch.equal(others.flatten(), mosaics.index[~mosaics.foreground].long())
 
 
 def test_further_segments_leave_the_first_as_they_are(digits: MosaicTask, cell: Cell) -> None:

@@ -53,7 +53,7 @@ def test_training_records_every_evaluation_at_its_cost(
         assert row["compute_flops"] <= row["budget_fraction"] * cell.budget.amount
         assert row["accuracy"] == row["bleu_4"] <= row["bleu_1"]
         shown = row["split"] == "test" and row["budget_fraction"] == 1
-        assert ("examples" in row) == ("image_saif" in row) == shown
+        assert ("examples" in row) == ("instance_saif" in row) == shown
     losses = [row["loss"] for row in outcome.evaluations if row["split"] == "validation"]
     assert losses[-1] < losses[0]
 

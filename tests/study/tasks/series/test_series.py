@@ -61,12 +61,13 @@ def test_no_series_is_in_two_splits(task: MosaicTask) -> None:
     assert used["test"] == set(base.test_sources.tolist())
 
 
-def test_an_image_that_verdicts_count_is_the_series_of_the_foreground(task: MosaicTask) -> None:
+def test_an_image_that_verdicts_count_is_the_series_of_a_window(task: MosaicTask) -> None:
     split = task.splits(series_cell(task, n=500))["train"]
     rows = np.arange(len(split))
     window = split.index.numpy()[rows, split.foreground.int().argmax(1).numpy()]
-    assert split.foreground_image.tolist() == task.base.train_sources[window].tolist()
-    assert len(set(split.foreground_image.tolist())) < len(set(window.tolist()))
+    series = split.base_images[:, 0].tolist()
+    assert series == task.base.train_sources[window].tolist()
+    assert len(set(series)) < len(set(window.tolist()))
 
 
 @pytest.mark.parametrize(("background", "expected"), [("rest", "45"), ("5", "5")])
@@ -98,12 +99,12 @@ def test_the_number_of_classes_is_known_without_the_data() -> None:
 
 
 @pytest.mark.parametrize("paradigm", ["soft", "hard", "lvml"])
-def test_a_trained_cell_counts_by_test_series(task: MosaicTask, paradigm: str) -> None:
+def test_a_trained_cell_is_tested_on_every_series(task: MosaicTask, paradigm: str) -> None:
     cell = series_cell(task, schedule=Schedule.single(paradigm, 0.03), test_size=500)
     outcome = train(cell, task)
     assert outcome.status == "done"
     series = task.base.test_sources[task.base.test_labels < 3]
-    assert len(outcome.evaluations[-1]["image_count"]) == len(set(series.tolist()))
+    assert set(task.splits(cell)["test"].base_images[:, 0].tolist()) == set(series.tolist())
 
 
 @pytest.mark.parametrize(
