@@ -4,7 +4,7 @@
     python benchmarks/calibration.py --resample results  # coverage in the study of the README
     python benchmarks/calibration.py --quick  # a hundredth of it, to see that it runs
 
-Studies without any difference, each with new seeds and new images, see
+Studies without any difference, each with new seeds, images and backgrounds, see
 `benchmarks/support/calibration_studies.py`. All go through `crossed_mean`, `holm` and `needed`;
 some also as tables through `choose`, `summarise` and `paired_table`, which must agree to 1e-9.
 Verdicts on claims are simulated in `benchmarks/support/calibration_claims.py`.
@@ -41,7 +41,7 @@ from benchmarks.support.calibration_studies import (
     Study,
     at_budget,
     draw,
-    shares,
+    scored,
     true_mean,
 )
 
@@ -97,7 +97,18 @@ NULL = (
         Study(f"6 seeds, images alike, {k} comparisons", image_sd=0.0, comparisons=k)
         for k in (6, 16)
     ),
-)
+    *(
+        Study(
+            f"{n} seeds, 108 images, {count} backgrounds that {how}", n, images=108, instances=18,
+            backgrounds=count, background_sd=sd,
+        )
+        for n, count, how, sd in (
+            (12, 251, "do not matter", 0.0), (12, 251, "matter little", 0.1),
+            (12, 251, "matter much", 0.3), (6, 251, "matter much", 0.3),
+            (12, 25, "matter much", 0.3),
+        )
+    ),
+)  # fmt: skip
 """Studies of which every number is promised."""
 
 NOT_PROMISED = (
@@ -256,9 +267,9 @@ def followed(study: Study, beforehand: bool, replicates: int) -> list[str]:
 
 def first_pair(study: Study, generator: np.random.Generator, effect: float = 0.0) -> CrossedMean:
     """The test of one metric and pair, whose true difference is `effect`."""
-    drawn = draw(study, generator, METRICS[:1])
-    first, second = drawn.hits[METRICS[0]] / drawn.weights
-    return crossed_mean(first - second + effect, drawn.weights)
+    drawn, every = draw(study, generator, METRICS[:1]), np.ones(study.seeds, bool)
+    first, second = (scored(drawn, METRICS[0], place, every) for place in (0, 1))
+    return crossed_mean((first - second).shares + effect, first.weights)
 
 
 def overstated(n: int, sds: float, replicates: int) -> list[str]:
@@ -281,23 +292,29 @@ def verdicts(drawn: Drawn) -> Verdicts:
     """Tests of all pairs and intervals of all means, as the package makes them."""
     means = {}
     for metric in METRICS:
-        of_runs = zip(shares(drawn, metric), drawn.failed, strict=True)
-        means[metric] = [
-            share_mean(each[~failed], drawn.weights, FLOORS[metric]) for each, failed in of_runs
-        ]
+        means[metric] = []
+        for place, failed in enumerate(drawn.failed):
+            found = scored(drawn, metric, place, ~failed)
+            means[metric].append(
+                share_mean(
+                    found.shares,
+                    found.weights,
+                    FLOORS[metric],
+                    backgrounds=found.of_backgrounds,
+                )
+            )
     rows, _ = decided([*pairs(drawn, drawn.failed.shape[1])], LEVEL)
     return Verdicts(rows, means)
 
 
 def pairs(drawn: Drawn, seeds: int) -> Iterator[dict[str, Any]]:
     """The tests of a comparison with its first seeds, metric by metric."""
-    scores = {metric: shares(drawn, metric) for metric in METRICS}
     for metric, (second, first) in FAMILY:
         common = ~(drawn.failed[first] | drawn.failed[second])
         common[seeds:] = False
-        sides = (scores[metric][place][common] for place in (first, second))
+        sides = (scored(drawn, metric, place, common) for place in (first, second))
         names = {"metric": metric, "first": PARADIGMS[first], "second": PARADIGMS[second]}
-        yield names | of_pair(*sides, drawn.weights, FLOORS[metric])
+        yield names | of_pair(*sides, FLOORS[metric])
 
 
 def largest_deviation(study: Study, replicates: int) -> float:
@@ -316,7 +333,7 @@ def largest_deviation(study: Study, replicates: int) -> float:
         found = verdicts(drawn)
         names = [(PARADIGMS[first], PARADIGMS[second]) for second, first in PAIRS]
         assert list(zip(paired["first"], paired["second"], strict=True)) == 2 * names
-        numbers = ["difference", "low", "high", "p_holm", "p_signs"]
+        numbers = ["difference", "low", "high", "background_se", "p_holm", "p_signs"]
         expected = pd.DataFrame(found.pairs)
         assert paired["verdict"].tolist() == expected["verdict"].tolist()
         gaps = [np.abs(paired[numbers].to_numpy(float) - expected[numbers].to_numpy(float))]

@@ -1,4 +1,8 @@
-"""Coverage in studies that are drawn from a real one: seeds and images, with replacement."""
+"""Coverage in studies that are drawn from a real one: seeds and images, with replacement.
+
+Backgrounds stay as they are: of mosaics that hold several, no draw with replacement is another
+set of mosaics.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +22,7 @@ def resampled(results: str, replicates: int) -> Iterator[tuple[str, str, float, 
     """Shares of studies whose 95 % interval contains what the whole study has.
 
     Args:
-        results: a results directory with counts by image, such as that of the README.
+        results: a results directory with instances, such as that of the README.
         replicates: studies that are drawn.
 
     Yields:
@@ -44,7 +48,7 @@ def _covered(comparison: Comparison, metric: str, replicates: int) -> Iterator[t
 
 def _coverage(first: Scores, second: Scores | None, replicates: int) -> float:
     """Of the mean of one paradigm, or of the difference of two."""
-    values = first.values if second is None else first.values - second.values
+    values = first.shares if second is None else (first - second).shares
     truth = float((values @ first.weights / first.weights.sum()).mean())
     seeds, images = values.shape
     random = np.random.default_rng(0)

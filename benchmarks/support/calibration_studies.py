@@ -1,11 +1,12 @@
 """Simulated studies for `benchmarks/calibration.py`: as arrays, and as the package's tables.
 
 A study has four paradigms (hard, soft, hybrid, lvml) that differ in nothing, so that every verdict
-is false and every difference 0. The share of the instances of image i that a run is right about,
-or that are in SAIF, is binomial with logit = base + A + B_i + E_i: A of the run, B of the image, E
-of both together. A shared part of A belongs to the seed, a shared part of B to all paradigms. Runs
-choose their option on validation, which shows A with a little noise, and are tested on all images;
-two-stage studies draw A anew for their confirming seeds. SAIF and accuracy are independent.
+is false and every difference 0. A run is right about an instance, or has it in SAIF, with the
+logit base + A + B_i + E_i + sum_b C_b: A of the run, B of its foreground image, E of both, C of
+each of its background images, if it has any. A shared part of A belongs to the seed, shared parts
+of B and C to all paradigms. Runs choose their option on validation, which shows A with a little
+noise, and are tested on all images; two-stage studies draw A anew for their confirming seeds. SAIF
+and accuracy are independent.
 """
 
 from __future__ import annotations
@@ -19,6 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, ndtri
 
+from analysis.backgrounds import Backgrounds
+from analysis.comparison.by_image import Instances, Scores
+from study.results import INSTANCES
+
 PARADIGMS = ("hard", "soft", "hybrid", "lvml")
 METRICS = ("saif", "accuracy")
 NUM_CLASSES = 4
@@ -26,6 +31,7 @@ TUNING_SEEDS = 3
 SEED_SHARED = 0.3  # of the variance of A
 IMAGE_SHARED = 0.5  # of the variance of B
 VALIDATION_SD = 0.05
+HELD = 9  # background images of an instance
 HEAVIEST = 16  # times as many instances as a usual image; one that has most is not counted so
 CLASS_SHARES, CLASS_EFFECTS = (0.8, 0.15, 0.05), (0.25, -0.75, -1.75)
 
@@ -57,6 +63,8 @@ class Study:
         heavy_images: whether few images have most instances.
         classes: whether 80, 15 and 5 % of the images are of classes that differ in score.
         comparisons: that are decided together.
+        backgrounds: background images of the test split; 0: instances have none.
+        background_sd: of background images.
     """
 
     name: str
@@ -78,6 +86,8 @@ class Study:
     heavy_images: bool = False
     classes: bool = False
     comparisons: int = 1
+    backgrounds: int = 0
+    background_sd: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,16 +95,18 @@ class Drawn:
     """One replicate.
 
     Attributes:
-        weights: (I,) instances of each image.
-        hits: metric -> (P, n, I) counts of the chosen options' tested runs.
+        base_images: (N, 1 + k) those of each instance, the foreground first.
+        instances: what the package makes of them.
+        hits: metric -> (P, n, N) what the chosen options' tested runs are right about.
         diverged: (P, n).
         failed: (P, n).
         validation: paradigm -> (K, n) accuracies that choose.
         chosen: the option of each paradigm.
     """
 
-    weights: NDArray[np.int64]
-    hits: dict[str, NDArray[np.int64]]
+    base_images: NDArray[np.int64]
+    instances: Instances
+    hits: dict[str, NDArray[np.bool_]]
     diverged: NDArray[np.bool_]
     failed: NDArray[np.bool_]
     validation: list[Floats]
@@ -108,6 +120,8 @@ def draw(study: Study, generator: np.random.Generator, metrics: Sequence[str] = 
     if study.heavy_images:
         heavy = np.minimum(generator.pareto(1.5, images), HEAVIEST)
         weights = 1 + np.floor(study.instances * heavy).astype(int)
+    of_image = np.repeat(np.arange(images), weights)
+    held = generator.integers(max(study.backgrounds, 1), size=(weights.sum(), HELD))
     validation, chosen, levels = [], [], []
     tested = {metric: runs(study, generator, n, (1,) * paradigms) for metric in metrics}
     if max(study.options) > 1:
@@ -125,28 +139,39 @@ def draw(study: Study, generator: np.random.Generator, metrics: Sequence[str] = 
     shape = (paradigms, n)
     hits = {}
     for metric in metrics:
-        common = generator.standard_normal((1, images))
-        own = generator.standard_normal((paradigms, images))
-        image = math.sqrt(IMAGE_SHARED) * common + math.sqrt(1 - IMAGE_SHARED) * own
+        image = shared(generator, paradigms, images)
         if study.classes:
             image = image + generator.choice(CLASS_EFFECTS, images, p=CLASS_SHARES)
         levels = np.concatenate(tested[metric])[:, :, None]
         if study.bases:
             levels = levels + (np.array(study.bases) - study.base)[:, None, None]
         residual = study.residual_sd * generator.standard_normal((*shape, images))
-        score = expit(study.base + levels + study.image_sd * image[:, None] + residual)
-        hits[metric] = generator.binomial(weights, score)
+        logits = study.base + levels + study.image_sd * image[:, None] + residual
+        logits = logits[:, :, of_image]
+        if study.backgrounds:
+            effects = shared(generator, paradigms, study.backgrounds)
+            logits += study.background_sd * effects[:, held].sum(axis=2)[:, None]
+        hits[metric] = generator.random(logits.shape, np.float32) < expit(logits)
     stuck = generator.random(shape) > np.array(study.learns)[:, None]
     for each in hits.values():
-        each[stuck] = 0
+        each[stuck] = False
+    backgrounds = Backgrounds(of_image, held) if study.backgrounds else None
     return Drawn(
-        weights,
+        np.column_stack([of_image, held]) if study.backgrounds else of_image[:, None],
+        Instances(of_image, weights.astype(float), backgrounds),
         hits,
         generator.random(shape) < study.diverged,
         generator.random(shape) < study.failed,
         validation,
         chosen,
     )
+
+
+def shared(generator: np.random.Generator, paradigms: int, images: int) -> Floats:
+    """(P, images) effects of images, in part common to the paradigms."""
+    common = generator.standard_normal((1, images))
+    own = generator.standard_normal((paradigms, images))
+    return math.sqrt(IMAGE_SHARED) * common + math.sqrt(1 - IMAGE_SHARED) * own
 
 
 def runs(
@@ -165,11 +190,11 @@ def runs(
     return [study.seed_sd * (of_seeds + math.sqrt(1 - SEED_SHARED) * noise(k, n)) for k in options]
 
 
-def shares(drawn: Drawn, metric: str) -> Floats:
-    """(P, n, I) shares; a diverged run has SAIF 0 and accuracy 1/C on every image."""
-    found = drawn.hits[metric] / drawn.weights
-    found[drawn.diverged] = 0.0 if metric == "saif" else 1 / NUM_CLASSES
-    return found
+def scored(drawn: Drawn, metric: str, place: int, seeds: NDArray[np.bool_]) -> Scores:
+    """The scores of a paradigm's runs; a diverged one has SAIF 0 and accuracy 1/C throughout."""
+    found = drawn.hits[metric][place].astype(float)
+    found[drawn.diverged[place]] = 0.0 if metric == "saif" else 1 / NUM_CLASSES
+    return Scores(found[seeds], drawn.instances)
 
 
 def true_mean(study: Study) -> dict[str, float]:
@@ -184,7 +209,8 @@ def true_mean(study: Study) -> dict[str, float]:
         of_runs = np.sort(of_runs)[250::500]
     else:
         of_runs = ndtri(middles)
-    rest = math.hypot(study.image_sd, study.residual_sd) * ndtri(middles)
+    of_backgrounds = math.sqrt(HELD * bool(study.backgrounds)) * study.background_sd
+    rest = math.hypot(study.image_sd, study.residual_sd, of_backgrounds) * ndtri(middles)
     effects = zip(CLASS_SHARES, CLASS_EFFECTS, strict=True) if study.classes else [(1.0, 0.0)]
     mean = sum(
         share * float(expit(study.base + effect + study.seed_sd * of_runs[:, None] + rest).mean())
@@ -231,16 +257,17 @@ def at_budget(study: Study, drawn: Drawn) -> Any:
 def tested_run(drawn: Drawn, place: int, seed: int) -> dict[str, Any]:
     """The columns of scores of one tested run."""
     right, inside = (drawn.hits[metric][place, seed] for metric in ("accuracy", "saif"))
-    total = drawn.weights.sum()
     if drawn.diverged[place, seed]:
         return {"diverged": True, "accuracy": 1 / NUM_CLASSES, "saif": 0.0}
     return {
-        "accuracy": right.sum() / total,
-        "saif": inside.sum() / total,
-        "image_count": drawn.weights,
-        "image_right": right,
-        "image_known": drawn.weights,
-        "image_saif": inside,
+        "accuracy": right.mean(),
+        "saif": inside.mean(),
+        "num_evaluated": len(right),
+        "base_images": drawn.base_images.ravel(),
+        "instances": "drawn",
+        "instance_right": np.packbits(right).tobytes(),
+        "instance_known": np.packbits(np.ones_like(right)).tobytes(),
+        "instance_saif": np.packbits(inside).tobytes(),
     }
 
 
@@ -281,8 +308,5 @@ def evaluation(
         "saif": 0.5,
         "accuracy": 0.5,
         "loss": 0.5,
-        "image_count": None,
-        "image_right": None,
-        "image_known": None,
-        "image_saif": None,
+        **dict.fromkeys(["num_evaluated", "base_images", *INSTANCES]),
     } | columns
