@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from study.cell import Budget, Cell, Schedule
 from study.results import Results, cell_columns
@@ -106,6 +107,8 @@ def write(
     shares: Mapping[str, float] | None = None,
     examples: str | None = None,
     heatmap: Sequence[float] | None = None,
+    base_images: NDArray[np.int64] | None = None,
+    bits: Mapping[str, bytes] | None = None,
     **columns: Any,
 ) -> Cell:
     """Records a cell whose scores at the last point are those given; before, they grow linearly.
@@ -128,6 +131,8 @@ def write(
             Of posts, token F1 is SAIF, IOU F1 half and AUPRC a third of it.
         examples: of the last evaluation on the test split.
         heatmap: of every evaluation, row by row; by default it has two cells, SAIF and the rest.
+        base_images: of the instances whose bits are given.
+        bits: of the last evaluation on the test split.
         columns: other columns of the cell's row.
     """
     points = cell.evaluation_points if points is None else points
@@ -155,7 +160,7 @@ def write(
             if heatmap is not None:
                 evaluations[-1]["heatmap"] = heatmap
             if split == "test" and fraction == 1:
-                evaluations[-1]["examples"] = examples
+                evaluations[-1] |= {"examples": examples, **(bits or {})}
     row = {
         "study": study,
         "kind": "training",
@@ -176,7 +181,7 @@ def write(
         "package_versions": '{"numpy": "2.4.6", "torch": "2.15.0"}',
         "finished_at": f"2026-01-01T00:00:{cell.seed:02d}+00:00",
     }
-    results.write_cell(row | columns, evaluations)
+    results.write_cell(row | columns, evaluations, base_images)
     return cell
 
 

@@ -12,6 +12,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
+from analysis.backgrounds import Backgrounds
 from analysis.comparison.by_image import Instances, Scores, scores
 from analysis.comparison.choice import choose, summarise
 from analysis.comparison.paired import (
@@ -513,6 +514,27 @@ def test_with_images_a_row_is_the_crossed_mean_of_the_shares(seed: int) -> None:
         low, _ = on_logit_scale(alone.mean, alone.low, alone.high)
         for name, value in (("_low", low), ("_seed_se", alone.seed_se)):
             assert of_group[row["metric"] + name] == pytest.approx(value, rel=1e-9)
+
+
+def test_background_images_add_to_the_variance() -> None:
+    at_budget = _by_image(0, ("hard", "soft"))
+    test = at_budget["split"] == "test"
+    image = at_budget.loc[test, "base_images"].iloc[0]
+    background = np.random.default_rng(0).integers(20, size=(len(image), 3))
+    held = np.column_stack([image, background]).ravel()
+    at_budget["base_images"] = [held if each else None for each in test]
+    row = _pair(_paired(at_budget), "soft", "hard")
+    by_paradigm = {
+        name: np.array([marked(each, "right") for each in rows.to_dict("records")], float)
+        for name, rows in at_budget[test].sort_values("seed").groupby("paradigm")
+    }
+    part = Backgrounds(image, background).part(by_paradigm["soft"] - by_paradigm["hard"])
+    assert row["background_se"] == pytest.approx(math.sqrt(part.variance), rel=1e-9)
+    assert (row["num_images"], row["num_backgrounds"]) == (30, 20)
+    at_budget["base_images"] = [image if each else None for each in test]
+    without = _pair(_paired(at_budget), "soft", "hard")
+    assert without["high"] - without["low"] < row["high"] - row["low"]
+    assert pd.isna(without["num_backgrounds"])
 
 
 def test_images_that_hide_a_difference_are_asked_for_instead_of_seeds() -> None:
