@@ -20,8 +20,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -30,7 +31,14 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a file, without an 
 
 from benchmarks.support.processes import peak_bytes
 from study.cell import Budget, Cell, Schedule
-from study.results import CELLS_SCHEMA, EVALUATIONS_SCHEMA, SPLITS, Results, cell_columns
+from study.results import (
+    CELLS_SCHEMA,
+    EVALUATIONS_SCHEMA,
+    SPLITS,
+    Results,
+    cell_columns,
+    instances,
+)
 from study.results.cell_file import MERGED, rows_of
 from study.results.merging import ROWS_A_FILE
 
@@ -42,7 +50,11 @@ SWITCH_POINTS = tuple(round((i + 1) / 23, 3) for i in range(22))
 OPTIONS = 3 * len(RATES) + len(RATES) * len(SWITCH_POINTS)
 """Options of a comparison: rates of soft, hard and lvml; rates and switch points of a hybrid."""
 
-CELLS_A_FILE = ROWS_A_FILE // (EVALUATIONS * len(SPLITS))
+INSTANCES, M = 10_000, 20
+"""Of the test split, and segments of each, as of CIFAR-10."""
+
+ROWS_A_CELL = EVALUATIONS * len(SPLITS)
+CELLS_A_FILE = ROWS_A_FILE // ROWS_A_CELL
 
 
 def main() -> None:
@@ -95,7 +107,7 @@ def measure(directory: str) -> dict[str, float]:
     for comparison in comparisons:
         assert comparison_markdown(comparison.summary)
     found["tables"] = time.perf_counter() - started
-    found["rows"] = sum(len(each.cells) for each in comparisons) * EVALUATIONS * len(SPLITS)
+    found["rows"] = sum(len(each.cells) for each in comparisons) * ROWS_A_CELL
     return found
 
 
@@ -103,12 +115,16 @@ def make(directory: Path, cells: int) -> None:
     """Writes a results directory of made-up numbers, as `study.compact` leaves one."""
     results = Results(directory)
     results.prepare()
+    random = np.random.default_rng(0)
+    foreground = random.integers(3_000, size=(INSTANCES, 1))
+    background = 3_000 + random.integers(7_000, size=(INSTANCES, M - 1))
+    digest = instances.keep(results.storage, np.hstack([foreground, background]))
     made = list(itertools.islice(all_cells(), cells))
     made.sort(key=lambda c: (c.comparison_id, c.paradigm, c.schedule.text, c.seed))
     for start in range(0, len(made), CELLS_A_FILE):
         some = made[start : start + CELLS_A_FILE]
         rows = [row_of(cell) for cell in some]
-        held = evaluations_of(some, np.random.default_rng(start))
+        held = evaluations_of(some, digest, np.random.default_rng(start))
         held = rows_of(pa.Table.from_pylist(rows, CELLS_SCHEMA), held)
         results.write(MERGED, held, {str(row["cell_id"]): str(row["cell"]) for row in rows})
 
@@ -158,11 +174,11 @@ def row_of(cell: Cell) -> dict[str, object]:
     }
 
 
-def evaluations_of(cells: list[Cell], random: np.random.Generator) -> pa.Table:
+def evaluations_of(cells: list[Cell], digest: str, random: np.random.Generator) -> pa.Table:
     """Their evaluations: growing scores with noise, in ten thousandths like real counts."""
-    rows = len(cells) * EVALUATIONS * len(SPLITS)
+    rows = len(cells) * ROWS_A_CELL
     fraction = np.tile(np.repeat(POINTS, len(SPLITS)), len(cells))
-    level = np.repeat(random.uniform(0.3, 0.9, len(cells)), EVALUATIONS * len(SPLITS))
+    level = np.repeat(random.uniform(0.3, 0.9, len(cells)), ROWS_A_CELL)
 
     def share(of: np.ndarray) -> np.ndarray:
         return np.round(np.clip(of * fraction + random.normal(0, 0.02, rows), 0, 1), 4)
@@ -170,9 +186,9 @@ def evaluations_of(cells: list[Cell], random: np.random.Generator) -> pa.Table:
     saif = share(level)
     heatmap = random.integers(0, 400, (rows, 25)) / 1e4
     heatmap[:, -1] = saif
-    columns = {
+    columns: dict[str, Any] = {
         "cell_id": pa.DictionaryArray.from_arrays(
-            np.repeat(np.arange(len(cells), dtype=np.int32), EVALUATIONS * len(SPLITS)),
+            np.repeat(np.arange(len(cells), dtype=np.int32), ROWS_A_CELL),
             [cell.id for cell in cells],
         ).cast(pa.string()),
         "step": (fraction * 10_000).astype(int),
@@ -194,7 +210,27 @@ def evaluations_of(cells: list[Cell], random: np.random.Generator) -> pa.Table:
     }
     others = [name for name in EVALUATIONS_SCHEMA.names if name not in columns]
     columns |= {name: pa.nulls(rows) for name in others}  # of texts, and of known foregrounds
+    columns |= {
+        "instances": at_ends(len(cells), [digest] * len(cells)),
+        "instance_right": at_ends(len(cells), bits(columns["accuracy"], random)),
+        "instance_known": at_ends(len(cells), bits(np.ones(rows), random)),
+        "instance_saif": at_ends(len(cells), bits(saif, random)),
+    }
     return pa.table(columns).select(EVALUATIONS_SCHEMA.names).cast(EVALUATIONS_SCHEMA)
+
+
+def at_ends(cells: int, values: Iterable[Any]) -> pa.Array:
+    """A column with a value at the last evaluation on the test split of each cell."""
+    column = np.full(cells * ROWS_A_CELL, None, object)
+    column[ROWS_A_CELL - 1 :: ROWS_A_CELL] = np.fromiter(values, object, cells)
+    return pa.array(column)
+
+
+def bits(shares: np.ndarray, random: np.random.Generator) -> Iterator[bytes]:
+    """What is marked of the instances at the last evaluation of each cell, so many of them."""
+    for share in shares[ROWS_A_CELL - 1 :: ROWS_A_CELL]:
+        marked = np.arange(INSTANCES) < round(share * INSTANCES)
+        yield np.packbits(random.permutation(marked)).tobytes()
 
 
 if __name__ == "__main__":
