@@ -39,7 +39,7 @@ STOREYS = [
     ["study.plan", "analysis.figures"],
     ["study.search", "study.launch", "study.tracking", "study.compact"],
     ["analysis.recording"],
-    ["analysis.learning", "analysis.reading", "analysis.words"],
+    ["analysis.backgrounds", "analysis.learning", "analysis.reading", "analysis.words"],
     ["study.kinds", "study.results"],
     ["study.heads"],
     ["study.train", "study.posterior"],
