@@ -32,6 +32,7 @@ _SPREADS = {
 }
 """Standard error -> what it is over, rows below the interval of its pair, and colour."""
 
+_ENTRIES_A_ROW = 6  # of the legend
 _MARGIN = 0.08  # of the range, beside the longest interval
 
 
@@ -124,4 +125,5 @@ def _legend(figure: Figure, paired: pd.DataFrame) -> None:
     for name, (what, _, shade) in _SPREADS.items():
         if paired[name].notna().any():
             entries[f"± {what}"] = Line2D([], [], color=shade, linewidth=1.1)
-    legend_above(figure, entries, len(entries), handlelength=2.0)
+    columns = len(entries) if len(entries) <= _ENTRIES_A_ROW else 4
+    legend_above(figure, entries, columns, handlelength=2.0)

@@ -13,6 +13,7 @@ from analysis.comparison.curves import common, learning_curve
 from analysis.comparison.heat_maps import heatmap_seeds, mean_heatmaps
 from analysis.comparison.option_warnings import SCORE, SEEDS, STOPPED, UNSWITCHED, barred
 from analysis.comparison.report.captions import caption_pictures
+from analysis.comparison.report.verdicts import sampled
 from analysis.comparison.responses import MAX_RATES, learning_rate_response, switch_response
 from analysis.figures.curves import compute_figure
 from analysis.figures.forest import forest_figure
@@ -89,9 +90,7 @@ def _differences(comparison: Comparison) -> Iterator[Picture]:
         return
     names = listed([*comparison.names.values()])
     interval = level(paired["confidence"].iloc[0])
-    what = {"num_images": "images", "num_backgrounds": "backgrounds"}
-    sampled = listed(["seeds", *(what[name] for name in what if paired[name].notna().any())])
-    over = of_draws(sampled if " " in sampled else "seeds alone", comparison.task)
+    over = of_draws(listed(sampled(paired)), comparison.task)
     yield Picture(
         name="differences",
         title="Paired differences between paradigms",

@@ -27,6 +27,7 @@ from analysis.comparison.report.verdicts import (
     over_what,
     pair_notes,
     paired_cells,
+    sampled,
     standard_error,
 )
 from analysis.groups import GROUP, OPTION, with_chosen
@@ -53,8 +54,6 @@ from analysis.words import (
 from study import tasks
 
 _SPREADS = "Standard errors of these means, in points: over seeds"
-_ADDED = {"image": "num_images", "background": "num_backgrounds"}
-"""What others add to them -> column of a summary that says how many there are."""
 _LAST: Column = (
     "last evaluation at % of budget",
     lambda row: percent(row["budget_fraction"], 0),
@@ -141,28 +140,26 @@ def _verdicts(comparison: Comparison) -> list[Block]:
 def _results(comparison: Comparison, published: bool) -> list[Block]:
     summary, task = comparison.summary, comparison.task
     header, rows = comparison_cells(summary, published, comparison.threshold)
+    over = sampled(summary)
+    means = of_draws(f"Mean and interval over {listed(over)}", task)
     blocks: list[Block] = [
         Heading("Means"),
-        Text(
-            of_draws("Mean and interval over seeds and, where known, images, on the ", task)
-            + f"{cut_text(summary)}."
-        ),
+        Text(f"{means}, on the {cut_text(summary)}."),
         Table(header, rows),
     ]
     names = {
         metric: metric_name(metric, comparison.threshold, comparison.task)
         for metric in summarised_metrics(summary)
     }
-    added = [what for what, count in _ADDED.items() if summary[count].notna().any()]
     spreads = [
-        _spread(of_draws(f"{name} ± over {what}s", task), f"{metric}_{what}_se")
+        _spread(of_draws(f"{name} ± over {what}", task), f"{metric}_{what.removesuffix('s')}_se")
         for metric, name in names.items()
-        for what in ("seed", *added)
+        for what in over
     ]
-    others = f", and what other {listed([f'{what}s' for what in added])} add" if added else ""
+    added = f", and what other {listed(over[1:])} add" if over[1:] else ""
     blocks += [
         *(Text(note, "quiet") for note in footnotes(summary)),
-        Text(of_draws(f"{_SPREADS}{others}.", task)),
+        Text(of_draws(f"{_SPREADS}{added}.", task)),
         Table(*by_columns([plain("paradigm"), *spreads], summary)),
         *_attention_and_loss(summary),
     ]

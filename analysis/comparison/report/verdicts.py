@@ -11,7 +11,7 @@ from collections.abc import Collection
 import pandas as pd
 
 from analysis.comparison.paired import SCREENING
-from analysis.section.columns import Column, Row, by_columns, plain
+from analysis.section.columns import Row, by_columns, plain
 from analysis.statistics import MIN_SEEDS
 from analysis.words import (
     MANY,
@@ -32,11 +32,6 @@ WOULD_DECIDE = (
     "more seeds alone would not do, images are said, with these seeds."
 )
 
-_OVER_BACKGROUNDS: Column = (
-    "± over backgrounds",
-    lambda row: standard_error(row["background_se"]),
-)
-
 IMAGES_FIXED = "images fixed"
 """In place of a spread over images: the test is over seeds alone."""
 
@@ -54,9 +49,7 @@ def paired_cells(paired: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
         ("verdict", _verdict),
         ("difference (points)", lambda row: points(row["difference"])),
         (f"{_level(paired)} interval", interval_of_pair),
-        ("± over seeds", lambda row: standard_error(row["seed_se"])),
-        (of_draws("± over images", task), _over_images),
-        *([_OVER_BACKGROUNDS] if paired["num_backgrounds"].notna().any() else []),
+        (of_draws(f"± over {' / '.join(sampled(paired))}", task), _spreads),
         ("Holm p", lambda row: p_value(row["p_holm"])),
         plain("n", "num_pairs"),
         ("seeds, far end", lambda row: of_draws(would_decide(row)[0], task)),
@@ -85,6 +78,12 @@ def pair_text(paired: pd.DataFrame, paradigms: Collection[str]) -> str:
             rows.setdefault(pair, [pair]).extend(found)
     notes = [*_undecided(paired), *said]
     return "\n".join([*aligned(header, list(rows.values())), *map(terminal.sentence, notes)])
+
+
+def sampled(rows: pd.DataFrame) -> list[str]:
+    """What tests or means are over: seeds, images, backgrounds, as far as they are known."""
+    counts = {"images": "num_images", "backgrounds": "num_backgrounds"}
+    return ["seeds", *(name for name, count in counts.items() if rows[count].notna().any())]
 
 
 def over_what(paired: pd.DataFrame) -> str:
@@ -231,10 +230,13 @@ def _metric(row: Row) -> str:
     return metric_name(str(row["metric"]), task=str(row["task"]))
 
 
-def _over_images(row: Row) -> str:
-    if not row["num_pairs"]:
-        return "-"
-    by_image = pd.notna(row["num_images"])
-    return (
-        standard_error(row["image_se"]) if by_image else of_draws(IMAGES_FIXED, str(row["task"]))
-    )
+def _spreads(row: Row) -> str:
+    """``1.6 / 0.9 / 0.6``: standard errors over seeds, images and backgrounds."""
+    spreads = [standard_error(row["seed_se"])]
+    if row["num_pairs"] and pd.isna(row["num_images"]):
+        spreads.append(of_draws(IMAGES_FIXED, str(row["task"])))
+    elif row["num_pairs"]:
+        spreads.append(standard_error(row["image_se"]))
+    if known(row["num_backgrounds"]):
+        spreads.append(standard_error(row["background_se"]))
+    return " / ".join(spreads)
