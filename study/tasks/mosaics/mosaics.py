@@ -87,8 +87,9 @@ class Mosaics:
         """(n, m) int64 of `sources`; None of mosaics with several foreground images."""
         if self.foregrounds > 1:
             return None
-        order = self.foreground.int().argsort(dim=1, descending=True, stable=True)
-        return self.sources[self.index.long()].gather(1, order)
+        n = len(self)
+        parts = (self.index[mask].view(n, -1) for mask in (self.foreground, ~self.foreground))
+        return self.sources[torch.cat([*parts], dim=1).long()]
 
     @functools.cached_property
     def distinct(self) -> Distinct:
