@@ -1,4 +1,4 @@
-"""Means over seeds and images as crossed random effects, their tests, and what would decide.
+"""Means over seeds and images as random effects, their tests, and what would decide.
 
 Every seed is tested on the same images, so neither the runs of a table of shares are independent
 (images are common to them) nor its images (seeds are). The model of the share y[s, i] of image i
@@ -103,7 +103,7 @@ class Part(NamedTuple):
     """A part of the variance of a mean.
 
     Attributes:
-        variance: >= 0.
+        variance: an estimate, which counts as 0 below 0.
         df: degrees of freedom of its estimate.
         images: of how many images it is.
     """
@@ -167,7 +167,7 @@ def crossed_mean(
         v_residual = max(float(spread @ left), 0.0) / (seeds * (seeds - 1))
     of_both = max(v_rows + v_columns - v_residual, v_rows, v_columns)
     others = backgrounds or Part(0.0, 0.0, 0)
-    variances = v_rows, of_both - v_rows, others.variance
+    variances = v_rows, of_both - v_rows, max(others.variance, 0.0)
     dfs = seeds - 1, of_images, others.df
     error = math.sqrt(sum(variances))
     half = float(_critical(1 - confidence, variances, dfs)) * error
@@ -183,7 +183,7 @@ def crossed_mean(
         num_seeds=seeds,
         num_images=images,
         image_df=of_images,
-        background_se=math.sqrt(others.variance) if backgrounds else nan,
+        background_se=math.sqrt(variances[2]) if backgrounds else nan,
         num_backgrounds=others.images,
         background_df=others.df,
     )

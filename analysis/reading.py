@@ -6,8 +6,10 @@ import json
 import os
 from collections.abc import Collection, Iterable, Sequence
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from study.results import CELLS_SCHEMA, Results, ResultsError, unknown
 
@@ -56,13 +58,16 @@ def joined(
 
 
 def with_base_images(results: Results, rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows with a column `base_images`, see `load`; missing where the directory lacks them.
+    """The rows with a column `base_images`, see `load`; missing where they are not at hand.
 
     Args:
         results: where the evaluations are recorded.
         rows: evaluations, with the column `instances`.
     """
-    found = {name: results.base_images(name) for name in rows["instances"].dropna().unique()}
+    found: dict[str, NDArray[np.int64]] = {}
+    for name in rows["instances"].dropna().unique():
+        if (base_images := results.base_images(name)) is not None:
+            found[name] = base_images.ravel()
     column = pd.Series([found.get(name) for name in rows["instances"]], rows.index, dtype=object)
     return rows.assign(base_images=column)
 

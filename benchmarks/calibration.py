@@ -100,12 +100,13 @@ NULL = (
     *(
         Study(
             f"{n} seeds, 108 images, {count} backgrounds that {how}", n, images=108, instances=18,
-            backgrounds=count, background_sd=sd,
+            backgrounds=count, background_sd=sd, base=base,
         )
-        for n, count, how, sd in (
-            (12, 251, "do not matter", 0.0), (12, 251, "matter little", 0.1),
-            (12, 251, "matter much", 0.3), (6, 251, "matter much", 0.3),
-            (12, 25, "matter much", 0.3),
+        for n, count, how, sd, base in (
+            (12, 251, "do not matter", 0.0, 1.0), (12, 251, "matter little", 0.1, 1.0),
+            (12, 251, "matter much", 0.3, 1.0), (6, 251, "matter much", 0.3, 1.0),
+            (12, 25, "matter much", 0.3, 1.0), (12, 5, "matter much", 0.3, 1.0),
+            (12, 251, "matter much, scores near 0.97", 0.3, 4.0),
         )
     ),
 )  # fmt: skip

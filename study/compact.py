@@ -49,7 +49,7 @@ examples:
 
 Results of another machine are merged by copying, whether compacted or not:
   cp -r other/cells results/cells/other
-  cp -n other/instances/* results/instances/
+  cp -rn other/instances results/
   python -m study.compact results
 """
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from analysis.backgrounds import Backgrounds
 from analysis.crossed import Part, image_df
+from study.results import ResultsError
 
 _BITS = {"accuracy": "instance_right", "saif": "instance_saif"}
 _DIGITS = 12  # as in the choice: scores that differ in the last bit are equal
@@ -112,6 +113,9 @@ def scores(rows: pd.DataFrame, metric: str) -> Scores:
         rows: (S,) one a cell of one comparison, with `diverged`, the metric, and perhaps the
             columns `study.results.INSTANCES` and `base_images`, see `analysis.reading.load`.
         metric: saif, accuracy or another column of fractions.
+
+    Raises:
+        ResultsError: the base images of recorded instances are not at hand, or cells have others.
     """
     score = np.round(rows[metric].to_numpy(np.float64, na_value=np.nan), _DIGITS)
     kept = ~rows["diverged"].to_numpy(bool)
@@ -125,23 +129,43 @@ def scores(rows: pd.DataFrame, metric: str) -> Scores:
 
 def _by_instance(rows: pd.DataFrame, metric: str) -> Scores | None:
     """The scores of each instance; None where they are not known."""
-    read = ["base_images", "instance_known", _BITS.get(metric, "")]
-    if not set(read) <= set(rows) or rows.empty or rows[read].isna().any(axis=None):
+    bits = ["instance_known", _BITS.get(metric, "")]
+    if not {"instances", *bits} <= set(rows) or rows.empty:
         return None
-    images, known = rows[read[0]].iloc[0], rows[read[1]].iloc[0]
-    alike = (each is images or np.array_equal(each, images) for each in rows[read[0]])
-    if not all(alike) or rows[read[1]].ne(known).any():
+    if rows[["instances", *bits]].isna().any(axis=None):
         return None
-    count = int(rows["num_evaluated"].iloc[0])
+    _refuse_unusable(rows, bits)
+    known, count = rows[bits[0]].iloc[0], int(rows["num_evaluated"].iloc[0])
     there = np.ones(count, bool) if metric == "accuracy" else _unpacked([known], count)[0]
-    instances = _instances(np.asarray(images, np.int64).tobytes(), count, there.tobytes())
+    images = np.asarray(rows["base_images"].iloc[0], np.int64)
+    instances = _instances(images.tobytes(), count, there.tobytes())
     if instances is None:
         return None
-    values = _unpacked(rows[read[2]], count)[:, there].astype(np.float64)
+    values = _unpacked(rows[bits[1]], count)[:, there].astype(np.float64)
     score = rows[metric].to_numpy(np.float64, na_value=np.nan)
     if not (np.abs(values.mean(axis=1) - score) <= _ROUNDING).all():
         return None
     return Scores(values, instances)
+
+
+def _refuse_unusable(rows: pd.DataFrame, bits: list[str]) -> None:
+    """Refuses what would make verdicts easier if images then counted as not known."""
+    if "base_images" not in rows or rows["base_images"].isna().any():
+        raise ResultsError(
+            f"the base images of the test instances are not at hand: instances/"
+            f"{rows['instances'].iloc[0]}.parquet is missing or damaged. Copy it from where its "
+            "cells were trained, or train one of them again: move its file out of cells/ and run "
+            "its study. (A table has to be what analysis.load returns.)"
+        )
+    first, count = rows.iloc[0], rows["num_evaluated"].iloc[0]
+    same = rows["instances"].eq(first["instances"]) & rows[bits[0]].eq(first[bits[0]])
+    same &= rows[bits].map(len).eq(math.ceil(count / 8)).all(axis=1)
+    if not same.all() or len(first["base_images"]) % count:
+        cells = ", ".join(rows["cell_id"][~same].head(3) if "cell_id" in rows else [])
+        raise ResultsError(
+            "cells of one comparison were tested on other instances than the rest, or their rows "
+            f"are no longer as analysis.load returns them ({cells}). Train these again."
+        )
 
 
 def _unpacked(bits: Iterable[bytes], count: int) -> NDArray[np.bool_]:
@@ -167,5 +191,6 @@ def _instances(images: bytes, count: int, counted: bytes) -> Instances | None:
     if image_df(weights) < FEWEST_DF:
         return None
     backgrounds = Backgrounds(image, held[:, 1:]) if held.shape[1] > 1 else None
-    few = backgrounds is not None and backgrounds.df < FEWEST_DF
-    return Instances(image, weights.astype(np.float64), None if few else backgrounds)
+    if backgrounds and not (backgrounds.is_known and backgrounds.df >= FEWEST_DF):
+        backgrounds = None
+    return Instances(image, weights.astype(np.float64), backgrounds)

@@ -262,9 +262,9 @@ def summarise(
 ) -> pd.DataFrame:
     """Mean and interval of each group's chosen option, on the seeds that confirm if any do.
 
-    Intervals of shares are on the logit scale, those of SAIF and accuracy over seeds and images
-    where images are known (see
-    `analysis.comparison.by_image.scores`), all others over seeds.
+    Intervals of shares are on the logit scale, those of SAIF and accuracy over seeds, images and
+    background images where these are known (see `analysis.comparison.by_image.scores`), all others
+    over seeds.
 
     Args:
         at_budget: as `equal_compute` gives it.

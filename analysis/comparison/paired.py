@@ -1,9 +1,9 @@
-"""Paradigms against each other on the same seeds and images, and how sure the difference is.
+"""Paradigms against each other on the same seeds and mosaics, and how sure the difference is.
 
 The seed determines the training mosaics, the initialisation and the order, whatever the paradigm,
 and the test mosaics are the same for all cells. So two paradigms' cells with the same seed are a
-pair, image by image. Seeds and images are both samples: a verdict holds over both, where the
-counts of images are recorded, else over seeds with the images fixed.
+pair, mosaic by mosaic. Seeds, foreground and background images are samples: a verdict holds over
+all of them, where it is recorded what is right of each mosaic, else over seeds with images fixed.
 
 *Better* means: not of one law, and higher on average in these seeds. That takes two tests: one of
 the mean, whose normal tails are corrected for all tests that are read together, and the exact
@@ -63,10 +63,10 @@ def paired_table(
 ) -> pd.DataFrame:
     """Differences between the paradigms of one comparison on the test split, with verdicts.
 
-    Differences are taken seed by seed and image by image, over the seeds that the chosen options
-    of both paradigms have in common. A failed cell removes its pair and lowers `num_pairs`; a
-    diverged one counts as SAIF 0 and accuracy 1/C on every image. All rows of the table (pairs of
-    paradigms x metrics) are one family for Holm, since they are read together.
+    Differences are taken seed by seed and instance by instance, over the seeds that the chosen
+    options of both paradigms have in common. A failed cell removes its pair and lowers
+    `num_pairs`; a diverged one counts as SAIF 0 and accuracy 1/C on every image. All rows of the
+    table (pairs of paradigms x metrics) are one family for Holm, since they are read together.
 
     A verdict needs `MIN_SEEDS` common seeds, `p_holm` below 1 - confidence, and `p_signs`, too.
 
@@ -141,7 +141,7 @@ def _rows(
     paradigms = paradigm_order(at_budget["paradigm"].unique())
     looked_at = first_look(rows)
     read = {"seed", "diverged", *metrics, *map("between_{}".format, metrics)}
-    read |= {*INSTANCES, "base_images", "num_evaluated"}
+    read |= {*INSTANCES, "base_images", "num_evaluated", "cell_id"}
     columns = [name for name in rows if name in read]
     sides = {name: rows.loc[rows["paradigm"] == name, columns] for name in paradigms}
     moves = moved_by_choice(at_budget, choice, metrics)

@@ -54,7 +54,7 @@ _LISTS = {"heatmap": "heat map", "predictor_mean": "mean predictor", **_BITS}
 """Columns of `EVALUATIONS_SCHEMA` that hold lists of numbers -> name for people."""
 
 _POINT = ["budget_fraction", "split"]
-_COUNTS = ["step", "mosaics_seen", "compute_flops", "num_evaluated"]
+_EXACT = ["step", "mosaics_seen", "compute_flops", "num_evaluated", "instances"]
 _ON_A_GPU = (
     "a GPU adds numbers in an order that varies, so two runs of a cell agree to rounding only, "
     "which training magnifies: compare the difference with the spread over seeds"
@@ -181,9 +181,11 @@ def compare_evaluations(recorded: pd.DataFrame, again: pd.DataFrame) -> tuple[fl
     alone = one.index.symmetric_difference(other.index)
     if len(alone):
         return math.inf, f"{_place(alone[0])} was evaluated by one of them only", False
-    unlike = (one[_COUNTS].fillna(-1) != other[_COUNTS].fillna(-1)).any(axis=1).to_numpy()
+    exact, again_exact = one[_EXACT], other[_EXACT]
+    alike = exact.eq(again_exact) | (exact.isna() & again_exact.isna())
+    unlike = ~alike.all(axis=1).to_numpy(bool)
     if unlike.any():
-        return math.inf, f"steps, {_place(one.index[int(unlike.argmax())])}", False
+        return math.inf, f"steps or instances, {_place(one.index[int(unlike.argmax())])}", False
     if one.empty:  # the cell diverged before its first evaluation
         return 0.0, "", True
     columns = [*METRICS, *FURTHER, *_LISTS]

@@ -14,13 +14,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from study.storage.storage import ResultsError, Storage
+from study.storage.storage import Storage
 
 FOLDER = "instances"
 
 
 def keep(storage: Storage, base_images: NDArray[np.int64]) -> str:
-    """Writes the base images of instances, unless they are there, and returns their digest.
+    """Writes the base images of instances and returns their digest.
 
     Args:
         storage: the results directory.
@@ -30,35 +30,26 @@ def keep(storage: Storage, base_images: NDArray[np.int64]) -> str:
         ResultsError: they cannot be written.
     """
     digest = _digest(base_images)
-    if not storage.exists(_file(digest)):
-        rows = pa.FixedSizeListArray.from_arrays(base_images.ravel(), base_images.shape[1])
-        sink = io.BytesIO()
-        pq.write_table(pa.table({"base_images": rows}), sink, compression="zstd")
-        storage.write(_file(digest), sink.getvalue())
+    rows = pa.FixedSizeListArray.from_arrays(base_images.ravel(), base_images.shape[1])
+    sink = io.BytesIO()
+    pq.write_table(pa.table({"base_images": rows}), sink, compression="zstd")
+    storage.write(_file(digest), sink.getvalue())
     return digest
 
 
 def load(storage: Storage, digest: str) -> NDArray[np.int64] | None:
-    """(n, k) the base images of each instance; None: the directory lacks the file.
+    """(n, k) the base images of each instance; None: the file is missing or damaged.
 
     Raises:
-        ResultsError: the file is damaged or cannot be read.
+        ResultsError: the file cannot be read.
     """
     try:
         data = storage.read(_file(digest))
-    except FileNotFoundError:
-        return None
-    try:
         column = pq.read_table(io.BytesIO(data))["base_images"].combine_chunks()
         base_images = column.flatten().to_numpy().reshape(len(column), -1)
-    except (pa.ArrowException, KeyError, ValueError, AttributeError):
-        base_images = np.empty((0, 0), np.int64)
-    if _digest(base_images) != digest:
-        raise ResultsError(
-            f"{storage.path(_file(digest))} is damaged. Copy it from where its cells were "
-            "trained, or remove it: verdicts are then over seeds alone."
-        )
-    return base_images
+    except (FileNotFoundError, pa.ArrowException, KeyError, ValueError, AttributeError):
+        return None
+    return base_images if _digest(base_images) == digest else None
 
 
 def _file(digest: str) -> str:

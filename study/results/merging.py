@@ -21,7 +21,7 @@ ROWS_A_FILE = 1_000_000
 """Rows of evaluations in a merged file, 300 MB in memory; a cell with more has its own file."""
 
 CELLS_A_FILE = 5_000
-"""Cells in a merged file: counts by image of 5,000 test images are 80 kB a cell in memory."""
+"""Cells in a merged file, whose footer has the JSON of each."""
 
 MOST_SMALL_FILES = 250
 """Cells with files of their own that a running study lets come together."""

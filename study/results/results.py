@@ -4,8 +4,8 @@ A results directory (a local path or any fsspec URL) holds `cells/<cell id>-<dig
 file a cell, and files of many cells of the same form (`study.results.cell_file`), in folders or
 not. A file is written whole and never changed. So two writers of a cell do no harm (of several
 records one counts, see `Records`), and directories are merged by copying: `cp -r other/cells
-results/cells/other`. `instances/` says what their instances are made of
-(`study.results.instances`).
+results/cells/other; cp -rn other/instances results/` (which base images the test instances of
+their cells hold, see `study.results.instances`).
 
 Many studies may share a directory.
 """
@@ -162,13 +162,12 @@ class Results(Records):
             )
 
     def base_images(self, digest: str) -> NDArray[np.int64] | None:
-        """The base images of each instance, one after another; None: the file is not there.
+        """(n, k) those of each instance, see `study.results.instances`; None: not at hand.
 
         Raises:
-            ResultsError: the file is damaged or cannot be read.
+            ResultsError: the file cannot be read.
         """
-        found = instances.load(self.storage, digest)
-        return None if found is None else found.ravel()
+        return instances.load(self.storage, digest)
 
     # --- writing
 

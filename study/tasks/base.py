@@ -183,9 +183,9 @@ class Split(Protocol):
         foreground: (n, m) bool, as in a `Batch`.
         base_images: (n, k) int64, the base images that each input holds, by their places in the
             data: first that of its foreground, then all others. Of windows, the series that they
-            are cut from; of posts, the post alone; of captions, the image of each object alone;
-            of episodes, the query and the two supports. Inputs that share an image share a draw
-            of the data. None: an input has several of the foreground.
+            are cut from; of posts, the post alone; of captions, the image of each object alone.
+            Inputs that share an image share a draw of the data. None: an input has several of the
+            foreground, or each cell is tested on other inputs.
         distinct: the segments that occur, if inputs share segments; else None.
     """
 

@@ -109,7 +109,8 @@ def _ended(task: Task, cell: Cell, outcome: Outcome) -> Ended:
         "shared_prefix": outcome.shared_prefix,
         "network_digest": None if outcome.weights is None else kept.digest(outcome.weights),
     }
-    held = task.splits(cell)["test"].base_images
+    marked = bool(outcome.evaluations) and "instance_known" in outcome.evaluations[-1]
+    held = task.splits(cell)["test"].base_images if marked else None
     return Ended(
         outcome.status,
         columns,

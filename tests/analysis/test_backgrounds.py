@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -14,29 +15,42 @@ from analysis.crossed import Part, crossed_mean, needed
 
 SEEDS, FOREGROUNDS, BACKGROUNDS, HELD = 6, 20, 60, 5
 
+Draw = Callable[[np.random.Generator], NDArray[np.int64]]
+"""A random generator -> background images (n, k)."""
 
-def drawn(
-    generator: np.random.Generator, instances: int = 400
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The foreground and the background images of instances."""
-    return (
-        generator.integers(FOREGROUNDS, size=instances),
-        generator.integers(BACKGROUNDS, size=(instances, HELD)),
-    )
+
+def alike(generator: np.random.Generator) -> NDArray[np.int64]:
+    return generator.integers(BACKGROUNDS, size=(400, HELD))
+
+
+def few(generator: np.random.Generator) -> NDArray[np.int64]:
+    return generator.integers(5, size=(400, HELD))
+
+
+def unequal(generator: np.random.Generator) -> NDArray[np.int64]:
+    rank = np.arange(1, BACKGROUNDS + 1)
+    return generator.choice(BACKGROUNDS, (400, HELD), p=1 / rank / (1 / rank).sum())
+
+
+def each_once(generator: np.random.Generator) -> NDArray[np.int64]:
+    return generator.random((400, 12)).argsort(axis=1)[:, :HELD]
 
 
 def test_it_is_the_sum_over_pairs_of_other_foregrounds_and_seeds() -> None:
     generator = np.random.default_rng(0)
-    foreground, background = drawn(generator, 30)
+    foreground, background = generator.integers(FOREGROUNDS, size=30), alike(generator)[:30]
     values = generator.standard_normal((3, 30))
     in_common = np.array([[(a[:, None] == b).sum() for b in background] for a in background])
     other = foreground[:, None] != foreground
     residuals = values - values.mean(axis=1, keepdims=True)
     excess = np.where(other, in_common - in_common[other].mean(), 0)
     pairs = [*itertools.permutations(residuals, 2)]
-    expected = np.mean([first @ excess @ second for first, second in pairs]) / 30**2
+    products = np.mean([first @ excess @ second for first, second in pairs])
+    centre = np.eye(30) - 1 / 30
+    of_one = (excess * (centre @ in_common @ centre)).sum()  # what a variance of 1 would give
+    expected = in_common[other].mean() * products / of_one
     found = Backgrounds(foreground, background).part(values)
-    assert found.variance == pytest.approx(max(expected, 0), rel=1e-10)
+    assert found.variance == pytest.approx(expected, rel=1e-10)
     assert found.images == len(np.unique(background))
     # the order of instances and the names of images are arbitrary
     order = generator.permutation(30)
@@ -44,26 +58,37 @@ def test_it_is_the_sum_over_pairs_of_other_foregrounds_and_seeds() -> None:
     assert renamed.variance == pytest.approx(found.variance, rel=1e-10)
 
 
-@pytest.mark.parametrize("spread", [0.1, 0.3])
-def test_it_is_what_new_backgrounds_move_a_mean_by(spread: float) -> None:
+@pytest.mark.parametrize("draw", [alike, few, unequal, each_once])
+@pytest.mark.parametrize("spread", [0.0, 0.3])
+def test_it_is_the_covariance_through_new_backgrounds(draw: Draw, spread: float) -> None:
     """And neither what foregrounds, seeds and each seed's own backgrounds do, nor chance."""
-    generator, estimates, moves = np.random.default_rng(1), [], []
-    for _ in range(400):
-        foreground, background = drawn(generator)
+    generator, found = np.random.default_rng(1), []
+    for _ in range(600):
+        foreground, background = generator.integers(FOREGROUNDS, size=400), draw(generator)
         of_background = generator.normal(0, spread, BACKGROUNDS)[background].sum(axis=1)
-        of_each_seed = generator.normal(0, 0.2, (SEEDS, BACKGROUNDS))[:, background].sum(axis=2)
+        of_each_seed = generator.normal(0, 0.1, (SEEDS, BACKGROUNDS))[:, background].sum(axis=2)
         others = (
             generator.normal(0, 0.5, (SEEDS, 1))
-            + generator.normal(0, 0.5, FOREGROUNDS)[foreground]
-            + generator.normal(0, 0.5, (SEEDS, len(foreground)))
+            + generator.normal(0, 0.3, FOREGROUNDS)[foreground]
+            + generator.normal(0, 0.3, (SEEDS, len(foreground)))
         )
-        found = Backgrounds(foreground, background).part(of_background + of_each_seed + others)
-        estimates.append(found.variance)
-        moves.append(of_background.mean())
-    error = np.std(estimates) / math.sqrt(len(estimates))
-    # instances of one foreground are counted with it, one pair in twenty
-    expected = np.var(moves) * (1 - 1 / FOREGROUNDS)
-    assert np.mean(estimates) == pytest.approx(expected, abs=3 * error + 0.1 * expected)
+        backgrounds = Backgrounds(foreground, background)
+        part = backgrounds.part(of_background + of_each_seed + others)
+        found.append(part.variance - spread**2 * in_common_of_others(foreground, background))
+    error = np.std(found) / math.sqrt(len(found))
+    assert abs(np.mean(found)) < 3 * error
+    assert spread == 0 or error < 0.1 * spread**2 * in_common_of_others(foreground, background)
+
+
+def in_common_of_others(foreground: NDArray[np.int64], background: NDArray[np.int64]) -> float:
+    """Mean number of background images in common to instances of unlike foregrounds."""
+    held = np.stack([np.bincount(each, minlength=BACKGROUNDS) for each in background])
+    return float((held @ held.T)[foreground[:, None] != foreground].mean())
+
+
+def test_instances_with_the_same_backgrounds_do_not_tell_them_apart() -> None:
+    foreground, background = np.arange(12) % 4, np.tile([1, 2, 3], (12, 1))
+    assert not Backgrounds(foreground, background).is_known
 
 
 def test_it_widens_an_interval_and_is_asked_for() -> None:

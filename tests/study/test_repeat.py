@@ -237,7 +237,7 @@ def test_differences_by_hand(recorded: Results) -> None:
     assert (largest, close) == (pytest.approx(1 / rows.at[last, "num_evaluated"]), False)
     assert place_of.startswith(where)
     assert changed(last, "instance_saif", None)[0::2] == (math.inf, False)
-    assert changed(0, "compute_flops", 7) == (math.inf, f"steps, {place}", False)
+    assert changed(0, "compute_flops", 7) == (math.inf, f"steps or instances, {place}", False)
     largest, where, close = compare_evaluations(rows, rows.iloc[1:])
     assert (largest, close) == (math.inf, False)
     assert where == f"{place} was evaluated by one of them only"

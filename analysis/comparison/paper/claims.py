@@ -368,8 +368,8 @@ def _accuracy_kept(comparison: Comparison, first: str, second: str) -> Finding:
 def _p_at(threshold: float, low: float, high: float, df: int) -> float:
     """Two-sided p value of a threshold by an interval; it is below .05 where that is outside.
 
-    Where the interval is over images, too, its own degrees of freedom are no fewer than those of
-    the rarer of seeds and images, so that p is no smaller than it would be.
+    Where the interval is over images, too, the rarest of seeds, images and background images
+    stands for its degrees of freedom.
     """
     half = (high - low) / 2
     if half <= 0:

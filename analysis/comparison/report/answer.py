@@ -128,10 +128,13 @@ def _undecided(paired: pd.DataFrame) -> str:
         texts.append(f"{text}, for a power of {100 * POWER:g} %")
     if len(images):
         verb = "is" if len(images) == 1 else "are"
+        needed = span(map(math.ceil, images["needed_images"]))
+        more = f"{needed} of them"
+        if images["num_backgrounds"].notna().any():
+            more = f"{needed} in the foreground, and backgrounds in proportion,"
         texts.append(
-            f"{len(images)} {verb} limited by the test images, and would take about "
-            f"{span(map(math.ceil, images['needed_images']))} of them for the far end, not more "
-            "seeds"
+            f"{len(images)} {verb} limited by the test images, and would take about {more} for "
+            "the far end, not more seeds"
         )
     if not texts:
         return ""

@@ -34,13 +34,14 @@ from analysis.comparison.report.table_one import (
     table_one_notes,
 )
 from analysis.comparison.report.text import section_text, verdict_text
+from analysis.comparison.report.verdicts import sampled
 from analysis.groups import is_compared
 from analysis.section.base import Chapter, Question
 from analysis.section.blocks import Block, Heading, Shown, Table, Text
 from analysis.section.claim import Claim
 from analysis.section.picture import Picture
 from analysis.section.summary import GroupSummary
-from analysis.words import instances, lost_scores, made_equal
+from analysis.words import instances, listed, lost_scores, made_equal, of_draws
 from study import tasks, terminal
 from study.results import Results
 
@@ -59,16 +60,15 @@ _METHOD = (
     "that tune where there are such. All other numbers are of the test {noun}, on the seeds that "
     "confirm.",
     "Intervals, 95 %: {intervals}. Those of shares are on the logit scale.",
-    "Verdicts: paired by seed{image}. Better means: not of one law, and higher on average in "
+    "Verdicts: paired by seed{instance}. Better means: not of one law, and higher on average in "
     "these seeds. A pair is decided if there are at least 6 common seeds, the test holds after "
     "Holm's correction over all tests of its study here (p < 0.05), and so does the exact "
     "sign-flip test of its seeds, uncorrected. Where seeds fall apart into those that learned and "
     "those that did not, how often each learns is tested instead (McNemar's exact test).",
 )
 _BY_IMAGE = (
-    "of {scores} and their differences over seeds and test images, of the foreground and of the "
-    "background, all as samples, where what each instance holds is recorded; else, and of all "
-    "other numbers, t intervals over seeds"
+    "of {scores} and their differences over {factors}, all as samples, where that is recorded of "
+    "each instance; else, and of all other numbers, t intervals over seeds"
 )
 
 _ONLY_HEAT_MAPS = (
@@ -260,14 +260,16 @@ def find(results: Results, cell_ids: Collection[str], question: Question) -> lis
 def _method(found: Sequence[Comparison]) -> list[str]:
     """How all was computed, a paragraph each."""
     recorded = {each.recorded for each in found}
-    by_image = any(each.paired["num_images"].notna().any() for each in found)
-    scores = ", ".join(names_of(found))
+    most = max(found, key=lambda each: len(sampled(each.paired)))
+    factors, scores = sampled(most.paired), ", ".join(names_of(found))
+    by_image, over = len(factors) > 1, of_draws(listed(factors), most.task)
+    of_shares = _BY_IMAGE.format(scores=scores, factors=over)
     words = {
         "noun": _noun(found),
         "lost": lost_scores(*(each.task for each in found), metrics=metrics_of(found)),
         "options": "learning rate and switch point" if False in recorded else "one option",
-        "intervals": _BY_IMAGE.format(scores=scores) if by_image else "t intervals over seeds",
-        "image": " and image" if by_image else "",
+        "intervals": of_shares if by_image else "t intervals over seeds",
+        "instance": " and test instance" if by_image else "",
     }
     of_cuts = {False: _OF_BUDGETS, True: _OF_RECORDED}
     texts = [of_cuts[each] for each in sorted(recorded)]

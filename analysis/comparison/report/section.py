@@ -23,6 +23,7 @@ from analysis.comparison.report.tables import (
 )
 from analysis.comparison.report.text import edges, stages, stopped_options, unusual_cut
 from analysis.comparison.report.verdicts import (
+    SPREADS,
     WOULD_DECIDE,
     over_what,
     pair_notes,
@@ -152,7 +153,7 @@ def _results(comparison: Comparison, published: bool) -> list[Block]:
         for metric in summarised_metrics(summary)
     }
     spreads = [
-        _spread(of_draws(f"{name} ± over {what}", task), f"{metric}_{what.removesuffix('s')}_se")
+        _spread(of_draws(f"{name} ± over {what}", task), f"{metric}_{SPREADS[what]}")
         for metric, name in names.items()
         for what in over
     ]

@@ -29,8 +29,12 @@ from study import tasks, terminal
 WOULD_DECIDE = (
     "The last columns say what a study of its own needs, with a power of 80 % after Holm, to find "
     "a difference as large as the far end of the interval, and one as large as was seen. Where "
-    "more seeds alone would not do, images are said, with these seeds."
+    "more seeds alone would not do, images of the foreground are said, with these seeds, and "
+    "background images in proportion, if there are any."
 )
+
+SPREADS = {"seeds": "seed_se", "images": "image_se", "backgrounds": "background_se"}
+"""What numbers are over -> column of the standard error, of a mean behind its metric."""
 
 IMAGES_FIXED = "images fixed"
 """In place of a spread over images: the test is over seeds alone."""
@@ -42,14 +46,17 @@ def paired_cells(paired: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
     Args:
         paired: as `analysis.comparison.paired` gives it.
     """
-    task = str(paired["task"].iloc[0]) if len(paired) else ""
+    task, factors = str(paired["task"].iloc[0]) if len(paired) else "", sampled(paired)
     columns = [
         ("metric", _metric),
         ("pair", lambda row: f"{row['first']} vs {row['second']}"),
         ("verdict", _verdict),
         ("difference (points)", lambda row: points(row["difference"])),
         (f"{_level(paired)} interval", interval_of_pair),
-        (of_draws(f"± over {' / '.join(sampled(paired))}", task), _spreads),
+        (
+            of_draws(f"± over {' / '.join(factors)}", task),
+            lambda row: " / ".join(_spread(row, factor) for factor in factors),
+        ),
         ("Holm p", lambda row: p_value(row["p_holm"])),
         plain("n", "num_pairs"),
         ("seeds, far end", lambda row: of_draws(would_decide(row)[0], task)),
@@ -87,13 +94,14 @@ def sampled(rows: pd.DataFrame) -> list[str]:
 
 
 def over_what(paired: pd.DataFrame) -> str:
-    """What the intervals and tests are over: seeds and images, or seeds alone."""
+    """What the intervals and tests are over, and what is fixed."""
     task = str(paired["task"].iloc[0]) if len(paired) else ""
     of, paired = len(paired), paired[paired["num_pairs"] > 0]
     by_image = paired[paired["num_images"].notna()]
     text = f"Intervals and verdicts are over seeds{_and_images(by_image, task)}."
     if 0 < len(by_image) < len(paired):
-        text = f"{text.removesuffix('.')}; where it says {IMAGES_FIXED!r}, over seeds alone."
+        alone = len(paired) - len(by_image)
+        text = f"{text.removesuffix('.')}; {alone} of {len(paired)}, {IMAGES_FIXED}, over seeds."
     if len(paired):
         family = "this table" if (tests := paired["num_tests"].iloc[0]) == of else "the study"
         text += (
@@ -230,13 +238,8 @@ def _metric(row: Row) -> str:
     return metric_name(str(row["metric"]), task=str(row["task"]))
 
 
-def _spreads(row: Row) -> str:
-    """``1.6 / 0.9 / 0.6``: standard errors over seeds, images and backgrounds."""
-    spreads = [standard_error(row["seed_se"])]
-    if row["num_pairs"] and pd.isna(row["num_images"]):
-        spreads.append(of_draws(IMAGES_FIXED, str(row["task"])))
-    elif row["num_pairs"]:
-        spreads.append(standard_error(row["image_se"]))
-    if known(row["num_backgrounds"]):
-        spreads.append(standard_error(row["background_se"]))
-    return " / ".join(spreads)
+def _spread(row: Row, factor: str) -> str:
+    """A standard error of one pair."""
+    if factor == "images" and row["num_pairs"] and pd.isna(row["num_images"]):
+        return of_draws(IMAGES_FIXED, str(row["task"]))
+    return standard_error(row[SPREADS[factor]])

@@ -145,7 +145,7 @@ def _notes(
     ]
     if few:
         notes.append(
-            f"few test images: {_some(few)}. Verdicts are over seeds and test images, so that "
+            f"few test images: {_some(few)}. Verdicts are over test images, too, so that "
             f"with less than {FEW} of a foreground class many stay undecided"
         )
     return tuple(notes)

@@ -42,6 +42,7 @@ class Episodes:
 
     modality = ONE_SHOT
     distinct = None
+    base_images = None  # each seed is tested on episodes of its own
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -73,11 +74,6 @@ class Episodes:
     def passes(self, count: int) -> Sequence[Tensor]:
         """All rows in parts of at most `count`."""
         return torch.arange(len(self), device=self.labels.device).split(count)
-
-    @property
-    def base_images(self) -> Tensor:
-        """(n, 3) int64 rows of `images`: the query, then the supports."""
-        return self.index.long().roll(1, dims=1)
 
     def head(self, count: int) -> Episodes:
         """The first `count` episodes."""

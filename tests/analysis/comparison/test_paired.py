@@ -569,6 +569,22 @@ def test_a_diverged_seed_has_one_score_on_every_image() -> None:
 
 
 @pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("instances", "others"),
+        ("instance_known", bytes(12)),
+        ("instance_right", b""),
+        ("base_images", None),
+    ],
+)
+def test_a_cell_that_was_tested_on_other_instances_is_refused(column: str, value: Any) -> None:
+    at_budget = _by_image(0, ("hard", "soft"))
+    at_budget.at[at_budget.index[at_budget["split"] == "test"][3], column] = value
+    with pytest.raises(ResultsError, match=r"other instances|not at hand"):
+        _paired(at_budget)
+
+
+@pytest.mark.parametrize(
     ("shares", "weights", "part"),
     [
         ([[1, 1, 0.5, 0.9]], [1, 1, 1, 1], 5 / 6),  # of what is wrong

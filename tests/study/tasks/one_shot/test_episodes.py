@@ -129,7 +129,6 @@ def test_the_label_names_the_support_of_the_query_s_character(split: str) -> Non
     expected = np.zeros((COUNT, 3), bool)
     expected[rows, labels] = True
     np.testing.assert_array_equal(drawn.foreground.numpy(), expected)
-    assert torch.equal(drawn.base_images, drawn.index[:, [2, 0, 1]].long())
 
 
 def test_draws_are_uniform() -> None:
