@@ -140,8 +140,8 @@ DYNAMICS: Columns = {
 INSTANCES: Columns = {
     "instances": (
         _TEXT,
-        "which base images each holds: the name of a file in `instances/`; missing of mosaics with "
-        "several foreground images",
+        "which base images each holds: the name of a file in `instances/`; missing of mosaics "
+        "with several foreground images",
     ),
     "instance_right": (_BITS, "those classified right; not of captions, whose score is no share"),
     "instance_known": (_BITS, "those whose foreground is known"),

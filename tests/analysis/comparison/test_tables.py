@@ -190,7 +190,7 @@ def test_verdict_table_by_hand() -> None:
     spans = ["+1.7 to +17.9", "2.1 / 1.5 / 0.9", "0.03", "6"]
     assert rows[0] == ["SAIF", "lvml vs soft", "lvml better", "+9.8", *spans, "-", "-"]
     assert rows[1][:4] == ["accuracy", "lvml vs soft", "lvml worse", "-1.2"]
-    assert rows[1][5:7] == ["2.1 / images fixed", "< 0.001"]
+    assert rows[1][5:7] == ["2.1 / images fixed / -", "< 0.001"]
     assert rows[2][1:3] == ["hybrid vs soft", "undecided"]
     assert rows[2][-2:] == ["12", "40"]
     for some, images, alone in ((paired[:1], 1, 0), (paired, 1, 1), (paired[1:2], 0, 1)):

@@ -26,11 +26,12 @@ def test_preparing_makes_folders_and_sweeping_ends_what_killed_writers_left(
     results: Results,
 ) -> None:
     folders = [path for path in Path(results.url).iterdir() if path.is_dir()]
-    assert {path.name for path in folders} == {"cells", "checkpoints", "forks", "networks"}
+    names = {"cells", "checkpoints", "forks", "instances", "networks"}
+    assert {path.name for path in folders} == names
     for folder in folders:
         (folder / f"x.{'0' * 32}.part").touch()
     results.sweep()
-    assert [list(folder.iterdir()) for folder in folders] == [[]] * 4
+    assert [list(folder.iterdir()) for folder in folders] == [[]] * len(folders)
 
 
 def test_one_driver_at_a_time(results: Results) -> None:
