@@ -101,7 +101,7 @@ def over_what(paired: pd.DataFrame) -> str:
     text = f"Intervals and verdicts are over seeds{_and_images(by_image, task)}."
     if 0 < len(by_image) < len(paired):
         alone = len(paired) - len(by_image)
-        text = f"{text.removesuffix('.')}; {alone} of {len(paired)}, {IMAGES_FIXED}, over seeds."
+        text = f"{text[:-1]}; {alone} of {len(paired)} over seeds alone ({IMAGES_FIXED})."
     if len(paired):
         family = "this table" if (tests := paired["num_tests"].iloc[0]) == of else "the study"
         text += (
