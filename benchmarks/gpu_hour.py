@@ -121,6 +121,7 @@ class Slice:
         self.out = args.out
         self.results = Results(scratch / "results")
         self.cells = scratch / "results" / "cells"
+        self.instances = scratch / "results" / "instances"
         self.scratch = scratch
         self._end = time.monotonic() + 60 * args.minutes - CLOSING_SECONDS
         self._published: set[str] = set()
@@ -154,6 +155,8 @@ class Slice:
         for place, source in enumerate((self.args.out, self.args.results)):
             if (source / "cells").is_dir():
                 shutil.copytree(source / "cells", self.cells / str(place))
+            if (source / "instances").is_dir():
+                shutil.copytree(source / "instances", self.instances, dirs_exist_ok=True)
             for name in ("record.json", "tests.xml", "figures.json", "log.txt"):
                 if (source / name).exists() and not (self.out / name).exists():
                     write(self.out / name, (source / name).read_text())
@@ -227,6 +230,9 @@ class Slice:
             return
         compact(self.results)
         there = Results(self.out).storage
+        there.make("instances")
+        for path in self.instances.iterdir():
+            there.write(f"instances/{path.name}", path.read_bytes())
         there.make("cells")
         files = {path.name: path for path in self.cells.rglob("*.parquet")}
         for name, path in files.items():

@@ -287,7 +287,7 @@ def test_no_credential_is_written_anywhere(
     assert any(studied.results.url.encode() in data for data in written)
     written += [studied.results.storage.read(name) for name in studied.results.storage.names("")]
     tables = [studied.results.cells(), studied.results.evaluations()]  # their files are packed
-    written += [studied.printed.encode(), *(table.to_json().encode() for table in tables)]
+    written += [studied.printed.encode(), *(table.to_csv().encode() for table in tables)]
     for data in written:
         assert b"test-secret" not in data
         assert b"test-key" not in data
