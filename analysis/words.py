@@ -38,6 +38,9 @@ _WORDS = {
 UNUSUAL = ("network", "foregrounds", "distractors")
 """Fields of a cell that most have not."""
 
+SPREADS = {"seeds": "seed_se", "images": "image_se", "backgrounds": "background_se"}
+"""What numbers are over -> column of the standard error, of a mean behind its metric."""
+
 MANY = 10_000
 """Above this, a number of seeds or images is no longer stated."""
 

@@ -161,7 +161,8 @@ def _refuse_unusable(rows: pd.DataFrame, bits: list[str]) -> None:
     same = rows["instances"].eq(first["instances"]) & rows[bits[0]].eq(first[bits[0]])
     same &= rows[bits].map(len).eq(math.ceil(count / 8)).all(axis=1)
     if not same.all() or len(first["base_images"]) % count:
-        cells = ", ".join(rows["cell_id"][~same].head(3) if "cell_id" in rows else [])
+        wrong = rows if same.all() else rows[~same]
+        cells = ", ".join(wrong["cell_id"].head(3))
         raise ResultsError(
             "cells of one comparison were tested on other instances than the rest, or their rows "
             f"are no longer as analysis.load returns them ({cells}). Train these again."

@@ -25,7 +25,7 @@ from analysis.groups import (
 )
 from analysis.learning import apart, guess, share_mean
 from analysis.statistics import interval_columns, named_interval
-from analysis.words import METRICS
+from analysis.words import METRICS, SPREADS
 from study import tasks
 from study.results import ResultsError, unknown
 
@@ -41,8 +41,7 @@ _SHARED = [
 
 def spreads(metrics: Iterable[str]) -> list[str]:
     """Standard errors of `summarise`: over seeds, over images, and over background images."""
-    factors = ("seed", "image", "background")
-    return [f"{metric}_{what}_se" for metric in metrics for what in factors]
+    return [f"{metric}_{error}" for metric in metrics for error in SPREADS.values()]
 
 
 def summarised_metrics(columns: Iterable[Hashable]) -> list[str]:

@@ -61,8 +61,7 @@ _SETTINGS = [
 ]  # fmt: skip
 _KEPT = [
     "step", "compute_flops", "train_seconds", "mosaics_seen", "num_evaluated", "loss", "accuracy",
-    "saif",
-    "foreground_attention_mean", *FURTHER, "measures",
+    "saif", "foreground_attention_mean", *FURTHER, "measures",
 ]  # fmt: skip
 _NOWHERE = {"value": math.inf, "reach": math.inf, "cut": 1.0}
 """Where a split is cut of which nothing is known."""

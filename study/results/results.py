@@ -189,11 +189,10 @@ class Results(Records):
             ResultsError: it cannot be written.
         """
         measured = [dict(row) for row in evaluations]
-        of_instances = [row for row in measured if "instance_known" in row]
-        if of_instances and base_images is not None:
+        if base_images is not None:
             digest = instances.keep(self.storage, base_images)
-            for row in of_instances:
-                row["instances"] = digest
+            for row in measured:
+                row["instances"] = digest if "instance_known" in row else None
         rows = cell_file.rows_of(
             pa.Table.from_pylist([dict(cell)], CELLS_SCHEMA),
             pa.Table.from_pylist(measured, EVALUATIONS_SCHEMA),

@@ -23,7 +23,6 @@ from analysis.comparison.report.tables import (
 )
 from analysis.comparison.report.text import edges, stages, stopped_options, unusual_cut
 from analysis.comparison.report.verdicts import (
-    SPREADS,
     WOULD_DECIDE,
     over_what,
     pair_notes,
@@ -37,6 +36,7 @@ from analysis.section.claim import Claim
 from analysis.section.columns import Column, by_columns, measured, plain
 from analysis.section.parts import claim_blocks, end_states, repeat_blocks
 from analysis.words import (
+    SPREADS,
     UNUSUAL,
     capital,
     instances,

@@ -29,7 +29,7 @@ from analysis.groups import paradigm_order
 from analysis.section.picture import Picture
 from analysis.section.summary import DIGITS, Curve, GroupSummary, run_files
 from analysis.statistics import interval_columns
-from analysis.words import amount, instances, number
+from analysis.words import SPREADS, amount, instances, number
 from study import tasks
 from study.results import RECORDED
 
@@ -134,11 +134,11 @@ def _metrics(row: Mapping[Hashable, Any]) -> dict[str, float]:
     intervals = interval_columns(*dict.fromkeys([*SUMMARISED, *further, *metrics]))
     measured = [*intervals, *spreads(metrics)]
     counts = {"n_seeds": "num_seeds", "n_diverged": "num_diverged"}
-    for what in ("image", "background"):
-        if pd.isna(row[f"num_{what}s"]):  # the intervals are not over these
-            measured = [name for name in measured if what not in name]
+    for what in ("images", "backgrounds"):
+        if pd.isna(row[f"num_{what}"]):  # the intervals are not over these
+            measured = [name for name in measured if not name.endswith(f"_{SPREADS[what]}")]
         else:
-            counts[f"n_{what}s"] = f"num_{what}s"
+            counts[f"n_{what}"] = f"num_{what}"
     values = {name: float(row[name]) for name in measured if name in row}
     return values | {name: float(row[column]) for name, column in counts.items()}
 

@@ -15,6 +15,7 @@ from analysis.section.columns import Row, by_columns, plain
 from analysis.statistics import MIN_SEEDS
 from analysis.words import (
     MANY,
+    SPREADS,
     aligned,
     interval_of_pair,
     known,
@@ -32,9 +33,6 @@ WOULD_DECIDE = (
     "more seeds alone would not do, images of the foreground are said, with these seeds, and "
     "background images in proportion, if there are any."
 )
-
-SPREADS = {"seeds": "seed_se", "images": "image_se", "backgrounds": "background_se"}
-"""What numbers are over -> column of the standard error, of a mean behind its metric."""
 
 IMAGES_FIXED = "images fixed"
 """In place of a spread over images: the test is over seeds alone."""
@@ -89,8 +87,8 @@ def pair_text(paired: pd.DataFrame, paradigms: Collection[str]) -> str:
 
 def sampled(rows: pd.DataFrame) -> list[str]:
     """What tests or means are over: seeds, images, backgrounds, as far as they are known."""
-    counts = {"images": "num_images", "backgrounds": "num_backgrounds"}
-    return ["seeds", *(name for name, count in counts.items() if rows[count].notna().any())]
+    others = ("images", "backgrounds")
+    return ["seeds", *(name for name in others if rows[f"num_{name}"].notna().any())]
 
 
 def over_what(paired: pd.DataFrame) -> str:
@@ -98,17 +96,17 @@ def over_what(paired: pd.DataFrame) -> str:
     task = str(paired["task"].iloc[0]) if len(paired) else ""
     of, paired = len(paired), paired[paired["num_pairs"] > 0]
     by_image = paired[paired["num_images"].notna()]
-    text = f"Intervals and verdicts are over seeds{_and_images(by_image, task)}."
+    text = f"Intervals and verdicts are over seeds{_and_images(by_image, task)}"
     if 0 < len(by_image) < len(paired):
         alone = len(paired) - len(by_image)
-        text = f"{text[:-1]}; {alone} of {len(paired)} over seeds alone ({IMAGES_FIXED})."
+        text += f"; {alone} of {len(paired)} over seeds alone ({IMAGES_FIXED})"
     if len(paired):
         family = "this table" if (tests := paired["num_tests"].iloc[0]) == of else "the study"
         text += (
-            " Intervals are of one pair, verdicts corrected for the "
-            f"{terminal.counted(int(tests), 'test')} of {family}."
+            ". Intervals are of one pair, verdicts corrected for the "
+            f"{terminal.counted(int(tests), 'test')} of {family}"
         )
-    return of_draws(text, task)
+    return of_draws(f"{text}.", task)
 
 
 def _and_images(by_image: pd.DataFrame, task: str) -> str:
