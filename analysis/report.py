@@ -87,7 +87,7 @@ def _watch(
 
 def _parser() -> Parser:
     from analysis.groups import AXES
-    from study.terminal.options import names, seconds
+    from study.terminal.options import above_zero, names
 
     parser = Parser("analysis.report", _ABOUT, _EXAMPLES)
     parser.add_results_dir()
@@ -149,7 +149,7 @@ def _parser() -> Parser:
     parser.add_argument(
         "--watch",
         nargs="?",
-        type=seconds,
+        type=above_zero,
         const=30.0,
         metavar="SECONDS",
         help="write report.html again whenever a cell is recorded, until Ctrl-C; the page loads "

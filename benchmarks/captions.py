@@ -168,7 +168,7 @@ def peak_memory(device: torch.device) -> int:
 
 def made_up_captions(args: argparse.Namespace, device: torch.device, pixels: bool) -> Captions:
     """Captions of noise, with its pixels or its features."""
-    options = Options(**{**tasks.TASKS["mscoco"].options, "encoder": args.encoder})
+    options = tasks.resolved("mscoco", Options(encoder=args.encoder))
     info = tasks.info("mscoco", options)
     count = BATCHES * args.batch_size
     task = info.made_up(replace(info.nominal, lengths=LENGTHS), count)
@@ -186,7 +186,7 @@ def made_up_captions(args: argparse.Namespace, device: torch.device, pixels: boo
         validation_size=1,
         test_size=1,
         decoder=decoder_of(args),
-        **options._asdict(),
+        options=options,
     )
     return task.splits(cell, device)["train"]
 

@@ -55,7 +55,7 @@ from study.results.merging import compact
 from study.run_options import requested
 from study.tasks.sources.places import Places
 from study.terminal.command import DONE, FAILED, Parser, guarded, terminating
-from study.terminal.options import minutes
+from study.terminal.options import above_zero
 
 PROJECT = Path(__file__).parents[1]
 
@@ -459,7 +459,7 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = Parser("benchmarks.gpu_hour", about, more)
     add = parser.add_argument
     add("--device", choices=("cpu", "cuda"), default="cuda")
-    add("--minutes", type=minutes, default=8.0, help="of this slice (8)")
+    add("--minutes", type=above_zero, default=8.0, help="of this slice (8)")
     add("--data", "--data-dir", type=Path, required=True, metavar="DIR", help="CIFAR-10")
     add("--results", type=Path, required=True, metavar="DIR", help="--out of the last slice")
     add("--out", type=Path, required=True, metavar="DIR", help="what is brought back")

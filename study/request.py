@@ -1,19 +1,31 @@
-"""The request that a person makes of `python -m study.run`."""
+"""The request that a person makes of `python -m study.run`: its options, each declared once."""
 
 from __future__ import annotations
 
+import argparse
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from search_spaces.base import By, SearchSpace, Values
 from study.cell.axis import as_typed, fresh_seeds, possible_values
-from study.errors import RequestError
+from study.cell.declared import Number, Whole
+from study.cell.work import DEFAULT_INTERVAL
+from study.errors import RequestError, unknown
 from study.tasks.sources.places import NO_PLACES, Places
+from study.terminal.options import above_zero, option, positive, typed
 
 LINEAR = "linear-orthogonal"
 """The task of learning dynamics."""
+
+OBJECTIVES = ("accuracy", "saif")
+
+PACKS = ("none", "seed", "seed,lr")
+"""What the members of a pack may differ in, see `study.train.steps.packs.AXES`."""
+
+_THEORY, _HEADS = "posterior", "heads"
 
 
 class Shard(NamedTuple):
@@ -30,6 +42,33 @@ class Shard(NamedTuple):
     def __str__(self) -> str:
         return f"{self.number}/{self.of}"
 
+    @classmethod
+    def typed(cls, text: str) -> Shard:
+        number, _, of = text.partition("/")
+        if not (re.fullmatch(r"[0-9]+/[0-9]+", text) and 1 <= int(number) <= int(of)):
+            raise argparse.ArgumentTypeError(
+                f"must be K/N, the K-th of N shards, as 1/16 to 16/16, got {text!r}"
+            )
+        return cls(int(number), int(of))
+
+
+def in_order(text: str) -> tuple[str, ...]:
+    """The objectives in a fixed order, so that the order typed does not name another search."""
+    given = text.split(",")
+    for name in given:
+        if name not in OBJECTIVES:
+            raise argparse.ArgumentTypeError(str(unknown("objective", name, OBJECTIVES)))
+    return tuple(name for name in OBJECTIVES if name in given)
+
+
+def _gpus(text: str) -> float:
+    gpus = typed(Number(0, ends="[)"))(text)
+    if not (gpus == 0 or 0.01 <= gpus <= 1 or (gpus > 1 and gpus.is_integer())):
+        raise argparse.ArgumentTypeError(
+            f"must be a fraction of a GPU (0.01 to 1) or a whole number of them, got {text!r}"
+        )
+    return gpus
+
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
@@ -37,60 +76,144 @@ class Request:
 
     Attributes:
         space: the study.
-        preset: name of its preset.
         axes: as `study.plan.axes.resolve` gives them.
-        changes: the assignments of --set, as typed.
-        results: results directory, local path or fsspec URL, as typed.
         places: of the tasks' files; local paths are absolute.
-        then: `train`; `plan`: only print the plan; `dry run`: two steps of each kind of cell.
-        shard: trains its share alone, in this process; None: the whole study, with Ray.
+        changes: the assignments of --set, as typed.
         minutes: of a shard, in which its cells have to end.
-        select: validation metric that chooses options.
-        tracking: MLflow tracking URI, or `none`; None: by the environment.
-        pack: `auto`, or one of `study.train.steps.packs.AXES`.
-        share: whether cells may share a common first phase.
-        micro_batch: inputs a forward and backward pass; None: by device.
-        search: suggests the options; None: the grid.
-        num_samples: suggestions of a search in total, >= 1; None without a search.
-        objective: validation metrics that a search improves; None: accuracy.
-        scheduler: stops worse options early; None: all run to their end.
-        gpus_per_trial: see `study.launch.job_queue.Resources`.
-        threads: CPU threads a trial; None: the machine divided.
-        max_concurrent: most trials at a time; None: no limit.
-        max_retries: how often a trial whose worker was lost is tried again.
-        checkpoint_every: seconds of a cell's training that a kill may cost.
-        address: of a running Ray cluster; None: this machine, or in a job of Ray its cluster.
-        price_per_hour: of a GPU; of a core if there are no GPUs.
 
     Raises:
         RequestError: options contradict each other.
     """
 
     space: SearchSpace
-    preset: str
     axes: Mapping[str, Values | By]
-    changes: tuple[str, ...] = ()
-    results: str = "results"
     places: Places = NO_PLACES
-    then: Literal["train", "plan", "dry run"] = "train"
-    shard: Shard | None = None
-    minutes: float = math.inf
-    select: Literal["accuracy", "saif"] = "accuracy"
-    tracking: str | None = None
-    pack: str = "auto"
-    share: bool = True
-    micro_batch: int | None = None
-    search: Literal["optuna"] | None = None
-    num_samples: int | None = None
-    objective: tuple[str, ...] | None = None
-    scheduler: Literal["asha"] | None = None
-    gpus_per_trial: float | None = None
-    threads: int | None = None
-    max_concurrent: int | None = None
-    max_retries: int = 3
-    checkpoint_every: float
-    address: str | None = None
-    price_per_hour: float | None = None
+    preset: str = option("quick (default), paper, or another one of the study", "quick")
+    then: str = option(
+        "",
+        "train",
+        flags={
+            "--plan": ("plan", "print what would run, its cost and time; run nothing"),
+            "--dry-run": ("dry run", "two steps of each kind of cell; record nothing"),
+        },
+    )
+    changes: tuple[str, ...] = option(
+        "values of axes; AXIS@hard=V is for one paradigm or task, AXIS@m:20=V for a value of "
+        "another axis, AXIS@hard@m:20=V where both hold",
+        (),
+        flag="--set",
+        nargs="+",
+        action="extend",
+        metavar="AXIS[@WHERE]=V,V",
+    )
+    results: str = option("results directory (./results)", "results", metavar="DIR")
+    shard: Shard | None = option(
+        "train the K-th of N shares of the cells in this process, without Ray and MLflow, beside "
+        "the other shards; the same command without it then writes the report",
+        type=Shard.typed,
+        metavar="K/N",
+    )
+    minutes: float = option(
+        "of a shard: begin no cell that would not end within so many; the same command goes on",
+        math.inf,
+        type=above_zero,
+        metavar="M",
+    )
+    select: str = option(
+        "validation metric that chooses learning rate and switch point; saif uses the hidden "
+        "foreground",
+        "accuracy",
+        no_use=(_THEORY, _HEADS),
+        choices=("accuracy", "saif"),
+    )
+    search: str | None = option(
+        "suggest learning rates, switch points and paradigms within the ranges of their axes, "
+        "instead of the grid",
+        no_use=(_THEORY, _HEADS),
+        choices=("optuna",),
+    )
+    num_samples: int | None = option(
+        "suggestions of a search, in total",
+        no_use=(_THEORY, _HEADS),
+        type=positive,
+        metavar="K",
+    )
+    tracking: str | None = option(
+        "MLflow tracking URI, or none; default: MLFLOW_TRACKING_URI or a database in the results "
+        "directory (in ./databases, where that is a URL)",
+        metavar="URI",
+    )
+    address: str | None = option(
+        "of a running Ray cluster, HOST:PORT or auto; default: this machine, in a job of Ray its "
+        "cluster",
+        metavar="ADDR",
+    )
+    objective: tuple[str, ...] | None = option(
+        "validation metric that a search improves, averaged over seeds: accuracy (default), "
+        "saif, or both for a Pareto front",
+        no_use=(_THEORY, _HEADS),
+        type=in_order,
+        metavar="NAME[,NAME]",
+    )
+    scheduler: str | None = option(
+        "stop options that do worse than others of their paradigm early; they are marked as "
+        "censored and cannot be chosen",
+        no_use=(_THEORY, _HEADS),
+        choices=("asha",),
+    )
+    pack: str = option(
+        "none, seed or seed,lr: cells that differ in these only train together in one process; "
+        "auto: where a GPU is measured to be faster with them",
+        "auto",
+        no_use=(_THEORY,),
+        choices=("auto", *PACKS),
+        metavar="AXES",
+    )
+    share: bool = option(
+        "train every cell from its start; default: hybrids fork from the soft cell of the same "
+        "seed and learning rate, with the same numbers, but no time of their own, which "
+        "`analysis.report --axis seconds` needs",
+        True,
+        no_use=(_THEORY,),
+        flag="--no-share",
+        action="store_false",
+    )
+    micro_batch: int | None = option(
+        "mosaics, posts or captions a forward and backward pass; fewer take less memory "
+        "(default: by device)",
+        no_use=(_THEORY,),
+        type=positive,
+        metavar="N",
+    )
+    checkpoint_every: float = option(
+        f"seconds of a cell that a kill may cost ({DEFAULT_INTERVAL:g})",
+        DEFAULT_INTERVAL,
+        type=above_zero,
+        metavar="S",
+    )
+    gpus_per_trial: float | None = option(
+        "GPUs a trial asks for, a fraction to share one; default: 1 where there are any",
+        no_use=(_THEORY,),
+        type=_gpus,
+        metavar="G",
+    )
+    threads: int | None = option(
+        "CPU threads a trial; default: the cores divided among the trials, on a cluster 1",
+        type=positive,
+        metavar="N",
+    )
+    max_concurrent: int | None = option("trials at a time at most", type=positive, metavar="N")
+    max_retries: int = option(
+        "how often a trial is tried again whose worker was lost (3)",
+        3,
+        type=typed(Whole(0)),
+        metavar="N",
+    )
+    price_per_hour: float | None = option(
+        "of a GPU, without GPUs of a core: the plan tells what the study costs",
+        type=typed(Number(0, ends="[)")),
+        metavar="P",
+    )
 
     def __post_init__(self) -> None:
         if self.search and not self.num_samples:
@@ -124,7 +247,7 @@ class Request:
         """Refuses options that mean nothing for a process that trains a fixed share by itself."""
         alone = "a shard trains in this process, without Ray"
         at_end = "the same command without --shard does, once all shards have ended"
-        for option, given, reason in (
+        for flag, given, reason in (
             ("--search", self.search, "what a search suggests depends on all that ended before"),
             ("--scheduler", self.scheduler, "it compares cells that train at the same time"),
             ("--address", self.address, alone),
@@ -136,7 +259,7 @@ class Request:
         ):
             if given:
                 raise RequestError(
-                    f"{option} cannot be combined with --shard {self.shard}: {reason}. Leave one "
+                    f"{flag} cannot be combined with --shard {self.shard}: {reason}. Leave one "
                     "out."
                 )
 

@@ -48,6 +48,8 @@ from study.results import (
     FURTHER,
     INSTANCES,
     KEY,
+    OF_DATA,
+    TRAINED,
     Results,
     ResultsError,
 )
@@ -56,8 +58,7 @@ if TYPE_CHECKING:
     from study.tasks import Modality
 
 _SETTINGS = [
-    "n", "num_classes", "architecture", "batch_size", "precision", "alpha", "budget_amount",
-    "data_digest", "split_scheme", "label_rule", "rationale_rule", "min_count", "encoder",
+    "n", "num_classes", "precision", "budget_amount", "data_digest", *TRAINED, *OF_DATA,
 ]  # fmt: skip
 _KEPT = [
     "step", "compute_flops", "train_seconds", "mosaics_seen", "num_evaluated", "loss", "accuracy",

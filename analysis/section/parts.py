@@ -12,17 +12,10 @@ from analysis.groups import paradigm_order
 from analysis.section.blocks import Block, Code, Heading, Table, Text
 from analysis.section.claim import RULES, Claim
 from study import tasks
-from study.results import CAPTIONING, FURTHER, HEADS, NETWORK, SOLUTION
+from study.results import CAPTIONING, FURTHER, HEADS, NETWORK, OF_DATA, SOLUTION
 
 LONG_COLUMNS = ["cell", "package_versions", "data_notes"]
 """Long columns of cells, nearly the same in every row."""
-
-_RULES = ("label_rule", "rationale_rule", "min_count")
-_OF_MODALITY = {
-    tasks.POSTS: {*_RULES, "foreground_share"},
-    tasks.CAPTIONS: {"min_count", *CAPTIONING},
-}
-"""Columns of cells that apply to some modalities only, besides their measures."""
 
 _VERBS = {
     "holds": ("holds", "hold"),
@@ -42,8 +35,11 @@ def without_long_columns(cells: pd.DataFrame, task: str = "") -> pd.DataFrame:
         task: of all of them; empty: of mosaics.
     """
     modality = tasks.modality(task)
-    own = {measure.column for measure in modality.measures} | _OF_MODALITY.get(modality, set())
-    others = {*_RULES, *CAPTIONING, *FURTHER} - own
+    own = {measure.column for measure in modality.measures}
+    own |= {tasks.POSTS: {"foreground_share"}, tasks.CAPTIONS: {*CAPTIONING}}.get(modality, set())
+    if task in tasks.TASKS:
+        own |= tasks.TASKS[task].options.keys()
+    others = {*OF_DATA, *CAPTIONING, *FURTHER} - own
     return cells.drop(
         columns=[*LONG_COLUMNS, *NETWORK, *SOLUTION, *HEADS, *others], errors="ignore"
     )

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from study import hardware, models, paradigms, tasks
-from study.cell import Budget, Cell, Options, Schedule
+from study.cell import NO_OPTIONS, Budget, Cell, Schedule
 from study.models.base import Model
 from study.paradigms.base import Paradigm, Sampling
 from study.tasks.mosaics.mosaics import Mosaics
@@ -121,7 +121,7 @@ def members(
 ) -> list[Member]:
     """Cells in training that differ in seed, on made-up data of their architecture's task."""
     task = task_of(architecture)
-    options = Options(**{**dict.fromkeys(Options._fields), **tasks.TASKS[task].options})
+    options = tasks.resolved(task, NO_OPTIONS)
     info = tasks.info(task, options)
     made_up = info.made_up(info.nominal, MADE_UP_INPUTS)
     cells = [
@@ -139,7 +139,7 @@ def members(
             train_metrics_size=1,
             validation_size=1,
             test_size=1,
-            **options._asdict(),
+            options=options,
         )
         for seed in range(count)
     ]

@@ -6,37 +6,43 @@ the result. Where it ran, how fast and with which versions is recorded beside it
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from study.cell.declared import Declared
 
 
-class Options(NamedTuple):
-    """What determines a task's data besides its files, see `study.cell.Cell`.
+class Options(Mapping[str, Any]):
+    """What determines a task's data besides its files: what its declaration names, but None."""
 
-    None: not for this task.
-    """
+    def __init__(self, **given: Any) -> None:
+        self._given = {name: value for name, value in sorted(given.items()) if value is not None}
 
-    num_classes: int | None = None
-    label_rule: str | None = None
-    rationale_rule: str | None = None
-    min_count: int | None = None
-    encoder: str | None = None
-    pixels: int | None = None
-    foreground: str | None = None
-    background: str | None = None
-    window: int | None = None
+    def __getitem__(self, name: str) -> Any:
+        return self._given[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._given)
+
+    def __len__(self) -> int:
+        return len(self._given)
+
+    def __hash__(self) -> int:
+        return hash(tuple(self._given.items()))
+
+    def __repr__(self) -> str:
+        return f"Options({', '.join(f'{name}={value!r}' for name, value in self.items())})"
 
 
 NO_OPTIONS = Options()
-"""The options of a task that takes none."""
+"""The options of a task that takes none, or of its usual data."""
 
 
-class AnyCell(ABC):
+class AnyCell(Declared, ABC):
     """A cell of any kind; each kind has a frozen dataclass of plain values.
 
     Attributes:
@@ -47,6 +53,9 @@ class AnyCell(ABC):
         n: training inputs.
         seed: draws all that is random in the cell.
         evaluation_points: increasing fractions of its budget, the last one 1.
+        options: of its task's data.
+        precision: of its products.
+        setting: what only cells share that one section of the report shows.
     """
 
     version: ClassVar[Mapping[str, int]]
@@ -68,6 +77,15 @@ class AnyCell(ABC):
         @property
         def evaluation_points(self) -> tuple[float, ...]: ...
 
+        @property
+        def options(self) -> Options: ...
+
+        @property
+        def precision(self) -> str: ...
+
+        @property
+        def setting(self) -> Hashable: ...
+
     @cached_property
     def id(self) -> str:
         """Content hash of all fields: 16 hexadecimal digits."""
@@ -77,16 +95,6 @@ class AnyCell(ABC):
     @abstractmethod
     def comparison_id(self) -> str:
         """A hash that only cells share which may be compared."""
-
-    @property
-    @abstractmethod
-    def setting(self) -> Hashable:
-        """What only cells share that one section of the report shows."""
-
-    @property
-    @abstractmethod
-    def precision(self) -> str:
-        """Of its products."""
 
     @property
     @abstractmethod
@@ -104,30 +112,9 @@ class AnyCell(ABC):
         """The cell for people, but for its seed."""
 
     @property
-    @abstractmethod
-    def columns(self) -> Mapping[str, Any]:
-        """Columns of `study.results.CELLS_SCHEMA` that only cells of its kind have."""
-
-    @property
-    def options(self) -> Options:
-        """The options of its task's data."""
-        return NO_OPTIONS
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON types; `from_dict` gives an equal cell back.
-
-        None is left out: what a task does not have is no part of a cell's id.
-        """
-        return json.loads(json.dumps(_plain(self)))
-
-    @classmethod
-    @abstractmethod
-    def from_dict(cls, values: dict[str, Any]) -> Self:
-        """The cell of plain values.
-
-        Raises:
-            KeyError, TypeError, ValueError: a value is missing, unknown or out of range.
-        """
+    def columns(self) -> dict[str, Any]:
+        """Its columns of results, see `study.results.CELLS_SCHEMA`."""
+        return self.columns_of_fields()
 
     def hash_without(self, *names: str) -> str:
         """Content hash of all fields but these."""
@@ -138,17 +125,3 @@ class AnyCell(ABC):
         payload = {**self.version, **values}
         text = json.dumps(payload, sort_keys=True, separators=(",", ":"), allow_nan=False)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def _plain(value: Any) -> Any:
-    """A value with dictionaries in place of dataclasses, without entries that are None.
-
-    `dataclasses.asdict` takes three times as long, a third of the time of a large plan.
-    """
-    if value is None or isinstance(value, str | int | float):  # nearly all, so first
-        return value
-    if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
-    if not isinstance(value, dict):
-        value = {each.name: getattr(value, each.name) for each in dataclasses.fields(value)}
-    return {key: _plain(each) for key, each in value.items() if each is not None}

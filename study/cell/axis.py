@@ -1,62 +1,12 @@
-"""An axis of a study: its meaning, how its values are typed, and its values at a point."""
+"""The values of an axis: at a point, in all, and as they are typed."""
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from search_spaces.base import By, Values
 from study.errors import RequestError
-
-_INEXACT = 2**53
-"""From here on a float may stand for another whole number than the typed one."""
-
-
-def number(text: str) -> float:
-    """A typed number; a minus sign may be that of documents.
-
-    Raises:
-        ValueError: it is none.
-    """
-    return float(text.replace("\N{MINUS SIGN}", "-"))
-
-
-def whole(text: str) -> int:
-    """A typed whole number, also as tables and calculators write it: ``3.0``, ``1e3``.
-
-    Raises:
-        ValueError: it is none.
-    """
-    with contextlib.suppress(ValueError):
-        return int(text)
-    if not (value := number(text)).is_integer() or abs(value) >= _INEXACT:
-        raise ValueError(text)
-    return int(value)
-
-
-@dataclass(frozen=True)
-class Axis:
-    """One axis of a grid.
-
-    Args:
-        about: meaning and unit, shown by `--help`.
-        parse: one typed value -> value; raises ValueError.
-        default: if a preset does not declare the axis; empty: it must.
-        expects: what a value is, for error messages.
-        only: (another axis, its values) without one of which the axis means nothing; None: always
-            has a meaning.
-        whole: whether its values are of the study as a whole: no direction of its grid, so that no
-            condition (``@``) narrows or names it.
-    """
-
-    about: str
-    parse: Callable[[str], Any]
-    default: Values | By = ()
-    expects: str = "a whole number"
-    only: tuple[str, Values] | None = None
-    whole: bool = False
 
 
 def values_at(axis: Values | By, name: str, point: Mapping[str, Any]) -> Values:
@@ -83,6 +33,13 @@ def possible_values(axis: Values | By) -> Values:
         return axis
     parts = map(possible_values, (*axis.values.values(), axis.otherwise))
     return tuple(dict.fromkeys(value for part in parts for value in part))
+
+
+def depends_on(axis: Values | By) -> set[str]:
+    """The other axes that decide which values an axis has."""
+    if not isinstance(axis, By):
+        return set()
+    return {axis.axis}.union(*map(depends_on, (*axis.values.values(), axis.otherwise)))
 
 
 def as_typed(values: Iterable[int]) -> str:

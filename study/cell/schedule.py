@@ -6,9 +6,9 @@ import itertools
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Literal
 
-from study.cell.checks import is_int, is_positive, require
+from study.cell.checks import is_int, require
+from study.cell.declared import NONE, Declared, Name, Number, checked, declared, part
 from study.paradigms import REGISTERED
 
 PARADIGMS: Collection[str] = REGISTERED
@@ -19,87 +19,73 @@ HYBRIDS: Mapping[str, str] = {
 }  # fmt: skip
 """Schedules of soft and then hard attention -> the paradigm of the second (section 5)."""
 
-
 OPTIMISERS = ("sgd", "adam")
 """Of a phase. SGD has the cell's momentum, Adam takes it for the decay of its first moment."""
+
+BUDGET_UNITS = ("flops", "mosaics")
 
 DROP = Fraction(1, 10)
 """Factor of the learning rate where it drops (appendix A.4: 1e-3 to 1e-4, 1e-4 to 1e-5)."""
 
+WITHIN = Number(0, 1)
+"""A fraction of the budget or of a phase, beyond its begin and before its end."""
+
 
 @dataclass(frozen=True)
-class Phase:
+class Phase(Declared):
     """Train with one paradigm and learning rate until a fraction of the budget is spent.
 
-    Args:
-        paradigm: one of `PARADIGMS`.
-        lr: learning rate, > 0, for focus and classifier alike.
-        until: fraction of the budget at which the phase ends, in (0, 1].
-        optimiser: one of `OPTIMISERS`; None: SGD.
-        encoder_lr: of captions, learning rate of the encoder, > 0; None: it is frozen. (The
-            encoder of posts trains with `lr`.)
-        teacher_forcing: of captions, the share of words in [0, 1] before which the decoder reads
-            the true word, not its own; None: all.
-        weight_decay: of Adam, the share of a weight, > 0, that is added to its gradient; None: 0.
+    Attributes:
+        lr: of focus and classifier, and of the encoder of posts.
         source: digest of the file that registered the paradigm; None: it is the project's own.
     """
 
-    paradigm: str
-    lr: float
-    until: float = 1.0
-    optimiser: str | None = None
-    encoder_lr: float | None = None
-    teacher_forcing: float | None = None
-    weight_decay: float | None = None
+    paradigm: str = checked(Name(PARADIGMS, ", or of a file given with --with FILE"))
+    lr: float = declared("learning rate (of a hybrid: its soft part)", Number(0))
+    until: float = checked(Number(0, 1, "(]"), 1.0)
+    optimiser: str = declared("sgd or adam", Name(OPTIMISERS), "sgd", unsaid=True)
+    encoder_lr: float | None = declared(
+        "learning rate of the encoder; none: it is frozen, and its features are computed once",
+        Number(0),
+        None,
+        words=(NONE,),
+        of="captions",
+    )
+    teacher_forcing: float = declared(
+        "share of words before which a decoder reads the true word (of a hybrid: in its soft "
+        "part); all once lr has dropped",
+        Number(0, 1, "[]"),
+        1.0,
+        unsaid=True,
+        of="captions",
+    )
+    weight_decay: float | None = declared(
+        "of Adam: share of a weight that is added to its gradient; none",
+        Number(0),
+        None,
+        words=(NONE,),
+    )
     source: str | None = None
 
     def __post_init__(self) -> None:
-        rule = f"one of {', '.join(PARADIGMS)}, or of a file given with --with FILE"
-        require(self.paradigm in PARADIGMS, "paradigm", self.paradigm, rule)
-        require(is_positive(self.lr), "learning rate", self.lr, "a finite number > 0")
-        require(
-            is_positive(self.until) and self.until <= 1,
-            "end of a phase",
-            self.until,
-            "a fraction of the budget in (0, 1]",
-        )
-        require(
-            self.optimiser is None or self.optimiser in OPTIMISERS,
-            "optimiser",
-            self.optimiser,
-            f"one of {', '.join(OPTIMISERS)}",
-        )
-        rate, share = self.encoder_lr, self.teacher_forcing
-        require(rate is None or is_positive(rate), "encoder_lr", rate, "a finite number > 0")
-        require(
-            share is None
-            or (isinstance(share, int | float) and share is not True and 0 <= share <= 1),
-            "teacher_forcing",
-            share,
-            "a number in [0, 1]",
-        )
+        super().__post_init__()
         decay = self.weight_decay
-        rule = "a finite number > 0, or none"
-        require(decay is None or is_positive(decay), "weight_decay", decay, rule)
         rule = "none without the optimiser adam"
         require(decay is None or self.optimiser == "adam", "weight_decay", decay, rule)
-        for name in ("lr", "until", "encoder_lr", "teacher_forcing", "weight_decay"):
-            if (value := getattr(self, name)) is not None:
-                object.__setattr__(self, name, float(value))
 
     @property
     def text(self) -> str:
         """The phase for people, without its end: ``soft lr=0.01``."""
-        parts = [f"{self.paradigm} lr={self.lr:g}", self.optimiser or ""]
-        if self.encoder_lr is not None:
-            parts.append(f"encoder_lr={self.encoder_lr:g}")
-        if self.teacher_forcing is not None:
-            parts.append(f"teacher_forcing={self.teacher_forcing:g}")
-        if self.weight_decay is not None:
-            parts.append(f"weight_decay={self.weight_decay:g}")
+        parts = [f"{self.paradigm} lr={self.lr:g}"]
+        said = self.to_dict()
+        if "optimiser" in said:
+            parts.append(self.optimiser)
+        for name in ("encoder_lr", "teacher_forcing", "weight_decay"):
+            if name in said:
+                parts.append(f"{name}={said[name]:g}")
         if self.source is not None:  # so that versions of a file are options of one paradigm
             parts.append(f"({self.source[:8]})")
-        return " ".join(filter(None, parts))
+        return " ".join(parts)
 
     def dropping(
         self, begin: float, share: float | None, axis: str = "drop_at"
@@ -118,28 +104,26 @@ class Phase:
         """
         if share is None:
             return (self,)
-        require(is_positive(share) and share < 1, axis, share, "a fraction in (0, 1)")
-        lr, start, end, part = (Fraction(str(n)) for n in (self.lr, begin, self.until, share))
-        dropped = replace(self, lr=float(DROP * lr), teacher_forcing=None)
-        return replace(self, until=float(start + part * (end - start))), dropped
+        WITHIN.checked(axis, share)
+        lr, start, end, part_of = (Fraction(str(n)) for n in (self.lr, begin, self.until, share))
+        dropped = replace(self, lr=float(DROP * lr), teacher_forcing=1.0)
+        return replace(self, until=float(start + part_of * (end - start))), dropped
 
 
 @dataclass(frozen=True)
-class Schedule:
+class Schedule(Declared):
     """A sequence of phases; the last one ends with the budget.
 
     A phase starts from only the weights: momentum, the moments of Adam and a running baseline are
     zeroed at its begin.
     """
 
-    phases: tuple[Phase, ...]
+    phases: tuple[Phase, ...] = part(Phase)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "phases", tuple(self.phases))
-        require(len(self.phases) > 0, "schedule", self.phases, "at least one phase")
         ends = [phase.until for phase in self.phases]
         require(
-            all(a < b for a, b in itertools.pairwise(ends)) and ends[-1] == 1.0,
+            ends[-1:] == [1.0] and all(a < b for a, b in itertools.pairwise(ends)),
             "ends of the phases",
             ends,
             "increasing, the last one 1",
@@ -153,13 +137,8 @@ class Schedule:
     @classmethod
     def hybrid(cls, lr: float, hard_lr: float, switch_point: float) -> Schedule:
         """Soft until `switch_point`, a fraction of the budget in (0, 1), then hard (section 5)."""
-        require(
-            is_positive(switch_point) and switch_point < 1,
-            "switch point",
-            switch_point,
-            "a fraction of the budget in (0, 1)",
-        )
-        return cls((Phase("soft", lr, switch_point), Phase("hard", hard_lr)))
+        until = WITHIN.checked("switch_point", switch_point)
+        return cls((Phase("soft", lr, until), Phase("hard", hard_lr)))
 
     @property
     def paradigm(self) -> str:
@@ -189,22 +168,18 @@ class Schedule:
 
 
 @dataclass(frozen=True)
-class Budget:
+class Budget(Declared):
     """When a cell ends: after analytic training FLOPs, or mosaics if a study compares by epoch.
 
-    Args:
-        amount: > 0, in units of `unit`.
+    Attributes:
+        amount: in units of `unit`.
         unit: `flops` (one multiply-add is 2 FLOPs, training is 3 x forward) or `mosaics`.
     """
 
     amount: int
-    unit: Literal["flops", "mosaics"] = "flops"
+    unit: str = checked(Name(BUDGET_UNITS), "flops")
 
     def __post_init__(self) -> None:
-        require(
-            is_int(self.amount) and 0 < self.amount < 2**63,
-            "budget",
-            self.amount,
-            f"an integer > 0 and < 2^63 {self.unit}",
-        )
-        require(self.unit in ("flops", "mosaics"), "budget unit", self.unit, "flops or mosaics")
+        super().__post_init__()
+        fits = is_int(self.amount) and 0 < self.amount < 2**63
+        require(fits, "budget", self.amount, f"an integer > 0 and < 2^63 {self.unit}")

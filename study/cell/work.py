@@ -102,7 +102,7 @@ class Work:
 
         Args:
             values: as `to_dict` gives them.
-            cell: type of the cells of its kind, see `study.kinds.Kind.cell`.
+            cell: type of the cells of its kind, see `study.kind.Kind`.
         """
         names = [field.name for field in dataclasses.fields(cls) if field.name in values]
         cells = tuple(cell.from_dict(each) for each in values["cells"])

@@ -9,7 +9,6 @@ from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
 from study import models, paradigms, tasks
-from study.cell import Options
 from study.check.promises import Promise, promise, require, require_equal
 from study.errors import unknown
 from study.models.base import Model
@@ -29,8 +28,7 @@ class Architecture(NamedTuple):
 
     @property
     def info(self) -> TaskInfo:
-        declared = tasks.TASKS[self.task].options
-        return tasks.info(self.task, Options(**declared))
+        return tasks.info(self.task)
 
     @property
     def shape(self) -> tuple[int, ...]:

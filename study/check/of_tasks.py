@@ -9,7 +9,7 @@ from functools import cached_property
 import torch
 
 from study import tasks
-from study.cell import Budget, Cell, Options, Schedule
+from study.cell import NO_OPTIONS, Budget, Cell, Options, Schedule
 from study.check.promises import Promise, promise, require
 from study.tasks.base import ONE_SHOT, SPLITS, Batch, Split, Task, TaskInfo
 from study.tasks.sources.places import NO_PLACES, Places
@@ -28,7 +28,7 @@ class Loaded:
 
     @property
     def options(self) -> Options:
-        return Options(**tasks.TASKS[self.name].options)
+        return tasks.resolved(self.name, NO_OPTIONS)
 
     @cached_property
     def info(self) -> TaskInfo:
@@ -52,7 +52,7 @@ class Loaded:
             train_metrics_size=N,
             validation_size=N // 2,
             test_size=N // 2,
-            **self.options._asdict(),
+            options=self.options,
         )
 
     def splits(self, seed: int = 0) -> dict[str, Split]:

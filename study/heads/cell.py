@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
 from study.cell import Cell
 from study.cell.any_cell import AnyCell, Options
-from study.cell.checks import is_int, is_positive, require
+from study.cell.checks import require
+from study.cell.declared import Name, Number, Whole, checked, declared, part
 from study.heads.temperatures import CHOICES, FIXED
-from study.posterior.cell import LARGEST_SIZE, LARGEST_WIDTH, LIMIT, THEORY
+from study.posterior.cell import LIMIT, THEORY, WIDTH
 
 SOLVED = (THEORY, LIMIT)
 
@@ -31,51 +31,44 @@ METHODS = (*SOLVED, *RULES)
 class HeadsCell(AnyCell):
     """One trained network, its heads scored by one method and removed in that order.
 
-    Args:
+    Attributes:
         network: the cell that trains it; its seed, data and evaluation sizes are this cell's.
-        method: one of `METHODS`.
-        examples: P, training episodes on which theory solves, and rules that need any score.
-        width: N of the theory's network, >= 1; None: infinite (`gp`), or a rule.
+        width: N of the theory's network; None: infinite (`gp`), or a rule.
         choice: of the temperature, one of `study.heads.temperatures.CHOICES`; None: a rule.
-        temperature: > 0, where it is fixed.
-
-    Raises:
-        ValueError: a value is out of range; the message names it and the rule.
+        temperature: where it is fixed.
     """
 
     version: ClassVar = {"heads": 1, **Cell.version}
+    precision: ClassVar = "float64"
 
-    network: Cell
-    method: str
-    examples: int
+    network: Cell = part(Cell)
+    method: str = declared(
+        "theory, gp (its limit), or a rule that scores heads: weight-norm, entropy, sensitivity, "
+        "random, greedy, bound (the best of all subsets)",
+        Name(METHODS),
+        column="how the theory was solved or sampled, or the rule that scored heads",
+    )
+    examples: int = declared(
+        "P, training episodes on which theory solves and rules score", Whole(2, 1_000_000), 600
+    )
     width: int | None = None
-    choice: str | None = None
-    temperature: float | None = None
+    choice: str | None = checked(Name(CHOICES), None)
+    temperature: float | None = checked(Number(0), None)
     evaluation_points: tuple[float, ...] = (1.0,)
 
     def __post_init__(self) -> None:
-        require(self.method in METHODS, "method", self.method, f"one of {', '.join(METHODS)}")
+        super().__post_init__()
         require(self.network.transformer is not None, "network", self.network, "with heads")
-        none = f"none for method {self.method}"
-        _require_count("examples", self.examples, 2, LARGEST_SIZE)
-        if self.method == THEORY:
-            _require_count("network_width", self.width, 1, LARGEST_WIDTH)
-        else:
-            require(self.width is None, "width", self.width, none)
-        if self.method in SOLVED:
-            require(self.choice in CHOICES, "choice", self.choice, f"one of {', '.join(CHOICES)}")
-        else:
-            require(self.choice is None, "choice", self.choice, none)
-        require(self.evaluation_points == (1.0,), "evaluation points", "others", "(1,)")
-        heat, fixed = self.temperature, self.choice == FIXED
-        require(
-            is_positive(heat) if fixed else heat is None,
-            "temperature",
-            heat,
-            "a finite number > 0" if fixed else "none where it is chosen",
-        )
-        if heat is not None:
-            object.__setattr__(self, "temperature", float(heat))
+        if self.width is not None:
+            WIDTH.checked("network_width", self.width)
+        for name, taken in (
+            ("width", self.method == THEORY),
+            ("choice", self.method in SOLVED),
+            ("temperature", self.choice == FIXED),
+        ):
+            value = getattr(self, name)
+            rule = "given" if taken else "none"
+            require((value is not None) == taken, name, value, f"{rule} for {self.method}")
 
     @property
     def task(self) -> str:
@@ -111,16 +104,12 @@ class HeadsCell(AnyCell):
         return self.content_hash({"network": network, "examples": self.examples})
 
     @property
-    def setting(self) -> Hashable:
+    def setting(self) -> str:
         return self.comparison_id
 
     @property
     def label(self) -> str:
         return self.method
-
-    @property
-    def precision(self) -> str:
-        return "float64"
 
     @property
     def text(self) -> str:
@@ -131,20 +120,9 @@ class HeadsCell(AnyCell):
     @property
     def columns(self) -> dict[str, Any]:
         return {
-            "network": self.network.id,
             "method": self.method,
+            "network": self.network.id,
             "heads": "/".join(map(str, self.heads)),
             "network_width": math.inf if self.width is None else float(self.width),
             "temperature_choice": self.choice,
         }
-
-    @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> HeadsCell:
-        points = tuple(values["evaluation_points"])
-        network = Cell.from_dict(values["network"])
-        return cls(**{**values, "network": network, "evaluation_points": points})
-
-
-def _require_count(axis: str, value: Any, least: int, most: int) -> None:
-    rule = f"a whole number from {least} to {most:,}"
-    require(is_int(value) and least <= value <= most, axis, value, rule)

@@ -1,51 +1,104 @@
-"""The kind of cell that takes a trained network apart; see `study.kinds.Kind`."""
+"""The kind of cell that takes a trained network apart; see `study.kind.Kind`."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from study.cell import Cell
+from study.cell.declared import Axis, Number, axes_of
 from study.cell.events import Ended, Report
 from study.cell.work import Work
-from study.heads.axes import AXES, choices
-from study.heads.cell import HeadsCell
-from study.storage.storage import Storage
+from study.heads.cell import BOUND, SOLVED, HeadsCell
+from study.heads.temperatures import FIXED, PUBLISHED, VALIDATION
+from study.kind import Kind, Maker
+from study.posterior.cell import THEORY, WIDTH
 from study.tasks.base import Facts, FactsOf
+from study.terminal import counted
 from study.train.kind import TRAINING
 
 if TYPE_CHECKING:
     import pandas as pd
     import torch
 
-    from study.heads.maker import HeadsMaker
+TEMPERATURE = Axis(
+    f"of the theory: {VALIDATION} (the best of ten on validation episodes), {PUBLISHED} (the best "
+    "of ten on the test episodes, and of five for the limit, as the paper does), or a number",
+    Number(0),
+    (VALIDATION,),
+    (VALIDATION, PUBLISHED),
+    only=("method", SOLVED),
+)
+NETWORK_WIDTH = Axis(
+    "N, of every layer of the theory's network", WIDTH, only=("method", (THEORY,))
+)
 
 
-class Heads:
+class HeadsMaker(Maker[HeadsCell]):
+    """Makes cells from points, and knows their cost. PyTorch is imported late.
+
+    Args:
+        facts_of: gives the known or nominal facts of a task's data.
+    """
+
+    def __init__(self, facts_of: FactsOf) -> None:
+        self.networks = TRAINING.maker(facts_of)
+
+    def made(self, point: Mapping[str, Any]) -> HeadsCell:
+        method, own = point["method"], {}
+        if method in SOLVED:
+            chosen = point["temperature"]
+            named = isinstance(chosen, str)
+            own = {"choice": chosen} if named else {"choice": FIXED, "temperature": chosen}
+        if method == THEORY:
+            own["width"] = point["network_width"]
+        network = self.networks.made(point)
+        return HeadsCell(network=network, method=method, examples=point["examples"], **own)
+
+    def why_not(self, cell: HeadsCell) -> str | None:
+        from study.heads import cost
+        from study.theory.heads.pruning import MOST_SUBSETS
+
+        if reason := self.networks.why_not(cell.network):
+            return reason
+        if max(cell.heads) == 1:
+            return "a layer keeps its last head, so of one head a layer none can be removed"
+        if cell.method == BOUND and 2 ** sum(cell.heads) > MOST_SUBSETS:
+            return f"all subsets of {sum(cell.heads)} heads are more than {MOST_SUBSETS:,}"
+        return cost.lacks_memory(cell, self.facts(cell))
+
+    def facts(self, cell: HeadsCell) -> Facts:
+        return self.networks.facts(cell.network)
+
+    def flops(self, cell: HeadsCell) -> int:
+        from study.heads import cost
+
+        return cost.nominal_flops(cell, self.facts(cell))
+
+
+class Heads(Kind[HeadsCell]):
     """Cells take a network apart that a cell of another kind has trained.
 
     A cell takes a minute or so, so nothing is kept of one that was interrupted.
     """
 
     cell = HeadsCell
-    trains = False
-    axes = AXES
     fastest = ("method", "network_width", "temperature")
-    columns = (
-        "status", "status_reason", "steps", "total_train_seconds", "total_evaluate_seconds",
-        "shared_prefix", "path_names", "order_parameter", "overlaps", "residual",
-        "network_digest", "temperature", "temperatures", "head_scores", "removal_order",
-    )  # fmt: skip
+    row_names = ("method", "N", "temperature")
 
-    no_use = ("select", "search", "num_samples", "objective", "scheduler")
-
-    def choices(self, axis: str, of_tasks: Sequence[str]) -> Sequence[str] | None:
-        return choices(axis, of_tasks)
+    def axes(self, of_tasks: Sequence[str]) -> Mapping[str, Axis]:
+        trained = {n: axis for n, axis in TRAINING.axes(of_tasks).items() if n != "confirm"}
+        own = {name: axes_of(HeadsCell)[name] for name in ("examples", "method")}
+        return {
+            **trained,
+            "examples": own["examples"],
+            "temperature": TEMPERATURE,
+            "method": own["method"],
+            "network_width": NETWORK_WIDTH,
+        }
 
     def maker(self, facts_of: FactsOf) -> HeadsMaker:
-        from study.heads.maker import HeadsMaker
-
         return HeadsMaker(facts_of)
 
     def needs(self, cells: Sequence[HeadsCell]) -> list[Cell]:
@@ -56,16 +109,23 @@ class Heads:
 
         return seconds(cells, threads)
 
-    def describe(
-        self,
-        cells: Sequence[HeadsCell],
-        facts: Facts,
-        flops: Mapping[str, int],
-        seconds: Mapping[str, float],
-    ) -> Iterator[str]:
-        from study.heads.describe import describe
+    def row(self, cell: HeadsCell) -> tuple[str, ...]:
+        width = "infinite" if cell.method in SOLVED else "-"
+        return (
+            cell.method,
+            width if cell.width is None else f"{cell.width:,}",
+            (cell.choice or "-") if cell.temperature is None else f"{cell.temperature:g}",
+        )
 
-        return describe(cells, flops, seconds)
+    def heading(
+        self, cells: Sequence[HeadsCell], facts: Facts, flops: Mapping[str, Any]
+    ) -> Iterator[str]:
+        first = cells[0]
+        networks = counted(len({cell.network.id for cell in cells}), "network")
+        yield (
+            f"heads {'/'.join(map(str, first.heads))} of {networks} on {first.task}: theory from "
+            f"P={first.examples:,} episodes, heads removed without training again"
+        )
 
     def short(self, cell: HeadsCell) -> HeadsCell:
         """Few episodes."""
@@ -76,14 +136,6 @@ class Heads:
         from study.heads.run import run
 
         return run(work, report)
-
-    def discard(self, storage: Storage, cell_id: str) -> None:
-        pass
-
-    def sweep(
-        self, storage: Storage, cells: Collection[HeadsCell], ended: Collection[str]
-    ) -> None:
-        pass
 
     def run_name(self, row: Mapping[str, Any]) -> str:
         width = row["network_width"]

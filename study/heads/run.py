@@ -52,7 +52,7 @@ RANDOM_ORDERS = 1_000
 
 
 def run(work: Work, report: Report | None = None) -> list[Ended]:
-    """Runs cells one after the other; see `study.kinds.Kind.run`."""
+    """Runs cells one after the other; see `study.kind.Kind.run`."""
     with threadpool_limits(work.threads):
         return [_run(cell, work, report) for cell in work.cells]
 

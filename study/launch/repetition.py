@@ -25,7 +25,8 @@ from study.cell import AnyCell
 from study.cell.version import code_version
 from study.cell.work import Work
 from study.errors import RequestError
-from study.kinds import Kind, kind_of
+from study.kind import Kind
+from study.kinds import kind_of
 from study.launch.trial import train_cells
 from study.results import FURTHER, METRICS, Results
 from study.results.records import DUPLICATE_TOLERANCE

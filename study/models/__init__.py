@@ -5,7 +5,7 @@ from __future__ import annotations
 import pkgutil
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from study.cell import Cell, DecoderSettings
+from study.cell import Cell, DecoderSettings, NetworkSettings
 from study.errors import unknown
 
 if TYPE_CHECKING:
@@ -61,14 +61,14 @@ def takes_network(name: str, task: str) -> bool:
 
 def further_of(cell: Cell) -> tuple[Any, ...]:
     """What the builder of a cell's model takes besides; empty for most."""
-    if cell.network is not None:
+    if cell.network != NetworkSettings():
         return (cell.network,)
     if cell.transformer is not None:
         return (cell.transformer,)
-    if cell.decoder is None or cell.encoder is None:
+    if cell.decoder is None:
         return ()
     trained = cell.schedule.phases[0].encoder_lr is not None
-    return Captions(cell.encoder, trained, cell.decoder)
+    return Captions(cell.options["encoder"], trained, cell.decoder)
 
 
 def names(task: str) -> list[str]:

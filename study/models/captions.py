@@ -28,7 +28,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from study.cell.decoder import START, DecoderSettings
+from study.cell.networks import START, DecoderSettings
 from study.cell.seeds import stream_seed
 from study.models.base import Model, Network, initialise, scaled
 from study.models.flops import Length, ModelFlops, counted, forward_flops

@@ -14,9 +14,8 @@ from study.cell.seeds import stream_seed
 from study.models.base import Builder, Model, Network, initialise, scaled
 from study.models.layers import normalised
 
-_ACTIVATIONS: dict[str | None, type[nn.Module]] = {
-    None: nn.ReLU, "tanh": nn.Tanh, "gelu": nn.GELU,
-}  # fmt: skip
+_ACTIVATIONS = {"relu": nn.ReLU, "tanh": nn.Tanh, "gelu": nn.GELU}
+_USUAL = NetworkSettings()
 
 
 @dataclass(frozen=True)
@@ -24,7 +23,7 @@ class Net:
     """Convolutions, each followed by its pooling and ReLU, then linear layers with ReLU between.
 
     Settings may put a normalisation behind every layer but the last, another activation in place
-    of ReLU, and other hidden linear layers (`study.cell.network`).
+    of ReLU, and other hidden linear layers (`study.cell.networks`).
 
     The sources write ReLU before pooling. Both orders give bitwise the same outputs and gradients,
     because ReLU is monotone; pooling first leaves a quarter of the values to ReLU. The last ReLU
@@ -48,7 +47,7 @@ class Net:
         input_shape: tuple[int, ...],
         outputs: int,
         width: float,
-        settings: NetworkSettings | None = None,
+        settings: NetworkSettings = _USUAL,
     ) -> list[nn.Module]:
         """Its layers.
 
@@ -62,8 +61,7 @@ class Net:
             ValueError: fewer hidden layers than there are would be left out, a layer is too
                 narrow for its normalisation, or pooling leaves nothing of so small a segment.
         """
-        norm = None if settings is None else settings.normalisation
-        activation = _ACTIVATIONS[None if settings is None else settings.activation]
+        norm, activation = settings.normalisation, _ACTIVATIONS[settings.activation]
         channels, height, wide = input_shape
         layers: list[nn.Module] = []
         for out, kernel, stride, pool in self.convs:
@@ -82,16 +80,15 @@ class Net:
             require(min(height, wide) > 0, "pixels", input_shape[1:], rule)
         layers += [nn.Flatten(), activation()] if layers else [nn.Flatten()]
         features = channels * height * wide
-        for hidden in self._hidden(settings):
+        for hidden in self._hidden(settings.depth):
             hidden = scaled(hidden, width)
             layers.append(nn.Linear(features, hidden, bias=self.bias))
             layers += [*normalised(norm, hidden, plane=False), activation()]
             features = hidden
         return [*layers, nn.Linear(features, outputs, bias=self.bias)]
 
-    def _hidden(self, settings: NetworkSettings | None) -> Sequence[int]:
-        """Widths of the hidden linear layers."""
-        depth = 0 if settings is None else settings.depth or 0
+    def _hidden(self, depth: int) -> Sequence[int]:
+        """Widths of the hidden linear layers, see `NetworkSettings.depth`."""
         least = -len(self.linears)
         require(depth >= least, "depth", depth, f"at least {least}, as there are so many layers")
         if depth > 0:
@@ -106,9 +103,9 @@ def _model(focus: Net, classifier: Net) -> Builder:
         width: float,
         seed: int,
         precision: str,
-        settings: NetworkSettings | None = None,
+        settings: NetworkSettings = _USUAL,
     ) -> Model:
-        f_width, g_width = _widths(width, settings)
+        f_width, g_width = settings.focus_width or width, settings.classifier_width or width
         with torch.random.fork_rng(devices=[]):  # construction draws from the global stream
             f_layers = [*focus.build(input_shape, 1, f_width, settings), nn.Flatten(0)]
             g_layers = classifier.build(input_shape, num_classes, g_width, settings)
@@ -118,13 +115,6 @@ def _model(focus: Net, classifier: Net) -> Builder:
         return Model(f, g)
 
     return build
-
-
-def _widths(width: float, settings: NetworkSettings | None) -> tuple[float, float]:
-    """Factors on the hidden widths of focus and classifier."""
-    if settings is None:
-        return width, width
-    return settings.focus_width or width, settings.classifier_width or width
 
 
 _THREE_CONVS = ((32, 3, 1, 2), (64, 3, 1, 2), (64, 3, 1, 1))

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from study.parts.loading import load, load_installed
 
 
-def add_parts(parser: argparse.ArgumentParser) -> None:
+def add_parts(parser: argparse._ActionsContainer) -> None:
     """Adds the option."""
     parser.add_argument(
         "--with",

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from search_spaces.base import By, SearchSpace, Values
+from study import tasks
 from study.cell.axis import as_typed, possible_values, values_at
 from study.cell.checks import is_int
+from study.cell.declared import Axis, Whole
 from study.errors import RequestError, as_seen, unknown
-from study.kinds import KINDS, Kind
+from study.kind import Kind
+from study.kinds import KINDS
 
 LARGEST_RANGE = 1_000_000
 
@@ -37,11 +39,23 @@ def resolve(space: SearchSpace, preset: str, assignments: Sequence[str]) -> dict
             type; a condition that the study never meets; assignments of equal precedence that may
             both hold; or a preset that declares an unknown axis.
     """
-    kind = KINDS[space.kind]
-    axes = _declared(kind, space, preset)
+    if preset not in space.presets:
+        raise unknown(f"preset of {space.name}", preset, space.presets)
+    kind, declared = KINDS[space.kind], space.presets[preset].axes
+    of_tasks = tasks_of({"task": (space.task,), **declared})
+    for text in assignments:
+        if text.startswith("task="):
+            of_tasks = _assigned(kind.axes(of_tasks), text)[2]
+    known, anywhere = kind.axes(of_tasks), kind.axes(tuple(tasks.TASKS))
+    for name in declared:
+        if name not in anywhere:
+            raise unknown(f"axis in preset {preset} of {space.name}", name, anywhere)
+    axes = {name: declared.get(name, axis.default) for name, axis in known.items()}
+    axes["task"] = declared.get("task", of_tasks)
     given: dict[tuple[str, _Conditions], Values] = {}
-    for text in sorted(assignments, key=lambda text: not text.startswith("task=")):
-        name, conditions, values = _assigned(kind, text, tasks_of(axes))
+    for text in assignments:
+        _refuse_of_others(kind, text, of_tasks)
+        name, conditions, values = _assigned(known, text)
         if (name, conditions) in given:
             target = text.partition("=")[0]
             what = "the values of" if conditions else "the axis"
@@ -59,27 +73,27 @@ def resolve(space: SearchSpace, preset: str, assignments: Sequence[str]) -> dict
     return axes
 
 
-def _declared(kind: Kind, space: SearchSpace, preset: str) -> dict[str, Values | By]:
-    """All axes with the preset's values, or their defaults."""
-    if preset not in space.presets:
-        raise unknown(f"preset of {space.name}", preset, space.presets)
-    declared = space.presets[preset].axes
-    for name in declared:
-        if name not in kind.axes:
-            raise unknown(f"axis in preset {preset} of {space.name}", name, kind.axes)
-    axes = {name: declared.get(name, axis.default) for name, axis in kind.axes.items()}
-    return {**axes, "task": declared.get("task", (space.task,))}
+def _refuse_of_others(kind: Kind, text: str, of_tasks: Sequence[str]) -> None:
+    """Refuses an axis that only other tasks have, or that a study of all of them would."""
+    name = re.split("[@=]", text)[0]
+    if name in kind.axes(of_tasks):
+        return
+    if having := [task for task in tasks.TASKS if name in kind.axes((task,))]:
+        raise RequestError(
+            f"--set {text}: {name} is of {', '.join(having)}, not of {', '.join(of_tasks)}. Leave "
+            "it out."
+        )
 
 
-def as_assignments(kind: Kind, axes: Mapping[str, Values | By]) -> Iterator[str]:
+def as_assignments(known: Mapping[str, Axis], axes: Mapping[str, Values | By]) -> Iterator[str]:
     """What `resolve` takes to give these axes, a line an axis that has several values.
 
     Args:
-        kind: of the study.
+        known: the axes of the study.
         axes: as `resolve` gives them.
     """
     there = {name: possible_values(axis) for name, axis in axes.items()}
-    for name, axis in kind.axes.items():
+    for name, axis in known.items():
         other, having = axis.only or ("", ())
         meant = [value for value in there.get(other, ()) if value in having]
         if axis.only and not meant:
@@ -120,52 +134,58 @@ def tasks_of(axes: Mapping[str, Values | By]) -> Values:
     return values_at(axes["task"], "task", {})
 
 
+def tasks_in(space: SearchSpace) -> Values:
+    """The tasks of all presets of a study."""
+    of_presets = (preset.axes.get("task", (space.task,)) for preset in space.presets.values())
+    return tuple(dict.fromkeys(task for axis in of_presets for task in possible_values(axis)))
+
+
 _Condition = tuple[str, Values]
 """Another axis, and its values for which an assignment holds."""
 
 _Conditions = frozenset[_Condition]
 
 
-def _assigned(kind: Kind, text: str, of_tasks: Sequence[str]) -> tuple[str, _Conditions, Values]:
+def _assigned(known: Mapping[str, Axis], text: str) -> tuple[str, _Conditions, Values]:
     """Axis, conditions and values of ``axis@where=v1,v2``."""
     target, equals, values = text.partition("=")
     if not equals:
         raise RequestError(f"--set takes axis=value[,value...], got {text!r}.")
     name, *wheres = target.split("@")
-    if name not in kind.axes:
-        raise unknown("axis", name, kind.axes)
-    if wheres and kind.axes[name].whole:
+    if name not in known:
+        raise unknown("axis", name, known)
+    if wheres and known[name].whole:
         raise RequestError(
             f"--set {target}: {name} is the same for all cells of a study and takes no @. Write "
             f"{name}={values}."
         )
-    conditions = frozenset(_condition(kind, name, where, of_tasks) for where in wheres)
+    conditions = frozenset(_condition(known, name, where) for where in wheres)
     if len({other for other, _ in conditions}) < len(wheres):
         raise RequestError(
             f"--set {target}: every @ names another axis; several values of one are separated by "
             "commas, as in lr@soft,hard=0.01."
         )
-    return name, conditions, _parse_values(kind, name, values, of_tasks, text)
+    return name, conditions, _parse_values(known[name], name, values, text)
 
 
-def _condition(kind: Kind, name: str, where: str, of_tasks: Sequence[str]) -> _Condition:
+def _condition(known: Mapping[str, Axis], name: str, where: str) -> _Condition:
     """Parses what follows an @: ``hard``, ``hard,lvml``, ``cifar10`` or ``m:20``."""
     other, colon, values = where.partition(":")
     if not colon:
-        valid = [value for axis in NAMED for value in kind.choices(axis, of_tasks) or ()]
         first, values = as_seen(where.split(",")[0]), where
-        if first not in valid:
-            raise unknown(f"paradigm or task in {name}@", first, [*valid, "AXIS:VALUE"])
-        other = next(axis for axis in NAMED if first in (kind.choices(axis, of_tasks) or ()))
-    elif other not in kind.axes:
-        raise unknown(f"axis in {name}@{where}", other, kind.axes)
-    elif kind.axes[other].whole:
+        of = {value: axis for axis in NAMED if axis in known for value in known[axis].names or ()}
+        if first not in of:
+            raise unknown(f"paradigm or task in {name}@", first, [*of, "AXIS:VALUE"])
+        other = of[first]
+    elif other not in known:
+        raise unknown(f"axis in {name}@{where}", other, known)
+    elif known[other].whole:
         raise RequestError(
             f"--set {name}@{where}: {other} is the same for all cells of a study, so that nothing "
             "depends on it. Leave it out."
         )
-    parsed = _parse_values(kind, other, values, of_tasks, f"{name}@{where}")
-    only = kind.axes[name].only
+    parsed = _parse_values(known[other], other, values, f"{name}@{where}")
+    only = known[name].only
     if only is not None and only[0] == other and not set(only[1]) & set(parsed):
         raise RequestError(
             f"--set {name}@{where}: only a {only[1][0]} has a {name}. Write {name}=VALUE; the "
@@ -210,15 +230,12 @@ def _require_met(name: str, other: str, values: Values, axes: Mapping[str, Value
             )
 
 
-def _parse_values(kind: Kind, name: str, text: str, of_tasks: Sequence[str], typed: str) -> Values:
+def _parse_values(axis: Axis, name: str, text: str, typed: str) -> Values:
     """Parses the values of an axis; `typed` is the whole assignment, for messages."""
-    axis, names = kind.axes[name], kind.choices(name, of_tasks)
     values: list[Any] = []
-    for part in text.split(","):
-        part = as_seen(part)
-        part = "none" if part.lower() == "none" else part  # None, too, as programs write it
+    for part in map(as_seen, text.split(",")):
         span = re.fullmatch(r"(\d+)[-\N{EN DASH}](\d+)", part)
-        if span and isinstance(axis.parse(span[1]), int):
+        if span and isinstance(axis.takes, Whole):
             first, last = int(span[1]), int(span[2])
             if not first <= last < first + LARGEST_RANGE:
                 raise RequestError(
@@ -227,12 +244,14 @@ def _parse_values(kind: Kind, name: str, text: str, of_tasks: Sequence[str], typ
                 )
             values.extend(range(first, last + 1))
             continue
-        if names is not None and part not in names:
-            raise unknown(name, part, names)
-        for each in (part, part.lower()):  # Same, too, where a word means something
-            with contextlib.suppress(ValueError):
-                values.append(axis.parse(each))
-                break
-        else:
-            raise RequestError(f"--set {typed}: {name} takes {axis.expects}, got {part!r}.")
+        # Same, None, too, where a word means something
+        part = part.lower() if part.lower() in axis.words else part
+        if axis.names is not None and part not in axis.names:
+            raise unknown(name, part, axis.names)
+        try:
+            values.append(axis.parse(part))
+        except ValueError:
+            raise RequestError(
+                f"--set {typed}: {name} takes {axis.expects}, got {part!r}."
+            ) from None
     return tuple(dict.fromkeys(values))

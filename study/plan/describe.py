@@ -48,7 +48,7 @@ def _lines(plan: Plan, about: str, price_per_hour: float | None) -> Iterator[str
         yield "in this grid, as --set takes it:"
         yield from (f" {line}" for line in plan.grid)
     if plan.shown[0].data_digest == UNKNOWN_DIGEST:
-        encoder = plan.shown[0].options.encoder
+        encoder = plan.shown[0].options.get("encoder")
         what = f"data, or the weights of {encoder}, are" if encoder else "data"
         yield f"{what} not at hand: cells that are done already are not recognised"
     yield from _settings(plan)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from search_spaces.base import By, SearchSpace, Values
 from study.cell import AnyCell
-from study.cell.axis import values_at
+from study.cell.axis import depends_on, values_at
+from study.cell.declared import Axis
 from study.errors import RequestError
-from study.kinds import KINDS, Kind
-from study.plan.axes import as_assignments
+from study.kind import Kind
+from study.kinds import KINDS
+from study.plan.axes import as_assignments, tasks_of
 from study.plan.divide import with_packing
 from study.plan.plan import Plan, Skip
 from study.tasks.base import FactsOf
@@ -43,7 +45,13 @@ def make_plan(
     skipped: dict[Skip, None] = {}
     kind = KINDS[space.kind]
     maker = kind.maker(facts_of)
-    points = _points(kind, axes) if isinstance(axes, Mapping) else axes
+    grid: tuple[str, ...] = ()
+    points: Iterable[Mapping[str, Any]] = ()
+    if isinstance(axes, Mapping):
+        known = kind.axes(tasks_of(axes))
+        points, grid = _points(kind, known, axes), tuple(as_assignments(known, axes))
+    else:
+        points = axes
     with working("laying out the grid", unit="cells") as part:
         for point in part.each(points):
             cell = maker.cell(point)
@@ -67,34 +75,46 @@ def make_plan(
         packing=Packing(),
         concurrent=1,
         threads=1,
-        grid=tuple(as_assignments(kind, axes)) if isinstance(axes, Mapping) else (),
+        grid=grid,
     )
     return with_packing(plan, plan.packing)
 
 
-def _points(kind: Kind, axes: Mapping[str, Values | By]) -> Iterator[dict[str, Any]]:
+def _points(
+    kind: Kind, known: Mapping[str, Axis], axes: Mapping[str, Values | By]
+) -> Iterator[dict[str, Any]]:
     """Every point of the grid: axis -> value, without axes that mean nothing there.
 
-    The first axis varies slowest; `kind.fastest` come last. The values of an axis may depend on
-    the axes before it in this order.
+    The first axis varies slowest, `kind.fastest` come last. What the values of an axis depend on
+    comes before it.
     """
-    _refuse_huge_grid([values for name, values in axes.items() if not kind.axes[name].whole])
-    slower = (name for name, axis in kind.axes.items() if not axis.whole)
-    order = [*(name for name in slower if name not in kind.fastest), *kind.fastest]
+    _refuse_huge_grid([values for name, values in axes.items() if not known[name].whole])
+    slower = [n for n, axis in known.items() if not axis.whole and n not in kind.fastest]
+    order: dict[str, None] = {}
+
+    def place(name: str, above: frozenset[str] = frozenset()) -> None:
+        if name in slower and name not in above:
+            for other in depends_on(axes[name]):
+                place(other, above | {name})
+            order.setdefault(name)
+
+    for name in slower:
+        place(name)
+    order |= dict.fromkeys(name for name in kind.fastest if name in known)
 
     def extend(point: dict[str, Any], names: Sequence[str]) -> Iterator[dict[str, Any]]:
         if not names:
             yield point
             return
         name, *rest = names
-        only = kind.axes[name].only
+        only = known[name].only
         if only is not None and point[only[0]] not in only[1]:
             yield from extend(point, rest)
             return
         for value in values_at(axes[name], name, point):
             yield from extend({**point, name: value}, rest)
 
-    yield from extend({}, order)
+    yield from extend({}, list(order))
 
 
 def _refuse_huge_grid(axes: Sequence[Values | By]) -> None:

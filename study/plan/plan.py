@@ -54,7 +54,7 @@ class Plan:
             those that confirm.
         finished: ids of the cells that the results directory holds.
         skipped: parts of the grid that cannot run.
-        flops: cell id -> what its cost follows from, see `study.kinds.Maker.flops`.
+        flops: cell id -> what its cost follows from, see `study.kind.Maker.flops`.
         facts: (task, options) -> facts of the data.
         packing: how cells are packed into trials.
         concurrent: trials at a time.

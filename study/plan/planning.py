@@ -19,7 +19,6 @@ from study.hardware import TF32_NEEDS_GPU, has_gpu
 from study.kinds import KINDS
 from study.launch.nodes import Cluster
 from study.plan import overhead
-from study.plan.axes import tasks_of
 from study.plan.divide import with_packing
 from study.plan.estimate import cell_seconds, choose_packing, lacks_bfloat16
 from study.plan.grid import make_plan
@@ -51,7 +50,6 @@ def planned(request: Request) -> Plan:
     space, axes = request.space, request.axes
     searched = Space.of(axes) if request.search else None
     points = list(searched.examples()) if searched else axes
-    tasks.require_use(request.places, tasks_of(axes))
     absent = []
 
     def facts(task: str, options: Options) -> Facts:

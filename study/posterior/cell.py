@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
-from study.cell.any_cell import AnyCell
-from study.cell.checks import is_int, is_positive, require
-from study.posterior.network import Network, parse, reduced, variant_of
+from search_spaces.base import By
+from study.cell.any_cell import NO_OPTIONS, AnyCell, Options
+from study.cell.checks import require
+from study.cell.declared import LARGEST, Name, Number, Text, Whole, declared
+from study.posterior.network import (
+    PATHS,
+    SIGMA_PERP,
+    VARIANTS,
+    Network,
+    parse,
+    reduced,
+    variant_of,
+)
 
 TASK = "hidden-markov"
 
@@ -24,94 +33,111 @@ SAMPLING = ("draws", "warmup", "thin", "chains")
 LEAST_DRAWS = 8
 """Of a chain: its halves are compared."""
 
-LARGEST_WIDTH = 1_000_000_000
-LARGEST_SIZE = 1_000_000
-LARGEST_TOKENS = 10_000
-MOST_DRAWS = 10_000_000
-"""Far above any study, but low enough to catch a mistyped zero."""
+WIDTH = Whole(1)
+_SIZE = Whole(2, 1_000_000)
+_DRAWS = 10_000_000
+
+
+def _of_variant(values: dict[str, Any]) -> By:
+    return By("variant", {name: (value,) for name, value in values.items()}, otherwise=())
+
+
+def _sampled(about: str, least: int, default: int, column: str, most: int = _DRAWS) -> Any:
+    """A field of samples alone."""
+    of_slice = By("method", {SLICE: (default,)}, otherwise=(None,))
+    takes = Whole(least, most)
+    return declared(about, takes, None, words=("none",), as_axis=of_slice, column=column)
 
 
 @dataclass(frozen=True, kw_only=True)
 class PosteriorCell(AnyCell):
     """The posterior of one network on one task, by one method.
 
-    Args:
-        task: `TASK`.
+    Attributes:
         data_digest: of the generator of the data.
         heads: of the attention, as `study.posterior.network.parse` reads them.
-        paths: which of its paths the network has, one of `study.posterior.network.PATHS`.
-        sigma_perp: noise of the tokens outside the plane of the states, >= 0.
-        tokens: T, of a sequence, >= 2.
-        n: P, training sequences, even, >= 2.
-        validation_size, test_size: sequences, even, >= 2.
-        temperature: of the posterior, > 0.
-        method: one of `METHODS`.
-        width: N, of every layer, >= 1; None: infinite, of `gp` only.
-        draws: recorded, a chain; these four are of `slice` only.
-        warmup: steps a chain, thrown away first.
-        thin: steps a recorded draw.
-        chains: from starts of their own, >= 2.
-        seed: draws sequences, random heads and chains.
-
-    Raises:
-        ValueError: a value is out of range; the message names it and the rule.
+        width: N, of every layer; None: infinite, of `gp` only.
+        draws, warmup, thin, chains: of `slice` only, else None.
     """
 
     version: ClassVar = {"posterior": 1}
+    options: ClassVar[Options] = NO_OPTIONS
+    precision: ClassVar = "float64"
 
-    task: str
+    seed: int = declared(
+        "seeds of sequences, random heads and chains; 0-11 is a range", Whole(0, LARGEST)
+    )
+    task: str = declared(TASK, Name((TASK,)))
     data_digest: str
-    heads: str
-    paths: str
-    sigma_perp: float
-    tokens: int
-    n: int
-    validation_size: int
-    test_size: int
-    temperature: float
-    method: str
-    width: int | None = None
-    draws: int | None = None
-    warmup: int | None = None
-    thin: int | None = None
-    chains: int | None = None
-    seed: int
+    heads: str = declared(
+        "heads by layer, as good+random/uniform+random; of good, uniform, random",
+        Text("heads as good+random/uniform"),
+        as_axis=_of_variant(VARIANTS),
+        column="heads of each layer",
+    )
+    sigma_perp: float = declared(
+        "noise of the tokens outside the plane of the two states",
+        Number(0, ends="[)"),
+        as_axis=_of_variant(SIGMA_PERP),
+        column="noise of the data",
+    )
+    tokens: int = declared("T, tokens a sequence", Whole(2, 10_000), 30, column="of an input")
+    n: int = declared("P, training sequences, half of each class", _SIZE, 100)
+    validation_size: int = declared("validation sequences", _SIZE, 100)
+    test_size: int = declared("test sequences", _SIZE, 1_000)
+    temperature: float = declared("of the posterior", Number(0), 0.01, column="of the posterior")
+    method: str = declared(
+        "theory (saddle point), gp (its limit of infinite width) or slice (elliptical slice "
+        "sampling of the posterior)",
+        Name(METHODS),
+        column="how the theory was solved or sampled, or the rule that scored heads",
+    )
+    paths: str = declared(
+        "which paths the network has: all, good or good+denoising",
+        Name(PATHS),
+        "all",
+        column="the network's attention paths",
+    )
+    width: int | None = declared(
+        "N, of every layer; none: infinite, of gp",
+        WIDTH,
+        None,
+        words=("none",),
+        as_axis=By("method", {LIMIT: (None,)}, otherwise=()),
+        column="infinite: the limit of wide networks, or a rule of that limit",
+        named="network_width",
+    )
+    draws: int | None = _sampled(
+        "recorded draws of a chain (1,000)",
+        LEAST_DRAWS,
+        1_000,
+        "that a chain keeps; of samples alone, as the next three",
+    )
+    warmup: int | None = _sampled(
+        "steps of a chain before its first draw (4,000)",
+        1,
+        4_000,
+        "draws before them, which are left out",
+    )
+    thin: int | None = _sampled(
+        "steps of a chain from draw to draw (5)", 1, 5, "draws of which one is kept"
+    )
+    chains: int | None = _sampled(
+        "chains, each from its own start (4)", 2, 4, "how many", most=1_000
+    )
     evaluation_points: tuple[float, ...] = (1.0,)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         reduced(parse(self.heads), self.paths)
-        require(self.method in METHODS, "method", self.method, f"one of {', '.join(METHODS)}")
-        sigma = self.sigma_perp
-        require(sigma == 0 or is_positive(sigma), "sigma_perp", sigma, "a finite number >= 0")
-        require(
-            is_positive(self.temperature), "temperature", self.temperature, "a finite number > 0"
-        )
         for name in ("n", "validation_size", "test_size"):
             value = getattr(self, name)
-            rule = f"an even number from 2 to {LARGEST_SIZE:,}"
-            require(is_int(value) and 2 <= value <= LARGEST_SIZE, name, value, rule)
-            require(value % 2 == 0, name, value, f"{rule}, half of each class")
-        counts = {
-            "tokens": (2, LARGEST_TOKENS, True),
-            "width": (1, LARGEST_WIDTH, self.method != LIMIT),
-            "draws": (LEAST_DRAWS, MOST_DRAWS, self.method == SLICE),
-            "warmup": (1, MOST_DRAWS, self.method == SLICE),
-            "thin": (1, MOST_DRAWS, self.method == SLICE),
-            "chains": (2, 1_000, self.method == SLICE),
-            "seed": (0, 2**63 - 1, True),
-        }
-        for name, (least, most, taken) in counts.items():
+            require(value % 2 == 0, name, value, "an even number, half of each class")
+        for name in ("width", *SAMPLING):
             value = getattr(self, name)
-            rule = f"a whole number from {least} to {most:,}"
-            if name == "width":
-                rule += f" (none is infinite, for {LIMIT} only)"
-            if taken:
-                require(is_int(value) and least <= value <= most, name, value, rule)
-            else:
-                require(value is None, name, value, f"none for method {self.method}")
-        require(self.evaluation_points == (1.0,), "evaluation points", "others", "(1,)")
-        object.__setattr__(self, "sigma_perp", float(self.sigma_perp))
-        object.__setattr__(self, "temperature", float(self.temperature))
+            taken = self.method != LIMIT if name == "width" else self.method == SLICE
+            rule = "a whole number" if taken else "none"
+            require((value is not None) == taken, name, value, f"{rule} for {self.method}")
 
     @cached_property
     def comparison_id(self) -> str:
@@ -119,16 +145,12 @@ class PosteriorCell(AnyCell):
         return self.hash_without("method", "width", "paths", *SAMPLING, "seed")
 
     @property
-    def setting(self) -> Hashable:
+    def setting(self) -> str:
         return self.comparison_id
 
     @property
     def label(self) -> str:
         return self.method
-
-    @property
-    def precision(self) -> str:
-        return "float64"
 
     @property
     def variant(self) -> str:
@@ -148,18 +170,5 @@ class PosteriorCell(AnyCell):
 
     @property
     def columns(self) -> dict[str, Any]:
-        return {
-            "method": self.method,
-            "variant": self.variant,
-            "heads": self.heads,
-            "paths": self.paths,
-            "network_width": math.inf if self.width is None else float(self.width),
-            "temperature": self.temperature,
-            "sigma_perp": self.sigma_perp,
-            "tokens": self.tokens,
-            **{name: getattr(self, name) for name in SAMPLING},
-        }
-
-    @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> PosteriorCell:
-        return cls(**{**values, "evaluation_points": tuple(values["evaluation_points"])})
+        width = math.inf if self.width is None else float(self.width)
+        return {**super().columns, "variant": self.variant, "network_width": width}

@@ -1,75 +1,96 @@
-"""The kind of cell that solves or samples; see `study.kinds.Kind`."""
+"""The kind of cell that solves or samples; see `study.kind.Kind`."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
+from study.cell.declared import Axis, Name, axes_of
 from study.cell.events import Ended, Report
 from study.cell.work import Work
-from study.posterior.axes import AXES, choices
-from study.posterior.cell import LEAST_DRAWS, SAMPLING, SLICE, PosteriorCell
-from study.storage.storage import Storage
+from study.kind import Kind, Maker
+from study.posterior.cell import LEAST_DRAWS, LIMIT, SAMPLING, SLICE, PosteriorCell
+from study.posterior.network import VARIANTS
 from study.tasks.base import Facts, FactsOf
 
 if TYPE_CHECKING:
     import pandas as pd
     import torch
 
-    from study.posterior.maker import PosteriorMaker
-
-
 _SIZES = ("n", "validation_size", "test_size")
+_NAMED = [each.name for each in fields(PosteriorCell) if "axis" in each.metadata]
+
+VARIANT = Axis(
+    "plain or noisy: the published heads and noise, which heads and sigma_perp change",
+    Name(tuple(VARIANTS)),
+    tuple(VARIANTS),
+)
 
 
-class Posterior:
+class PosteriorMaker(Maker[PosteriorCell]):
+    """Makes cells from points, and knows their cost. NumPy is imported late."""
+
+    def made(self, point: Mapping[str, Any]) -> PosteriorCell:
+        from study.posterior import hidden_markov
+
+        named = {name: point[name] for name in _NAMED}
+        if point["method"] == LIMIT:  # the width of the limit is infinite, whatever --set says
+            named["width"] = None
+        if point["method"] != SLICE:
+            named |= dict.fromkeys(SAMPLING)
+        return PosteriorCell(data_digest=hidden_markov.DIGEST, **named)
+
+    def why_not(self, cell: PosteriorCell) -> str | None:
+        from study.posterior import cost
+
+        return cost.lacks_memory(cell)
+
+    def facts(self, cell: PosteriorCell) -> Facts:
+        return Facts(cell.data_digest, input_shape=(), sizes={}, lengths={})
+
+    def flops(self, cell: PosteriorCell) -> int:
+        from study.posterior import cost
+
+        return cost.nominal_flops(cell.method, cost.sizes_of(cell))
+
+
+class Posterior(Kind[PosteriorCell]):
     """Cells solve or sample. NumPy is imported late, so that `--help` is quick.
 
     A cell takes minutes at most, so nothing is kept of one that was interrupted.
     """
 
     cell = PosteriorCell
-    trains = False
-    axes = AXES
     fastest = ("method", "paths", "width", *SAMPLING)
-    columns = (
-        "status", "status_reason", "steps", "total_train_seconds", "total_evaluate_seconds",
-        "shared_prefix", "path_names", "order_parameter", "order_parameter_error", "overlaps",
-        "residual", "r_hat", "effective_sample_size",
-    )  # fmt: skip
+    row_names = ("method", "paths", "N")
 
-    no_use = (
-        "data_dir", "select", "pack", "micro_batch", "search", "num_samples", "objective",
-        "scheduler", "share", "gpus_per_trial", "weights", "category_words",
-    )  # fmt: skip
-
-    def choices(self, axis: str, of_tasks: Sequence[str]) -> Sequence[str] | None:
-        return choices(axis, of_tasks)
+    def axes(self, of_tasks: Sequence[str]) -> Mapping[str, Axis]:
+        found: dict[str, Axis] = {}
+        for name, axis in axes_of(PosteriorCell).items():
+            found |= {name: axis} | ({"variant": VARIANT} if name == "task" else {})
+        return found
 
     def maker(self, facts_of: FactsOf) -> PosteriorMaker:
-        from study.posterior.maker import PosteriorMaker
-
         return PosteriorMaker()
-
-    def needs(self, cells: Sequence[PosteriorCell]) -> tuple[()]:
-        return ()
 
     def seconds(self, cells: Sequence[PosteriorCell], threads: int) -> dict[str, float]:
         from study.posterior.cost import seconds
 
         return seconds(cells, threads)
 
-    def describe(
-        self,
-        cells: Sequence[PosteriorCell],
-        facts: Facts,
-        flops: Mapping[str, int],
-        seconds: Mapping[str, float],
-    ) -> Iterator[str]:
-        from study.posterior.describe import describe
+    def row(self, cell: PosteriorCell) -> tuple[str, ...]:
+        return cell.method, cell.paths, "infinite" if cell.width is None else f"{cell.width:,}"
 
-        return describe(cells, flops, seconds)
+    def heading(
+        self, cells: Sequence[PosteriorCell], facts: Facts, flops: Mapping[str, Any]
+    ) -> Iterator[str]:
+        first = cells[0]
+        yield (
+            f"{first.task} ({first.variant}): heads {first.heads}, sigma_perp "
+            f"{first.sigma_perp:g}, T={first.tokens} tokens, P={first.n:,}, temperature "
+            f"{first.temperature:g}"
+        )
 
     def short(self, cell: PosteriorCell) -> PosteriorCell:
         """Few sequences, and of samples few draws."""
@@ -82,14 +103,6 @@ class Posterior:
         from study.posterior.run import run
 
         return run(work, report)
-
-    def discard(self, storage: Storage, cell_id: str) -> None:
-        pass
-
-    def sweep(
-        self, storage: Storage, cells: Collection[PosteriorCell], ended: Collection[str]
-    ) -> None:
-        pass
 
     def run_name(self, row: Mapping[str, Any]) -> str:
         width, paths = row["network_width"], row["paths"]

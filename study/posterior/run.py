@@ -32,7 +32,7 @@ _NOTHING = {
 
 
 def run(work: Work, report: Report | None = None) -> list[Ended]:
-    """Runs cells one after the other; see `study.kinds.Kind.run`."""
+    """Runs cells one after the other; see `study.kind.Kind.run`."""
     for cell in work.cells:
         if cell.data_digest != hidden_markov.DIGEST:
             raise RequestError(

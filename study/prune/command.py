@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import argparse
 import importlib.util
-import math
 from collections.abc import Sequence
 from pathlib import Path
 
 from study.errors import RequestError
 from study.prune.names import SAFETENSORS, SCORES, SUFFIXES
 from study.terminal.command import DONE, Parser, guarded, importing
-from study.terminal.options import number, positive
+from study.terminal.options import above_zero, positive
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -59,13 +57,6 @@ def _readable(text: str) -> Path:
     return file
 
 
-def _temperature(text: str) -> float:
-    """A temperature from the command line, finite and more than 0."""
-    if not (number(text) > 0 and math.isfinite(number(text))):
-        raise argparse.ArgumentTypeError(f"must be a finite number > 0, got {text!r}")
-    return float(text)
-
-
 def _parser() -> Parser:
     parser = Parser("study.prune", _ABOUT, _EXAMPLES)
     add = parser.add_argument
@@ -73,7 +64,7 @@ def _parser() -> Parser:
     add("--width", type=positive, default=10, metavar="N", help="of the theory's network (10)")
     add(
         "--temperature",
-        type=_temperature,
+        type=above_zero,
         metavar="T",
         help="of the theory; default: of ten from .01 to 1.5, the one with the best accuracy on "
         "the held-out samples",

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.linalg import LinAlgError
 from threadpoolctl import threadpool_limits
 
-from study.cell.transformer import MOST_PATHS
+from study.cell.networks import MOST_PATHS
 from study.heads.temperatures import TEMPERATURES
 from study.posterior import cost
 from study.posterior.cell import THEORY

@@ -16,8 +16,10 @@ from study.results.columns import HEADS as HEADS
 from study.results.columns import INSTANCES as INSTANCES
 from study.results.columns import METRICS as METRICS
 from study.results.columns import NETWORK as NETWORK
+from study.results.columns import OF_DATA as OF_DATA
 from study.results.columns import SOLUTION as SOLUTION
 from study.results.columns import SPLITS as SPLITS
+from study.results.columns import TRAINED as TRAINED
 from study.results.columns import cell_columns as cell_columns
 from study.results.records import KEY as KEY
 from study.results.records import Files as Files

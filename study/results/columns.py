@@ -1,8 +1,8 @@
 """The columns of results, each declared once: its type and what it means.
 
-A file has one row an (evaluation, split), with the columns of the cell repeated. A *family* is
-columns that only cells of some kind have; a file without any value of a family leaves it out.
-docs/results.md shows them, as `as_markdown` gives them.
+A file has one row an (evaluation, split), with the columns of the cell repeated. What a cell is
+set up with is declared where its field is, see `study.cell.declared`. docs/results.md shows them,
+as `as_markdown` gives them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from study.cell.any_cell import AnyCell
+from study import tasks
+from study.cell import AnyCell, Cell
+from study.cell.declared import Axis, Name, Number, Text, Whole, axes_of
+from study.posterior.cell import PosteriorCell
 
 _TEXT, _WHOLE, _NUMBER, _FLAG = pa.string(), pa.int64(), pa.float64(), pa.bool_()
 _TEXTS, _WHOLES, _NUMBERS = pa.list_(_TEXT), pa.list_(pa.int32()), pa.list_(_NUMBER)
@@ -27,35 +30,36 @@ _IN_WORDS = {
 Columns = Mapping[str, tuple[pa.DataType, str]]
 """Name -> type, and meaning in Markdown."""
 
-_TEXT_DATA: Columns = {
-    "label_rule": (_TEXT, "how posts got their labels"),
-    "rationale_rule": (_TEXT, "how posts got their rationales"),
-    "min_count": (_WHOLE, "how often a word occurs at least that is in the vocabulary"),
-    "data_notes": (_TEXT, "sentences for people, one a line"),
+
+def _declared(axes: Mapping[str, Axis]) -> Columns:
+    """The columns that axes declare."""
+    of = {Whole: _WHOLE, Number: _NUMBER, Name: _TEXT, Text: _TEXT}
+    return {
+        axis.named or name: (of[type(axis.takes)], axis.column)
+        for name, axis in axes.items()
+        if axis.column
+    }
+
+
+TRAINED: Columns = _declared(axes_of(Cell))
+"""What cells that train declare."""
+
+OF_DATA: Columns = {
+    name: column
+    for task in tasks.TASKS.values()
+    for name, column in _declared(task.options).items()
 }
-_HELD: Columns = {
-    "alpha": (_NUMBER, "attention held on the foreground; missing where the focus was trained"),
-}
+"""What tasks declare of their data, see `study.tasks.base.Declaration`."""
 
 NETWORK: Columns = {
-    "method": (_TEXT, "how the theory was solved or sampled, or the rule that scored heads"),
-    "variant": (_TEXT, "of the theory"),
-    "heads": (_TEXT, "heads of each layer"),
-    "paths": (_TEXT, "the network's attention paths"),
+    **_declared(axes_of(PosteriorCell)),
     "network_width": (_NUMBER, "infinite: the limit of wide networks, or a rule of that limit"),
-    "temperature": (_NUMBER, "of the posterior"),
-    "sigma_perp": (_NUMBER, "noise of the data"),
-    "tokens": (_WHOLE, "of an input"),
-    "draws": (_WHOLE, "that a chain keeps; of samples alone, as the next three"),
-    "warmup": (_WHOLE, "draws before them, which are left out"),
-    "thin": (_WHOLE, "draws of which one is kept"),
-    "chains": (_WHOLE, "how many"),
+    "variant": (_TEXT, "of the theory"),
 }
 """Of a cell that solves or samples, see `study.posterior.cell.PosteriorCell`; some also of one
 that scores heads (`study.heads.cell.HeadsCell`)."""
 
 CAPTIONING: Columns = {
-    "encoder": (_TEXT, "of the image"),
     "optimiser": (_TEXT, "of the first phase"),
     "encoder_lr": (_NUMBER, "the encoder's learning rate in the first phase; missing: frozen"),
     "teacher_forcing": (_NUMBER, "the least of all phases"),
@@ -197,18 +201,13 @@ _OF_CELLS: Mapping[str, Columns] = {
     "Its data": {
         "task": (_TEXT, "name of the task"),
         "data_digest": (_TEXT, "digest of the data"),
-        "num_classes": (_WHOLE, "classes of the task"),
-        "split_scheme": (_TEXT, "how splits were made"),
-    },
-    "Its data, other than mosaics of images": _TEXT_DATA,
-    "Its size": {
-        "m": (_WHOLE, "segments; of texts the most tokens, of captions regions"),
         "n": (_WHOLE, "training examples"),
-        "architecture": (_TEXT, "of the network"),
-        "batch_size": (_WHOLE, "examples a step"),
+        "num_classes": (_WHOLE, "classes of the task"),
         "precision": (_TEXT, "of the arithmetic"),
+        "data_notes": (_TEXT, "sentences for people, one a line"),
     },
-    "Of a held attention": _HELD,
+    "Its data, of some tasks": OF_DATA,
+    "How it was set up": TRAINED,
     "How attention was trained": {
         "paradigm": (_TEXT, "in a word, such as `soft` or `hybrid`"),
         "schedule": (_TEXT, "all phases, for people"),
@@ -284,10 +283,10 @@ _OF_EVALUATIONS: Mapping[str, Columns] = {
 }
 """Heading -> columns, in the order of the schema."""
 
-FAMILIES = (
-    _TEXT_DATA, _HELD, NETWORK, CAPTIONING, SOLUTION, HEADS, _RATIONALES, DYNAMICS, PREDICTOR,
-    _CAPTIONS, _EXAMPLES, PRUNED, _RECORDED,
-)  # fmt: skip
+OPTIONAL = {
+    "data_notes", *OF_DATA, *TRAINED, *NETWORK, *CAPTIONING, *SOLUTION, *HEADS, *_RATIONALES,
+    *DYNAMICS, *PREDICTOR, *_CAPTIONS, *_EXAMPLES, *PRUNED, *_RECORDED,
+}  # fmt: skip
 """Columns that a file without any value of them leaves out."""
 
 
@@ -318,6 +317,7 @@ def cell_columns(cell: AnyCell) -> dict[str, Any]:
         "seed": cell.seed,
         "cell": json.dumps(cell.to_dict(), sort_keys=True),
         **cell.columns,
+        **{name: value for name, value in cell.options.items() if name in OF_DATA},
     }
 
 

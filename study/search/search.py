@@ -26,8 +26,9 @@ from study import tasks
 from study.cell import Cell
 from study.cell.seeds import stream_seed
 from study.errors import RequestError, ResultsError
+from study.request import OBJECTIVES
 from study.results import Results
-from study.search.space import OBJECTIVES, Space
+from study.search.space import Space
 from study.terminal import counted
 from study.terminal.command import importing
 

@@ -12,14 +12,12 @@ from study import tasks
 from study.cell import HYBRIDS
 from study.cell.axis import values_at
 from study.cell.checks import is_positive
-from study.errors import RequestError, unknown
+from study.cell.declared import SAME
+from study.errors import RequestError
 from study.terminal import counted
-from study.train.axes import AXES, SAME
 
 if TYPE_CHECKING:
     import optuna
-
-OBJECTIVES = ("accuracy", "saif")
 
 SIGNIFICANT_DIGITS = 4
 """Suggested numbers are rounded to these: finer steps do not change how a cell learns, and a
@@ -80,11 +78,7 @@ class Space:
             RequestError: another axis has several values, or nothing is left to search.
         """
         fixed: dict[str, Any] = {}
-        others = [
-            name
-            for name, axis in AXES.items()
-            if name not in (*_SEARCHED, "seed") and not axis.whole
-        ]
+        others = [name for name in axes if name not in (*_SEARCHED, "seed", "confirm")]
         of_paradigm = [name for name in others if _depends_on_paradigm(axes[name])]
         # An axis that depends on another one comes after it.
         for name in sorted(others, key=lambda name: isinstance(axes[name], By)):
@@ -157,7 +151,7 @@ class Space:
         return f"validation {names}" + " (a Pareto front)" * (len(objective) > 1)
 
     def label(self, metric: str) -> str:
-        """The name for people of one of `OBJECTIVES`."""
+        """The name for people of one of `study.request.OBJECTIVES`."""
         return "SAIF" if metric == "saif" else tasks.modality(self.fixed["task"]).score
 
     @property
@@ -171,14 +165,6 @@ class Space:
             for paradigm, values in self.paradigms.items()
         }
         return [self.seeds, paradigms]
-
-
-def in_order(objective: Sequence[str]) -> tuple[str, ...]:
-    """The objectives in a fixed order, so that the order typed does not name another search."""
-    for name in objective:
-        if name not in OBJECTIVES:
-            raise unknown("objective", name, OBJECTIVES)
-    return tuple(name for name in OBJECTIVES if name in objective)
 
 
 def _depends_on_paradigm(axis: Values | By) -> bool:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from study.cell import NO_OPTIONS, Options
+from study.cell.declared import Axis
 from study.errors import RequestError, unknown
 from study.tasks.base import CAPTIONS as CAPTIONS
 from study.tasks.base import MOSAICS as MOSAICS
@@ -39,7 +41,7 @@ def modality(name: str) -> Modality:
 
 
 def taking(option: str) -> dict[str, Declaration]:
-    """The tasks that take an option, a field of `study.cell.Options`."""
+    """The tasks that take an option of their data."""
     return {name: task for name, task in TASKS.items() if option in task.options}
 
 
@@ -48,27 +50,43 @@ def info(name: str, options: Options = NO_OPTIONS) -> TaskInfo:
 
     Args:
         name: of `TASKS`.
-        options: of its data, see `study.cell.Cell`.
+        options: of its data, see `resolved`.
 
     Raises:
-        RequestError: no such task, an option that it does not take, or a missing option.
+        RequestError: no such task, or wrong options.
     """
     if name not in TASKS:
         raise unknown("task", name, TASKS)
-    for option, value in options._asdict().items():
-        if value is not None and option not in TASKS[name].options:
+    return TASKS[name].info(resolved(name, options))
+
+
+def resolved(name: str, options: Options) -> Options:
+    """The options as cells have them: with defaults, without what is usual.
+
+    Raises:
+        RequestError: a value is out of range or missing, or the task does not take it.
+    """
+    known, found = TASKS[name].options, {}
+    for option in options:
+        if option not in known:
             raise RequestError(
-                f"{option} is for {', '.join(taking(option))}, not for {name}. Leave it out, or "
-                f"write --set {option}=none."
+                f"{option} is for {', '.join(taking(option)) or 'no task'}, not for {name}. Leave "
+                "it out."
             )
-    return TASKS[name].info(options)
+    for option, axis in known.items():
+        if (value := options.get(option, _usual(axis))) is not None:
+            try:
+                value = axis.takes.checked(option, value)
+            except ValueError as error:
+                raise RequestError(f"{error}. Change it with --set {option}=VALUE.") from error
+        elif not axis.default:
+            raise RequestError(f"{name} takes a {option}. Give it with --set {option}=VALUE.")
+        found[option] = None if value == axis.usual else value
+    return Options(**found)
 
 
-def as_usual(name: str, options: Options) -> Options:
-    """The options, None where a value says what None stands for: one data set has one name."""
-    usual = TASKS[name].usual if name in TASKS else {}
-    same = [option for option, value in usual.items() if getattr(options, option) == value]
-    return options._replace(**dict.fromkeys(same))
+def _usual(axis: Axis) -> Any:
+    return axis.default[0] if isinstance(axis.default, tuple) and axis.default else None
 
 
 def takes_data_dir(name: str) -> bool:
@@ -76,8 +94,8 @@ def takes_data_dir(name: str) -> bool:
     return name in TASKS and TASKS[name].data_set is not None
 
 
-def require_use(places: Places, names: Sequence[str]) -> None:
-    """Refuses places that none of these tasks takes.
+def require_use(places: Places, names: Sequence[str], asked: str = "") -> None:
+    """Refuses places that none of these tasks takes; `asked` is what they are of, for messages.
 
     Raises:
         RequestError: one is given, and no task takes it.
@@ -85,7 +103,7 @@ def require_use(places: Places, names: Sequence[str]) -> None:
     for place, given in places._asdict().items():
         if given and not any(_takes(name, place) for name in names):
             raise RequestError(
-                f"--{place.replace('_', '-')} is of no use to {' and '.join(names)}; leave the "
+                f"--{place.replace('_', '-')} is of no use to {asked or names[0]}; leave the "
                 "option out."
             )
 
@@ -108,7 +126,8 @@ def at_hand(name: str, places: Places = NO_PLACES, options: Options = NO_OPTIONS
     data_set = TASKS[name].data_set
     if data_set is not None and not fetched.at_hand(data_set, places):
         return False
-    return options.encoder is None or encoders.at_hand(options.encoder, places)
+    encoder = options.get("encoder")
+    return encoder is None or encoders.at_hand(encoder, places)
 
 
 def load(name: str, places: Places = NO_PLACES, options: Options = NO_OPTIONS) -> Task:
@@ -117,7 +136,7 @@ def load(name: str, places: Places = NO_PLACES, options: Options = NO_OPTIONS) -
     Args:
         name: of `TASKS`.
         places: of its files; those that it does not take are ignored.
-        options: of its data, see `study.cell.Cell`.
+        options: of its data, see `resolved`.
 
     Raises:
         RequestError: no such task; or its data is not at hand, damaged or too small.

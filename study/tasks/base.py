@@ -9,9 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, NamedTuple, Protocol, Self
 
 from study.cell import Cell, Options
+from study.cell.declared import Axis, Whole
 from study.tasks.sources.fetched import DataSet
 from study.tasks.sources.places import Places
 
@@ -328,15 +329,29 @@ class Declaration:
     Attributes:
         modality: of its inputs.
         info: options -> the task with them; raises `RequestError` if one is of no use.
-        options: fields of `study.cell.Options` that it takes -> default; the others are None.
+        options: what determines its data besides its files: name -> its values and default.
         data_set: the data set that it reads; None: it is bundled or made up.
         files: further places that it takes, of `study.tasks.sources.places.FILES`.
-        usual: of options whose default is None, what None stands for.
     """
 
     modality: Modality
     info: Callable[[Options], TaskInfo]
-    options: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Axis] = field(default_factory=dict)
     data_set: DataSet | None = None
     files: tuple[str, ...] = ()
-    usual: Mapping[str, Any] = field(default_factory=dict)
+
+
+def pixels(least: int, most: int, default: int) -> Axis:
+    """The option of images that are resized."""
+    about = "height and width to which images are resized"
+    return Axis(about, Whole(least, most), (default,))
+
+
+def min_count(default: int) -> Axis:
+    """The option of texts that have a vocabulary."""
+    return Axis(
+        "the vocabulary: words that occur so often in training texts; all others are one word",
+        Whole(1),
+        (default,),
+        column="how often a word occurs at least that is in the vocabulary",
+    )

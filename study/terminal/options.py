@@ -1,14 +1,14 @@
-"""Options that several commands share, and how numbers are typed."""
+"""Options of commands: how they are declared once, as fields, and which several commands share."""
 
 from __future__ import annotations
 
 import argparse
-import contextlib
-import math
+import dataclasses
 import os
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
-from study.cell.axis import whole
+from study.cell.declared import Number, Takes, Whole
 from study.errors import RequestError
 from study.terminal.command import importing
 
@@ -16,39 +16,24 @@ if TYPE_CHECKING:
     from study.tasks.sources.places import Places
 
 
-def positive(text: str) -> int:
-    """A whole number from the command line, at least 1."""
-    return at_least(1, text)
+def typed(takes: Takes) -> Callable[[str], Any]:
+    """How argparse reads a value."""
+
+    def parse(text: str) -> Any:
+        try:
+            value = takes.parse(text)
+        except ValueError:
+            raise argparse.ArgumentTypeError(f"must be {takes.noun}, got {text!r}") from None
+        try:
+            return takes.checked("it", value)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error).removeprefix("it ")) from None
+
+    return parse
 
 
-def at_least(least: int, text: str) -> int:
-    """A whole number from the command line that is not below another."""
-    with contextlib.suppress(ValueError):
-        if (value := whole(text)) >= least:
-            return value
-    raise argparse.ArgumentTypeError(f"must be a whole number >= {least}, got {text!r}")
-
-
-def number(text: str) -> float:
-    """A number from the command line; NaN if it is none."""
-    try:
-        return float(text)
-    except ValueError:
-        return math.nan
-
-
-def seconds(text: str) -> float:
-    """Seconds from the command line, more than 0."""
-    if not number(text) > 0:
-        raise argparse.ArgumentTypeError(f"must be seconds > 0, got {text!r}")
-    return float(text)
-
-
-def minutes(text: str) -> float:
-    """Minutes from the command line, more than 0."""
-    if not number(text) > 0:
-        raise argparse.ArgumentTypeError(f"must be minutes > 0, got {text!r}")
-    return float(text)
+positive = typed(Whole(1))
+above_zero = typed(Number(0))
 
 
 def names(text: str) -> tuple[str, ...]:
@@ -59,10 +44,49 @@ def names(text: str) -> tuple[str, ...]:
     return found
 
 
-def add_places(parser: argparse.ArgumentParser) -> None:
-    """Adds the options that say where the files of the tasks lie."""
-    add = parser.add_argument
-    add(
+def option(about: str, default: Any = None, *, no_use: tuple[str, ...] = (), **more: Any) -> Any:
+    """A field of a request that is an option of its command.
+
+    Args:
+        about: its line in `--help`.
+        default: of the field and the option.
+        no_use: kinds of cells for which it means nothing.
+        more: for `ArgumentParser.add_argument`; `flag`, where it is not the name of the field;
+            `flags`, of a choice: what is given -> (value, its line in `--help`).
+    """
+    metadata = {"option": {"help": about, **more}, "no_use": no_use}
+    return dataclasses.field(default=default, metadata=metadata)
+
+
+def flag_of(field: dataclasses.Field[Any]) -> str:
+    """The option of a field, ``--data-dir``."""
+    return field.metadata["option"].get("flag", f"--{field.name.replace('_', '-')}")
+
+
+def add_option(add_to: Any, field: dataclasses.Field[Any]) -> None:
+    """Adds the option that `option` declares to a parser or a group of its options."""
+    how = {name: each for name, each in field.metadata["option"].items() if name != "flag"}
+    default = list(field.default) if isinstance(field.default, tuple) else field.default
+    if flags := how.pop("flags", None):
+        either = add_to.add_mutually_exclusive_group()
+        for flag, (value, about) in flags.items():
+            either.add_argument(
+                flag, dest=field.name, action="store_const", const=value, help=about,
+                default=default,
+            )  # fmt: skip
+    else:
+        add_to.add_argument(flag_of(field), dest=field.name, default=default, **how)
+
+
+def add_places(parser: Any, further: Any = None) -> None:
+    """Adds the options that say where the files of the tasks lie.
+
+    Args:
+        parser: of the command, or a group of its options.
+        further: a group for all but `--data-dir`; None: they are in the same.
+    """
+    add = (further or parser).add_argument
+    parser.add_argument(
         "--data-dir",
         metavar="DIR",
         help="where the data set lies: a directory, or a URL such as s3://bucket/folder that "

@@ -57,6 +57,21 @@ def stacked(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     return [part for line in lines for part in _folded(line, columns())]
 
 
+def tabulated(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """A table for people, its first column to the left, all others to the right.
+
+    Args:
+        header: names of the columns.
+        rows: their entries.
+    """
+    first, *others = (max(map(len, column)) for column in zip(header, *rows, strict=True))
+    lines = [
+        "  ".join([left.ljust(first), *map(str.rjust, right, others)])
+        for left, *right in (header, *rows)
+    ]
+    return lines if fits(lines) else stacked(header, rows)
+
+
 def _folded(line: str, width: int | None) -> list[str]:
     if width is None or len(line) <= width:
         return [line]

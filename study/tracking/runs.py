@@ -12,7 +12,16 @@ from typing import Any, NamedTuple, Protocol
 import pandas as pd
 
 from study.kinds import kind_of
-from study.results import DYNAMICS, FURTHER, METRICS, NETWORK, RECORDED
+from study.results import (
+    CAPTIONING,
+    DYNAMICS,
+    FURTHER,
+    METRICS,
+    NETWORK,
+    OF_DATA,
+    RECORDED,
+    TRAINED,
+)
 
 METRIC_STEP_FLOPS = 10**6
 """The step of every metric is the training compute in this unit (MFLOPs)."""
@@ -23,10 +32,9 @@ PARENT = ""
 
 
 PARAMS = (
-    "task", "m", "num_classes", "n", "architecture", "batch_size", "precision", "alpha",
-    "paradigm", "schedule", "lr", "last_lr", "switch_point", "seed", "stage", "split_scheme",
-    "label_rule", "rationale_rule", "min_count", "encoder", "optimiser", "encoder_lr",
-    "teacher_forcing", "budget_amount", "budget_unit", *NETWORK,
+    "task", "num_classes", "n", "precision", *TRAINED, "paradigm", "schedule", "lr", "last_lr",
+    "switch_point", "seed", "stage", *OF_DATA, *CAPTIONING, "budget_amount", "budget_unit",
+    *NETWORK,
 )  # fmt: skip
 
 

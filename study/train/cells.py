@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from study import models, parts, tasks
 from study.cell import (
@@ -21,19 +21,36 @@ from study.cell import (
     TransformerSettings,
 )
 from study.cell.checks import require
+from study.cell.declared import ALL, SAME, Declared, axes_of
 from study.errors import RequestError
+from study.kind import Maker
 from study.models.flops import ModelFlops
 from study.tasks.base import UNKNOWN_DIGEST, Facts, FactsOf
-from study.train.axes import ALL, RELU, SAME
+from study.train.axes import EVALUATIONS
 from study.train.budget import cost
 from study.train.refusals import why_not
 
-S = TypeVar("S")
+_SPLIT_OF = {
+    "n": "train",
+    "train_metrics_size": "train",
+    "validation_size": "validation",
+    "test_size": "test",
+}
+"""A size -> the split that it is of."""
 
-MOST_EVALUATIONS = 10_000
+_NAMED = [
+    each.name
+    for each in dataclasses.fields(Cell)
+    if "axis" in each.metadata and each.name not in _SPLIT_OF
+]
+"""Fields whose values points have."""
+
+_OF_A_PHASE = ("optimiser", "encoder_lr", "weight_decay", "teacher_forcing")
+
+S = TypeVar("S", bound=Declared)
 
 
-class CellMaker:
+class CellMaker(Maker[Cell]):
     """Makes cells from points (axis -> value), and knows their cost.
 
     Args:
@@ -43,17 +60,7 @@ class CellMaker:
     def __init__(self, facts_of: FactsOf) -> None:
         self._facts_of = functools.cache(facts_of)
         self._flops: dict[tuple[Any, ...], ModelFlops] = {}
-
-    def cell(self, point: Mapping[str, Any]) -> Cell:
-        """The cell of a point; `hard_lr` and `switch_point` are read only for a hybrid.
-
-        Raises:
-            RequestError: a value is out of range.
-        """
-        try:
-            return self._cell(point)
-        except ValueError as error:
-            raise RequestError(f"{error}. Change it with --set, see --help.") from error
+        self._options = {name for task in tasks.TASKS.values() for name in task.options}
 
     def flops(self, cell: Cell) -> ModelFlops:
         """Forward FLOPs of the parts of its model that the cell calls.
@@ -61,7 +68,7 @@ class CellMaker:
         Raises:
             RequestError: its model does not fit into memory.
         """
-        facts = self._facts_of(cell.task, cell.options)
+        facts = self.facts(cell)
         further = models.further_of(cell)
         # If all inputs have m segments, the cost of a segment does not depend on m.
         m = cell.m if facts.lengths else None
@@ -89,53 +96,29 @@ class CellMaker:
     def facts(self, cell: Cell) -> Facts:
         return self._facts_of(cell.task, cell.options)
 
-    def runnable(self, point: Mapping[str, Any]) -> Cell:
-        """The cell of a point; refuses one that cannot run.
-
-        Raises:
-            RequestError: a value is out of range, or the cell cannot run.
-        """
-        cell = self.cell(point)
-        if reason := self.why_not(cell):
-            raise RequestError(f"{cell.schedule.text}: {reason}. Change it with --set.")
-        return cell
-
     def why_not(self, cell: Cell) -> str | None:
-        """Why a cell cannot run; None if it can."""
         return why_not(cell, self.facts(cell), self.flops(cell))
 
-    def _cell(self, point: Mapping[str, Any]) -> Cell:
+    def made(self, point: Mapping[str, Any]) -> Cell:
         task = point["task"]
-        options = tasks.as_usual(task, Options(**{name: point[name] for name in Options._fields}))
-        tasks.info(task, options)  # refuses options that the task does not take
-        count = point["evaluations"]
-        require(
-            1 <= count <= MOST_EVALUATIONS, "evaluations", count, f"in 1..{MOST_EVALUATIONS:,}"
-        )
-        named = (
-            "m", "architecture", "width", "batch_size", "precision", "momentum", "split", "seed",
-            "task", "alpha", "inference",
-        )  # fmt: skip
-        for name, least in (("foregrounds", 1), ("distractors", 0)):
-            require(point[name] >= least, name, point[name], f"an integer >= {least}")
-        facts = self._facts_of(task, options)
-        one_shot = tasks.modality(task) is tasks.ONE_SHOT or None
+        given = {name: point[name] for name in self._options & point.keys()}
+        options = tasks.resolved(task, Options(**given))
+        count: Any = EVALUATIONS.takes.checked("evaluations", point["evaluations"])
+        facts, modality = self._facts_of(task, options), tasks.modality(task)
         cell = Cell(
+            **{name: point[name] for name in _NAMED},
+            **_sizes(point, facts),
+            options=options,
             data_digest=facts.digest,
             schedule=_schedule(point),
-            decoder=_settings(DecoderSettings, point, options.encoder, "captions"),
             network=_network(point),
-            foregrounds=None if point["foregrounds"] == 1 else point["foregrounds"],
-            distractors=point["distractors"] or None,
-            transformer=_settings(TransformerSettings, point, one_shot, "one-shot images"),
+            decoder=_part(DecoderSettings, point, modality is tasks.CAPTIONS),
+            transformer=_part(TransformerSettings, point, modality is tasks.ONE_SHOT),
             budget=Budget(1),
             evaluation_points=tuple(i / count for i in range(count + 1)),
             sources=parts.sources(
                 model=point["architecture"], task=task, inference=point["inference"]
             ),
-            **{name: point[name] for name in named},
-            **_sizes(point, facts),
-            **options._asdict(),
         )
         flops = self.flops(cell)  # refuses a network that cannot be built
         if point["budget_unit"] == "mosaics":
@@ -145,74 +128,55 @@ class CellMaker:
         return replace(cell, budget=budget)
 
 
-def _network(point: Mapping[str, Any]) -> NetworkSettings | None:
-    """How the networks of a point differ from the architecture; None: in `width` alone.
+def _part(kind: type[S], point: Mapping[str, Any], has: bool) -> S | None:
+    """The settings of a model that only some tasks have.
+
+    Raises:
+        ValueError: a value is out of range, or given for a task that has none.
+    """
+    given = {name: point[name] for name in axes_of(kind) if point.get(name) is not None}
+    if has:
+        return kind(**given)
+    for name, value in given.items():
+        require(False, name, value, f"none, as {point['task']} has no such thing")
+    return None
+
+
+def _network(point: Mapping[str, Any]) -> NetworkSettings:
+    """How the networks of a point differ from the architecture.
 
     Raises:
         ValueError: a value is out of range, or given for an architecture that takes none.
     """
-    usual: dict[str, tuple[Any, ...]] = {
-        "focus_width": (SAME, point["width"]),
-        "classifier_width": (SAME, point["width"]),
-        "depth": (0,),
-        "normalisation": (None,),
-        "activation": (RELU,),
-    }
-    given = {name: point[name] for name, values in usual.items() if point[name] not in values}
-    if not given:
-        return None
+    same = (None, SAME, point["width"])
+    widths = [name for name in ("focus_width", "classifier_width") if point[name] in same]
+    names = [name for name in axes_of(NetworkSettings) if name not in widths]
+    settings = NetworkSettings(**{name: point[name] for name in names})
     if not models.takes_network(point["architecture"], point["task"]):
-        name, value = next(iter(given.items()))
-        own = "none" if usual[name][0] is None else usual[name][0]
-        only = f"{own}, as the architecture {point['architecture']} has no other"
-        require(False, name, value, only)
-    return NetworkSettings(**given)
-
-
-def _settings(
-    kind: Callable[..., S], point: Mapping[str, Any], option: object, what: str
-) -> S | None:
-    """The settings of a model that only some tasks have; None of a task without `option`.
-
-    Raises:
-        ValueError: a value is out of range, or given for a task without `what`.
-    """
-    names = (each.name for each in dataclasses.fields(cast("Any", kind)))
-    given = {name: point[name] for name in names}
-    if option is not None:
-        return kind(**given)
-    for name, value in given.items():
-        require(value is None, name, value, f"none, as {point['task']} has no {what}")
-    return None
+        for name, value in settings.to_dict().items():
+            only = f"as the architecture {point['architecture']} has it"
+            require(False, name, value, f"{only}, which cannot be changed")
+    return settings
 
 
 def _schedule(point: Mapping[str, Any]) -> Schedule:
     """The phases of a point: those of its paradigms, each maybe with a drop of its rate."""
 
     def of_hard(axis: str) -> Any:
-        value = point[f"hard_{axis}"]
-        return point[axis] if value == SAME else value
+        own = point.get(f"hard_{axis}", SAME)
+        return point.get(axis) if own == SAME else own
 
-    def forced(share: float | None) -> float | None:
-        return None if share == 1 else share
-
-    lr, drop, share = point["lr"], point["drop_at"], forced(point["teacher_forcing"])
-    optimiser = None if point["optimiser"] == "sgd" else point["optimiser"]
-    common = {
-        "optimiser": optimiser,
-        "encoder_lr": point["encoder_lr"],
-        "weight_decay": point["weight_decay"],
-    }
-    first = {**common, "teacher_forcing": share}
-    first["source"] = parts.digest_of("paradigm", point["paradigm"])
-    if (hard := HYBRIDS.get(point["paradigm"])) is None:
-        return Schedule(Phase(point["paradigm"], lr, **first).dropping(0, drop))
-    second = {**common, "teacher_forcing": forced(of_hard("teacher_forcing"))}
-    soft, after = Schedule.hybrid(lr, of_hard("lr"), point["switch_point"]).phases
-    soft, after = replace(soft, **first), replace(after, paradigm=hard, **second)
+    paradigm, drop = point["paradigm"], point["drop_at"]
+    given = {n: point[n] for n in _OF_A_PHASE if point.get(n) is not None}
+    first = {**given, "source": parts.digest_of("paradigm", paradigm)}
+    if (hard := HYBRIDS.get(paradigm)) is None:
+        return Schedule(Phase(paradigm, point["lr"], **first).dropping(0, drop))
+    soft, after = Schedule.hybrid(point["lr"], of_hard("lr"), point["switch_point"]).phases
+    if "teacher_forcing" in given:
+        given["teacher_forcing"] = of_hard("teacher_forcing")
+    soft, after = replace(soft, **first), replace(after, paradigm=hard, **given)
     own = "drop_at" if point["hard_drop_at"] == SAME else "hard_drop_at"
-    hard_drop = of_hard("drop_at")
-    return Schedule(soft.dropping(0, drop) + after.dropping(soft.until, hard_drop, own))
+    return Schedule(soft.dropping(0, drop) + after.dropping(soft.until, of_hard("drop_at"), own))
 
 
 def _sizes(point: Mapping[str, Any], facts: Facts) -> dict[str, Any]:
@@ -222,21 +186,16 @@ def _sizes(point: Mapping[str, Any], facts: Facts) -> dict[str, Any]:
         ValueError: more inputs than the split has, or `ALL` of mosaics, which are drawn without
             end.
     """
-    split_of = {
-        "n": "train",
-        "train_metrics_size": "train",
-        "validation_size": "validation",
-        "test_size": "test",
-    }
     sizes = {}
-    for name, split in split_of.items():
-        size = point[name]
-        if not facts.sizes:
-            require(size != ALL, name, size, "a number for mosaics, which are drawn at will")
-        elif size == ALL:
-            size = facts.sizes[split]
-        elif name != "train_metrics_size" and facts.digest != UNKNOWN_DIGEST:
-            most = facts.sizes[split]
+    for name, split in _SPLIT_OF.items():
+        size, most = point[name], facts.sizes.get(split)
+        require(
+            most is not None or size != ALL, name, size,
+            "a number for mosaics, which are drawn at will",
+        )  # fmt: skip
+        if size == ALL:
+            size = most
+        elif most and name != "train_metrics_size" and facts.digest != UNKNOWN_DIGEST:
             noun = tasks.modality(point["task"]).noun
             rule = f"at most {most:,}, the {noun} of the {split} split, or {ALL}"
             require(size <= most, name, size, rule)

@@ -1,42 +1,36 @@
-"""The cells of a setting as text: what the plan shows of cells that train."""
+"""What the plan shows of a setting of cells that train."""
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from study import tasks, terminal
 from study.cell import Cell
+from study.kind import Column
 from study.models.flops import ModelFlops
 from study.tasks.base import Facts
 from study.train.budget import cost
 from study.train.budget.timeline import Stop, timeline
 
-_HEADER = ["paradigm", "cells", "to run", "rates", "switch", "seeds"]
-_HEADER += ["FLOPs/input", "x soft", "steps", "s/cell"]
-_ROW = "{:<15}{:>6}{:>8}{:>7}{:>8}{:>7}{:>14}{:>8}{:>15}{:>10}"
 
-
-def describe(
-    cells: Sequence[Cell],
-    facts: Facts,
-    flops: Mapping[str, ModelFlops],
-    seconds: Mapping[str, float],
-) -> Iterator[str]:
-    """The cost of each paradigm in a setting; see `study.kinds.Kind.describe`."""
+def heading(cells: Sequence[Cell], facts: Facts, flops: Mapping[str, ModelFlops]) -> Iterator[str]:
+    """Data, network and budget of a setting; see `study.kind.Kind.describe`."""
     first = cells[0]
-    soft = float(cost.training_flops("soft", flops[first.id], first.m))
+    said = first.to_dict()
+    unusual: dict[str, Any] = {
+        name: said[name] for name in ("foregrounds", "distractors") if name in said
+    }
+    num_classes = first.options.get("num_classes")
     yield (
         f"{first.task} m={first.m}"
-        + (f" C={first.num_classes}" if first.num_classes else "")
+        + (f" C={num_classes}" if num_classes else "")
         + f" n={first.n:,} {first.architecture}"
         + (f" x{first.width:g}" if first.width != 1 else "")
-        + _of_transformer(first)
-        + _of_network(first)
+        + _network(first)
         + f" batch {first.batch_size} {first.precision} "
         + ("" if facts.sizes else f"{first.split} bases, ")
-        + _of_mosaics(first)
-        + _of_classes(first)
+        + _listed({**unusual, **first.options}, but=("num_classes",))
         + f"data {first.data_digest}"
     )
     yield from facts.notes
@@ -45,62 +39,56 @@ def describe(
     if first.alpha is not None:
         alphas = sorted({cell.alpha for cell in cells if cell.alpha is not None})
         yield f"attention held on the foreground at {', '.join(f'{a:g}' for a in alphas)}"
+    ends = [timeline(cell, flops[cell.id])[-1] for cell in cells]
+    yield _budget(first, _soft(first, flops), ends)
+
+
+def measured(cells: Sequence[Cell], flops: Mapping[str, ModelFlops]) -> dict[str, Column]:
+    """What each paradigm of a setting costs; see `study.kind.Kind.measured`."""
+    soft = _soft(cells[0], flops)
     end_of = {cell.id: timeline(cell, flops[cell.id])[-1] for cell in cells}
-    yield _budget(first, soft, end_of.values())
-    rows = []
-    for paradigm in dict.fromkeys(cell.paradigm for cell in cells):
-        group = [cell for cell in cells if cell.paradigm == paradigm]
-        ends = [end_of[cell.id] for cell in group]
-        steps = [end.steps_done for end in ends]
-        costs = [end.compute_flops / end.steps_done / first.batch_size for end in ends]
-        times = [seconds[cell.id] for cell in group if cell.id in seconds]
-        rates = {tuple(phase.lr for phase in cell.schedule.phases) for cell in group}
-        switches = {cell.switch_point for cell in group if cell.switch_point is not None}
-        counts = (len(group), len(times), len(rates), len(switches) or "-")
-        rows.append(
-            [
-                paradigm,
-                *map(str, counts),
-                str(len({cell.seed for cell in group})),
-                f"{_mean(costs):.3g}",
-                f"{_mean(costs) / soft:.2f}",
-                _span(steps),
-                f"{_mean(times):.1f}" if times else "-",
-            ]
-        )
-    lines = [_ROW.format(*row) for row in (_HEADER, *rows)]
-    yield from lines if terminal.fits(lines) else terminal.stacked(_HEADER, rows)
+
+    def rates(some: Sequence[Cell]) -> str:
+        return str(len({tuple(phase.lr for phase in cell.schedule.phases) for cell in some}))
+
+    def switches(some: Sequence[Cell]) -> str:
+        found = {cell.switch_point for cell in some if cell.switch_point is not None}
+        return str(len(found) or "-")
+
+    def mean(some: Sequence[Cell]) -> float:
+        ends = [end_of[cell.id] for cell in some]
+        costs = [end.compute_flops / end.steps_done / cells[0].batch_size for end in ends]
+        return sum(costs) / len(costs)
+
+    def steps(some: Sequence[Cell]) -> str:
+        found = [end_of[cell.id].steps_done for cell in some]
+        low, high = min(found), max(found)
+        return f"{low:,}" if low == high else f"{low:,}-{high:,}"
+
+    return {
+        "rates": rates,
+        "switch": switches,
+        "FLOPs/input": lambda some: f"{mean(some):.3g}",
+        "x soft": lambda some: f"{mean(some) / soft:.2f}",
+        "steps": steps,
+    }
 
 
-def _of_transformer(cell: Cell) -> str:
-    """`` (2 layers of 4 heads, d_model 128, 16 pixels)``; empty of other networks."""
-    if (sizes := cell.transformer) is None:
-        return ""
-    return (
-        f" ({terminal.counted(sizes.layers, 'layer')} of {terminal.counted(sizes.heads, 'head')}, "
-        f"d_model {sizes.d_model}, {cell.pixels} pixels)"
-    )
+def _soft(cell: Cell, flops: Mapping[str, ModelFlops]) -> float:
+    """Training FLOPs of soft on one input of a setting."""
+    return float(cost.training_flops("soft", flops[cell.id], cell.m))
 
 
-def _of_network(cell: Cell) -> str:
+def _network(cell: Cell) -> str:
     """`` (focus_width 0.25, normalisation batch)``; empty of the architecture itself."""
-    if cell.network is None:
-        return ""
-    given = ((k, v) for k, v in dataclasses.asdict(cell.network).items() if v is not None)
-    return f" ({', '.join(f'{name} {value}' for name, value in given)})"
+    parts = (cell.network, cell.decoder, cell.transformer)
+    given = {name: value for part in parts if part for name, value in part.to_dict().items()}
+    return f" ({_listed(given).removesuffix(', ')})" if given else ""
 
 
-def _of_mosaics(cell: Cell) -> str:
-    """``foregrounds 2, distractors 1, ``; empty of mosaics of one foreground segment."""
-    counts = ((each, getattr(cell, each)) for each in ("foregrounds", "distractors"))
-    return "".join(f"{name} {count}, " for name, count in counts if count is not None)
-
-
-def _of_classes(cell: Cell) -> str:
-    """``foreground 1+2+3, background rest, window 7, ``; empty of the paper's classes."""
-    names = ("foreground", "background", "window", *(() if cell.transformer else ("pixels",)))
-    given = ((each, getattr(cell, each)) for each in names)
-    return "".join(f"{name} {value}, " for name, value in given if value is not None)
+def _listed(values: Mapping[str, object], but: Sequence[str] = ()) -> str:
+    """``foregrounds 2, foreground 1+2+3, ``; empty of the usual."""
+    return "".join(f"{name} {value}, " for name, value in values.items() if name not in but)
 
 
 def _budget(cell: Cell, soft: float, ends: Iterable[Stop]) -> str:
@@ -126,12 +114,3 @@ def _budget(cell: Cell, soft: float, ends: Iterable[Stop]) -> str:
         texts = list(dict.fromkeys(map(form, sorted(spent))))
         text += f", of which whole batches spend {' to '.join(texts[:1] + texts[1:][-1:])}"
     return f"budget a cell: {text}"
-
-
-def _mean(values: list[float]) -> float:
-    return sum(values) / len(values)
-
-
-def _span(values: list[int]) -> str:
-    low, high = min(values), max(values)
-    return f"{low:,}" if low == high else f"{low:,}-{high:,}"

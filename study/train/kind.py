@@ -1,4 +1,4 @@
-"""The kind of cell that trains a model; see `study.kinds.Kind`."""
+"""The kind of cell that trains a model; see `study.kind.Kind`."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from study.cell import Budget, Cell, Schedule
+from study.cell.declared import Axis
 from study.cell.events import Ended, Report
 from study.cell.work import Work
+from study.kind import Column, Kind
 from study.storage.storage import Storage
 from study.tasks import POSTS, modality
 from study.tasks.base import Facts, FactsOf
-from study.train.axes import AXES, choices
+from study.train.axes import axes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,48 +23,39 @@ if TYPE_CHECKING:
     from study.train.cells import CellMaker
 
 
-class Training:
+class Training(Kind[Cell]):
     """Cells are training runs. PyTorch is imported late, so that `--help` is quick."""
 
     cell = Cell
     trains = True
-    axes = AXES
     fastest = (
         "paradigm", "drop_at", "hard_drop_at", "teacher_forcing", "hard_teacher_forcing",
         "lr", "hard_lr", "switch_point",
     )  # fmt: skip
-    columns = (
-        "num_classes", "data_notes", "status", "status_reason", "steps", "total_train_seconds",
-        "total_evaluate_seconds", "micro_batch", "shared_prefix",
-        "network_digest",
-    )  # fmt: skip
+    row_names = ("paradigm",)
 
-    no_use = ()
-
-    def choices(self, axis: str, of_tasks: Sequence[str]) -> Sequence[str] | None:
-        return choices(axis, of_tasks)
+    def axes(self, of_tasks: Sequence[str]) -> Mapping[str, Axis]:
+        return axes(of_tasks)
 
     def maker(self, facts_of: FactsOf) -> CellMaker:
         from study.train.cells import CellMaker
 
         return CellMaker(facts_of)
 
-    def needs(self, cells: Sequence[Cell]) -> tuple[()]:
-        return ()
+    def row(self, cell: Cell) -> tuple[str, ...]:
+        return (cell.paradigm,)
 
-    def seconds(self, cells: Sequence[Cell], threads: int) -> None:
-        return None
-
-    def describe(
-        self,
-        cells: Sequence[Cell],
-        facts: Facts,
-        flops: Mapping[str, Any],
-        seconds: Mapping[str, float],
+    def heading(
+        self, cells: Sequence[Cell], facts: Facts, flops: Mapping[str, Any]
     ) -> Iterator[str]:
-        from study.train.describe import describe
+        from study.train.describe import heading
 
-        return describe(cells, facts, flops, seconds)
+        return heading(cells, facts, flops)
+
+    def measured(self, cells: Sequence[Cell], flops: Mapping[str, Any]) -> dict[str, Column]:
+        from study.train.describe import measured
+
+        return measured(cells, flops)
 
     def short(self, cell: Cell) -> Cell:
         """Two steps a phase."""

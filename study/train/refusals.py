@@ -81,7 +81,7 @@ def _why_not_budget(cell: Cell, flops: ModelFlops) -> str | None:
 
 def _why_not_mosaics(cell: Cell) -> str | None:
     """Why a cell cannot have the content of its mosaics; None if it can, or has no mosaics."""
-    if not (cell.foregrounds or cell.distractors):
+    if (cell.foregrounds, cell.distractors) == (1, 0):
         return None
     if tasks.modality(cell.task) is not tasks.MOSAICS:
         return f"foregrounds and distractors are of mosaics, not of {cell.task}; leave them out"
@@ -89,7 +89,7 @@ def _why_not_mosaics(cell: Cell) -> str | None:
         return (
             "the closed form is of one foreground segment: leave foregrounds and distractors out"
         )
-    named = (cell.foregrounds or 1) + (cell.distractors or 0)
+    named = cell.foregrounds + cell.distractors
     if named >= cell.m:
         return (
             f"foregrounds and distractors together must be less than m={cell.m}, as the "
@@ -120,13 +120,14 @@ def _why_not_captions(cell: Cell) -> str | None:
         RequestError: the packages that score captions are not installed.
     """
     rates = {phase.encoder_lr for phase in cell.schedule.phases} - {None}
-    if cell.encoder is None:
-        if any(phase.teacher_forcing is not None for phase in cell.schedule.phases):
+    if "encoder" not in cell.options:
+        if any(phase.teacher_forcing != 1 for phase in cell.schedule.phases):
             return f"teacher_forcing is for captions, not for {cell.task}; write none"
         return f"encoder_lr is for captions, not for {cell.task}; write none" if rates else None
+    encoder = cell.options["encoder"]
     require_scorers()
     if math.isqrt(cell.m) ** 2 != cell.m:
         return f"the regions of an image are a square grid, so m={cell.m} must be a square number"
-    if not (rates or ENCODERS[cell.encoder].pretrained):
-        return f"the {cell.encoder} encoder has no weights of its own: give it an encoder_lr"
+    if not (rates or ENCODERS[encoder].pretrained):
+        return f"the {encoder} encoder has no weights of its own: give it an encoder_lr"
     return None

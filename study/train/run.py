@@ -22,7 +22,7 @@ from study.train.steps.pack_member import OnEvaluation, Outcome
 
 
 def run(work: Work, device: torch.device, report: Report | None = None) -> list[Ended]:
-    """Trains a trial's cells as one pack; see `study.kinds.Kind.run`."""
+    """Trains a trial's cells as one pack; see `study.kind.Kind.run`."""
     for cell in work.cells:
         parts.require(cell)
     first = work.cells[0]

@@ -16,7 +16,9 @@ from typing import NamedTuple
 import pandas as pd
 import pytest
 
+from search_spaces import all_studies
 from study.kinds import KINDS
+from study.plan.axes import tasks_in
 from study.results import Results
 from study.terminal.command import INTERRUPTED, UNUSABLE
 from tests.conftest import PROJECT
@@ -55,7 +57,7 @@ class Command(NamedTuple):
 COMMANDS = {
     "study.run": Command(
         "digits --results {}",
-        "digits cifar10 cifar100 --preset switch_point",
+        "digits cifar10 cifar100 --preset scaling",
         {
             "": "the following arguments are required: STUDY",
             "digist": "unknown study 'digist'. Did you mean 'digits'? Valid: digits, cifar10",
@@ -64,7 +66,7 @@ COMMANDS = {
             "digits --learning-rate 0.1": "Did you mean --set lr=VALUE?",
             "digits more --seeds 3": "Did you mean --set seed=VALUE?",
             "digits --num-samples 3.0": "--num-samples is of a search",
-            "digits --num-samples 1e-3": "must be a whole number >= 1, got '1e-3'",
+            "digits --num-samples 1e-3": "must be a whole number, got '1e-3'",
             "digits --preset papr": "unknown preset of digits 'papr'. Did you mean 'paper'",
             "digits --set": "argument --set: expected at least one argument",
             "digits --set mm=3": "mm",
@@ -89,7 +91,7 @@ COMMANDS = {
             "digits --shard 1/2 --gpus-per-trial 2": "without Ray, on one GPU; 0 trains on CPUs",
             "digits --shard 1/2 --tracking sqlite:///x": "no shard logs; the same command without",
             "digits --shard 1/2 --dry-run": "--dry-run cannot be combined with --shard 1/2",
-            "digits --shard 1/2 --minutes 0": "argument --minutes: must be minutes > 0, got '0'",
+            "digits --shard 1/2 --minutes 0": "argument --minutes: must be a finite number > 0",
             "digits --minutes 5": "--minutes is of a shard: add --shard 1/1",
         },
         "study.plan.planning.planned",
@@ -134,8 +136,8 @@ COMMANDS = {
             "missing.npz": "missing.npz: there is no such file",
             "tests": "tests is a directory. Give a file, .npz or .safetensors",
             "README.md": "README.md must be .npz or .safetensors, got '.md'",
-            "net.npz --width 0": "argument --width: must be a whole number >= 1, got '0'",
-            "net.npz --temperature 0": "must be a finite number > 0, got '0'",
+            "net.npz --width 0": "argument --width: must be an integer >= 1, got 0",
+            "net.npz --temperature 0": "must be a finite number > 0, got 0.0",
             "net.npz --by loss": "argument --by: invalid choice: 'loss'",
         },
         "study.theory.heads.pruning.by_score",
@@ -149,7 +151,7 @@ COMMANDS = {
             "results --budget much": "invalid float value: 'much'",
             "results --test a,,b": "argument --test: must be names with commas between them",
             "results --axis steps": "invalid choice: 'steps'",
-            "--watch results": "argument --watch: must be seconds > 0, got 'results'",
+            "--watch results": "argument --watch: must be a number, got 'results'",
         },
         "analysis.comparison.report.chapter.pictures",
         "no report was written",
@@ -227,13 +229,15 @@ def test_help_has_options_and_examples(name: str, capsys: pytest.CaptureFixture[
         assert word in about
 
 
-def test_help_parts_every_axis_from_what_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("study", all_studies())
+def test_help_of_a_study_says_what_its_axes_are(
+    study: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(SystemExit):
-        import_module("study.run").main(["--help"])
-    shown = capsys.readouterr().out
-    for kind in KINDS.values():
-        for axis, declared in kind.axes.items():
-            assert re.search(rf"^    {axis} +{re.escape(declared.about)}$", shown, re.MULTILINE)
+        import_module("study.run").main([study, "--help"])
+    shown, space = capsys.readouterr().out, all_studies()[study]
+    for axis, declared in KINDS[space.kind].axes(tasks_in(space)).items():
+        assert re.search(rf"^  {axis} +{re.escape(declared.about)}", shown, re.MULTILINE)
 
 
 # --- what lies in the results directory

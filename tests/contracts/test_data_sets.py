@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from study import tasks
-from study.cell import Options
+from study.cell import NO_OPTIONS
 from study.errors import RequestError
 from study.tasks.mosaics.cifar import CIFAR10, CIFAR100, load_cifar10, load_cifar100
 from study.tasks.mosaics.layouts import FileNames
@@ -285,7 +285,7 @@ def test_where_to_get_what_is_not_downloaded(name: str, tmp_path: Path) -> None:
     places = Places(cache_dir=str(tmp_path))
     assert not tasks.at_hand(name, places)
     with pytest.raises(RequestError) as caught:
-        tasks.load(name, places, Options(**tasks.TASKS[name].options))
+        tasks.load(name, places, tasks.resolved(name, NO_OPTIONS))
     assert re.match(
         r"MSCOCO is not at hand.*\.zip.* with --data-dir DIR\. [^\n]*$", str(caught.value)
     )
@@ -299,7 +299,7 @@ def test_your_own_data_are_asked_for(name: str, tmp_path: Path) -> None:
     data_set = tasks.TASKS[name].data_set
     assert data_set is not None
     with pytest.raises(RequestError) as caught:
-        tasks.load(name, places, Options(**tasks.TASKS[name].options))
+        tasks.load(name, places, tasks.resolved(name, NO_OPTIONS))
     expected = f"{name} takes {data_set.title}: pass them with --data-dir DIR. Accepted: "
     assert str(caught.value) == f"{expected}{data_set.accepted}."
     assert entries(tmp_path / "downloads") == []
@@ -313,7 +313,7 @@ def test_a_data_set_is_read_where_a_package_ships_it(
     assert data_set is not None
     folder = write_series(tmp_path / "shipped")
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
-    places, options = Places(cache_dir=str(tmp_path)), Options(**tasks.TASKS[name].options)
+    places, options = Places(cache_dir=str(tmp_path)), tasks.resolved(name, NO_OPTIONS)
     assert not tasks.at_hand(name, places)
     with pytest.raises(RequestError, match=r"`uv sync --extra series`, or .* --data-dir DIR: \S"):
         tasks.load(name, places, options)

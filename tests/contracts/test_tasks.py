@@ -15,7 +15,7 @@ import pytest
 import torch
 
 from study import tasks
-from study.cell import Cell, Options, Schedule
+from study.cell import NO_OPTIONS, Cell, Options, Schedule
 from study.errors import RequestError
 from study.tasks.base import SPLITS, Batch, Split, Task, TaskInfo
 from tests.made_up.gpu import waits
@@ -24,8 +24,6 @@ from tests.made_up.layouts import OF_TASK
 N = 25
 
 
-ASKED_FOR_LATER = {("images", "foreground")}
-"""Options that must be given, but are asked for where the data can list what there is."""
 CLASSIFIED = [name for name in tasks.TASKS if tasks.modality(name) is not tasks.CAPTIONS]
 """Tasks whose inputs have one label each; captions are in tests/study/tasks/captions."""
 
@@ -92,27 +90,36 @@ def test_options_that_a_task_has_not_are_refused(name: str) -> None:
         "num_classes": 4, "label_rule": "first", "rationale_rule": "first", "min_count": 2,
         "encoder": "small", "pixels": 16, "foreground": "a+b", "background": "c", "window": 5,
     }  # fmt: skip
-    assert foreign.keys() == set(Options._fields)
+    assert foreign.keys() == {each for task in tasks.TASKS.values() for each in task.options}
     for option in foreign.keys() - tasks.TASKS[name].options.keys():
         owners = ", ".join(tasks.taking(option))
-        message = rf"{option} is for {owners}, not for {name}\..*--set {option}=none"
-        with pytest.raises(RequestError, match=message):
-            tasks.info(name, own._replace(**{option: foreign[option]}))
-    for option in tasks.TASKS[name].options.keys() - tasks.TASKS[name].usual.keys():
-        if (name, option) in ASKED_FOR_LATER:
-            continue
-        with pytest.raises(RequestError, match=f"{name} takes .*{option}"):
-            tasks.info(name, own._replace(**{option: None}))
+        message = f"{option} is for {owners}, not for {name}. Leave it out."
+        with pytest.raises(RequestError, match=re.escape(message)):
+            tasks.info(name, Options(**{**own, option: foreign[option]}))
 
 
-@pytest.mark.parametrize("name", [name for name in tasks.TASKS if tasks.TASKS[name].usual])
+@pytest.mark.parametrize("name", tasks.TASKS)
+def test_options_that_are_not_given_are_the_usual_ones(name: str) -> None:
+    declared = tasks.TASKS[name].options
+    if needed := [option for option, axis in declared.items() if not axis.default]:
+        with pytest.raises(RequestError, match=f"{name} takes a {needed[0]}"):
+            tasks.resolved(name, NO_OPTIONS)
+    else:
+        usual = tasks.resolved(name, NO_OPTIONS)
+        assert tasks.resolved(name, usual) == usual
+
+
+@pytest.mark.parametrize("name", tasks.TASKS)
 def test_what_none_stands_for_has_no_other_name(name: str) -> None:
-    own = OF_TASK[name].options
-    written = own._replace(**tasks.TASKS[name].usual)
+    own, declared = OF_TASK[name].options, tasks.TASKS[name].options
+    usual = {option: axis.usual for option, axis in declared.items() if axis.usual}
+    if not usual:
+        return
+    written = Options(**{**own, **usual})
     assert tasks.info(name, written).classes == tasks.info(name, own).classes
-    assert tasks.as_usual(name, written) == tasks.as_usual(name, own) == own
-    other = own._replace(foreground="+".join(tasks.info(name, own).classes[::-1]))
-    assert tasks.as_usual(name, other) == other  # other labels are other data
+    assert tasks.resolved(name, written) == tasks.resolved(name, own)
+    other = Options(**{**own, "foreground": "+".join(tasks.info(name, own).classes[::-1])})
+    assert tasks.resolved(name, other)["foreground"] == other["foreground"]  # other data
 
 
 def test_noise_stands_for_the_data(known: Known) -> None:

@@ -142,7 +142,7 @@ def caption_cell(task: CaptionTask, schedule: Schedule, **changes: Any) -> Cell:
             "evaluation_points": (0.0, 0.5, 1.0),
             "budget": Budget(1),
             "decoder": SIZES,
-            **OPTIONS._asdict(),
+            "options": OPTIONS,
             **changes,
         }
     )

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from study.cell import Budget, Cell, Schedule
 from study.results import Results, cell_columns
 from study.tasks import modality
+from tests.made_up.cells import cell_of
 
 BUDGET = 1_000_000
 POINTS = (0.25, 0.5, 0.75, 1.0)
@@ -87,7 +88,7 @@ def make_cell(
         "budget": Budget(BUDGET),
         "evaluation_points": POINTS,
     }
-    return Cell(**(defaults | {"schedule": schedule} | settings), seed=seed)
+    return cell_of(**(defaults | {"schedule": schedule} | settings), seed=seed)
 
 
 def write(
@@ -219,7 +220,7 @@ def _known_foreground(cell: Cell, saif: float, share: float) -> dict[str, Any]:
     known: dict[str, Any] = {"foreground_share": share}
     if share == 0:
         known |= dict.fromkeys(OF_KNOWN)
-    elif cell.label_rule is not None:
+    elif "label_rule" in cell.options:
         known |= {"token_f1": saif, "iou_f1": saif / 2, "auprc": saif / 3}
     return known
 

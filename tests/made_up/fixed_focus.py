@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from analysis.groups import PARADIGMS
-from study.cell import Budget, Cell
+from study.cell import Budget, Cell, Options
 from study.results import Results
 from study.theory import linear_orthogonal as theory
 from tests.made_up.comparisons import NUM_CLASSES, make_cell, write
@@ -59,7 +59,7 @@ def record(
         study="fixed-focus",
         mosaics=cell.budget.amount,
         curves=curves | others,
-        num_classes=cell.num_classes or NUM_CLASSES,
+        num_classes=cell.options.get("num_classes", NUM_CLASSES),
     )
     return cell
 
@@ -89,7 +89,7 @@ def record_linear(results: Results, seeds: int = 1, alphas: Sequence[float] = AL
             for seed in range(seeds):
                 cell = focus_cell(
                     name, alpha, seed, 1.0, task="linear-orthogonal", m=20, n=5_000,
-                    num_classes=CLASSES, architecture="linear", momentum=0.0,
+                    options=Options(num_classes=CLASSES), architecture="linear", momentum=0.0,
                 )  # fmt: skip
                 record(
                     results,

@@ -49,7 +49,7 @@ class Layout(NamedTuple):
             task=task.name, data_digest=task.facts.digest, m=m_of(task.name), n=train,
             architecture="any", schedule=Schedule.single("soft", 0.1), seed=0, batch_size=5,
             budget=Budget(1), train_metrics_size=train, validation_size=validation,
-            test_size=test, evaluation_points=(1.0,), **self.options._asdict(),
+            test_size=test, evaluation_points=(1.0,), options=self.options,
         )  # fmt: skip
 
 

@@ -19,7 +19,7 @@ from study.tasks.posts.texts import TextTask
 from study.tasks.sources.places import Places
 from study.train.budget.cost import soft_epochs
 
-OPTIONS = Options(None, "majority", "majority", 1)
+OPTIONS = Options(label_rule="majority", rationale_rule="majority", min_count=1)
 SIZES = {"train": 60, "val": 30, "test": 40}
 M = 12
 
@@ -78,7 +78,7 @@ def text_cell(
         "test_size": SIZES["test"],
         "evaluation_points": (0.0, 0.25, 0.5, 0.75, 1.0),
         "budget": Budget(1),
-        **OPTIONS._asdict(),
+        "options": OPTIONS,
         **changes,
     }
     if "budget" not in changes:

@@ -11,6 +11,7 @@ import pandas as pd
 from study.cell import Budget, Cell, Schedule
 from study.results import Results, cell_columns
 from study.theory import linear_orthogonal
+from tests.made_up.cells import cell_of
 from tests.made_up.comparisons import SPLITS
 
 POINTS = tuple(i / 20 for i in range(21))
@@ -39,7 +40,7 @@ def make_cell(
     }
     schedule = Schedule.single(paradigm, lr)
     fields = defaults | {"m": m, "num_classes": num_classes} | settings
-    return Cell(**fields, schedule=schedule, seed=seed)
+    return cell_of(**fields, schedule=schedule, seed=seed)
 
 
 def write(
@@ -69,7 +70,7 @@ def write(
     """
     fractions = np.array(cell.evaluation_points if points is None else points, dtype=float)
     theory = linear_orthogonal.trajectory(
-        follows or cell.paradigm, cell.m, cell.num_classes or 2, end * fractions
+        follows or cell.paradigm, cell.m, cell.options.get("num_classes", 2), end * fractions
     )
     table = theory[["t", "mu", "nu", "loss"]].assign(fraction=fractions)
     generator = np.random.default_rng([cell.seed, len(cell.paradigm)])
@@ -114,7 +115,7 @@ def cell_row(cell: Cell, status: str = "done", study: str = "linear-orthogonal")
         "study": study,
         "kind": "training",
         **cell_columns(cell),
-        "num_classes": cell.num_classes,
+        "num_classes": cell.options["num_classes"],
         "status": status,
         "status_reason": "" if status == "done" else "loss is not finite",
         "steps": 2_000,

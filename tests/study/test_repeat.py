@@ -325,7 +325,7 @@ def test_what_cannot_be_repeated_is_refused(
     values = {**other.to_dict(), "colour": "red"}
     rewrite(copied, other.id, {"cell": json.dumps(values)})
     status, line = run(copied, other.id)
-    assert (status, "cannot be read (" in line) == (2, True)
+    assert (status, "was trained by another trainer" in line) == (2, True)
 
 
 def test_a_terminal_shows_the_time_left_and_is_left_clean(

@@ -31,7 +31,7 @@ from analysis.section.summary import DIGITS, Curve, GroupSummary, run_files
 from analysis.statistics import interval_columns
 from analysis.words import SPREADS, amount, instances, number
 from study import tasks
-from study.results import RECORDED
+from study.results import OF_DATA, RECORDED
 
 _SPLIT = "test"
 _INVERSE = {"better": "worse", "worse": "better"}
@@ -125,8 +125,7 @@ def _params(row: Mapping[Hashable, Any]) -> dict[str, str]:
 
 
 def _of_data(settings: Mapping[str, Any]) -> dict[str, str]:
-    names = ("label_rule", "rationale_rule", "min_count", "encoder", "inference")
-    return {name: str(settings[name]) for name in names if name in settings}
+    return {name: str(settings[name]) for name in (*OF_DATA, "inference") if name in settings}
 
 
 def _metrics(row: Mapping[Hashable, Any]) -> dict[str, float]:

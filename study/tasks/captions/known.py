@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from study.cell import Options
-from study.errors import RequestError, unknown
-from study.tasks.base import CAPTIONS, Declaration, Facts, Task, TaskInfo
+from study.cell.declared import Axis, Name
+from study.tasks.base import CAPTIONS, Declaration, Facts, Task, TaskInfo, min_count
 from study.tasks.captions.encoders import ENCODERS
 from study.tasks.captions.layout import DATA_SET
 from study.tasks.sources.places import FILES, Places
@@ -17,24 +17,17 @@ _WORDS, _LENGTH = 8_733, 12  # the paper's vocabulary; mean words of a caption, 
 
 
 def _mscoco(options: Options) -> TaskInfo:
-    encoder, min_count = options.encoder, options.min_count
-    if encoder is None or min_count is None:
-        raise RequestError(
-            "mscoco takes a min_count and an encoder, none is none. Leave them out, or give them "
-            "with --set."
-        )
     from study.tasks.captions.mscoco import load_coco
     from study.tasks.captions.task import caption_task, made_up_captions, nominal_facts
     from study.tasks.captions.vocabulary import read_category_words
 
-    if encoder not in ENCODERS:
-        raise unknown("encoder", encoder, ENCODERS)
+    encoder = options["encoder"]
 
     def load(places: Places) -> Task:
         coco = load_coco(places)
         folder, chosen = coco.layout.folder, places.category_words
         words_of = read_category_words(folder, chosen, coco.categories)
-        return caption_task("mscoco", coco, words_of, encoder, min_count, places)
+        return caption_task("mscoco", coco, words_of, encoder, options["min_count"], places)
 
     def made_up(facts: Facts, count: int) -> Task:
         return made_up_captions("mscoco", facts, count, encoder)
@@ -45,6 +38,18 @@ def _mscoco(options: Options) -> TaskInfo:
 
 TASKS: Mapping[str, Declaration] = {
     "mscoco": Declaration(
-        CAPTIONS, _mscoco, {"min_count": 5, "encoder": "vgg19"}, DATA_SET, FILES
+        CAPTIONS,
+        _mscoco,
+        {
+            "min_count": min_count(5),
+            "encoder": Axis(
+                "network that makes regions of images: vgg19, lite0 or small",
+                Name(tuple(ENCODERS)),
+                ("vgg19",),
+                column="of the image",
+            ),
+        },
+        DATA_SET,
+        FILES,
     ),
 }

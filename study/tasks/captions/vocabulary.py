@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from study.cell.decoder import END as END
-from study.cell.decoder import FIRST_WORD as FIRST_WORD
-from study.cell.decoder import PADDING as PADDING
-from study.cell.decoder import START as START
-from study.cell.decoder import UNKNOWN as UNKNOWN
+from study.cell.networks import END as END
+from study.cell.networks import FIRST_WORD as FIRST_WORD
+from study.cell.networks import PADDING as PADDING
+from study.cell.networks import START as START
+from study.cell.networks import UNKNOWN as UNKNOWN
 from study.errors import RequestError
 from study.storage.urls import expanded
 from study.tasks.captions.layout import CATEGORY_WORDS

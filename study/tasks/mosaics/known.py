@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from study.cell import NO_OPTIONS, Options
-from study.errors import RequestError
-from study.tasks.base import MOSAICS, UNKNOWN_DIGEST, Declaration, Facts, TaskInfo
+from study.cell.declared import NONE, Axis, Text, Whole
+from study.tasks.base import MOSAICS, UNKNOWN_DIGEST, Declaration, Facts, TaskInfo, pixels
 from study.tasks.mosaics import cifar, digits, own_images
 from study.tasks.mosaics.base_images import (
     MADE_UP_BACKGROUND,
@@ -50,9 +51,9 @@ def _info(
     """
     from study.tasks.mosaics.mosaics import MosaicTask
 
-    background = REST if options.background is None else options.background
-    if options.foreground is not None or options.background is not None:
-        given = joined(foreground) if options.foreground is None else options.foreground
+    background = options.get("background", REST)
+    if "foreground" in options or "background" in options:
+        given = options.get("foreground", joined(foreground))
         foreground = foreground_names(given, background)
         if classes:
             background_names(foreground, background, classes, name)
@@ -76,37 +77,35 @@ def _info(
 
 
 def _own_images(options: Options) -> TaskInfo:
-    pixels = options.pixels
-    if pixels is None or pixels < own_images.LEAST_PIXELS:
-        raise RequestError(
-            f"images takes pixels of {own_images.LEAST_PIXELS} or more, got "
-            f"{'none' if pixels is None else pixels}. Leave it out, or give it with --set "
-            "pixels=P."
-        )
+    side = options["pixels"]
 
     def read(places: Places) -> BaseImages:
-        base = own_images.load_own(places, pixels)
-        if options.foreground is None:
+        base = own_images.load_own(places, side)
+        if "foreground" not in options:
             raise own_images.unchosen(base)
         return base
 
     share = own_images.VALIDATION_SHARE
-    return _info(own_images.TASK, (3, pixels, pixels), _TO_BE_CHOSEN, read, share, options)
+    return _info(own_images.TASK, (3, side, side), _TO_BE_CHOSEN, read, share, options)
 
 
 def _linear_orthogonal(options: Options) -> TaskInfo:
-    count = options.num_classes
-    if count is None or not 2 <= count <= LARGEST_NUM_CLASSES:
-        raise RequestError(
-            f"linear-orthogonal takes num_classes from 2 to {LARGEST_NUM_CLASSES:,}, got "
-            f"{'none' if count is None else count}. Give it with --set num_classes=C."
-        )
+    count = options["num_classes"]
     shape = (1, 1, count + BACKGROUND_AXES)
     return _info("linear-orthogonal", shape, vector_names(count), lambda _: base_vectors(count))
 
 
-_CLASSES = {"foreground": None, "background": None}
-"""Options of images; None: the classes that the task declares."""
+FOREGROUND = Axis(
+    "classes that are labels, e.g. 1+2+3; none: those of the paper, of your own images a list of "
+    "all",
+    Text(),
+    (None,),
+    (NONE,),
+)
+BACKGROUND = Axis(
+    "classes of the other segments, or rest; none: all others", Text(), (None,), (NONE,)
+)
+_PIXELS = pixels(own_images.LEAST_PIXELS, 1_024, own_images.PIXELS)
 
 _TO_BE_CHOSEN = ("first", "second")
 """Stand for the foreground of your own images until they can list their classes."""
@@ -136,8 +135,12 @@ def of_images(
     def info(options: Options) -> TaskInfo:
         return _info(name, shape, foreground, read, validation_share, options, classes)
 
-    usual = {"foreground": joined(foreground), "background": REST}
-    return Declaration(MOSAICS, info, _CLASSES, data_set, usual=usual)
+    chosen = replace(FOREGROUND, usual=joined(foreground))
+    return Declaration(MOSAICS, info, _classes(chosen), data_set)
+
+
+def _classes(foreground: Axis = FOREGROUND) -> dict[str, Axis]:
+    return {"foreground": foreground, "background": replace(BACKGROUND, usual=REST)}
 
 
 TASKS: Mapping[str, Declaration] = {
@@ -168,9 +171,12 @@ TASKS: Mapping[str, Declaration] = {
     own_images.TASK: Declaration(
         MOSAICS,
         _own_images,
-        {**_CLASSES, "pixels": own_images.PIXELS},
+        {**_classes(), "pixels": _PIXELS},
         own_images.DATA_SET,
-        usual={"background": REST},
     ),
-    "linear-orthogonal": Declaration(MOSAICS, _linear_orthogonal, {"num_classes": None}),
+    "linear-orthogonal": Declaration(
+        MOSAICS,
+        _linear_orthogonal,
+        {"num_classes": Axis("foreground classes", Whole(2, LARGEST_NUM_CLASSES))},
+    ),
 }

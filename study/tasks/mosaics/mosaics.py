@@ -183,7 +183,7 @@ class MosaicTask:
         other foreground classes, every other segment independently from all background images.
         """
         device = torch.device(device)
-        content = _Content(cell.m, cell.foregrounds or 1, cell.distractors or 0)
+        content = _Content(cell.m, cell.foregrounds, cell.distractors)
         train = (cell.split, "train", content, cell.n, cell.seed, device)
         fixed = {
             "validation": (cell.split, "validation", content, cell.validation_size, None, device),

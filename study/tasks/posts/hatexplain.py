@@ -14,8 +14,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from study.cell import LABEL_RULES, RATIONALE_RULES
-from study.cell.checks import require
 from study.errors import RequestError
 from study.tasks.posts.posts import Posts, checked_marks, checked_tokens
 from study.tasks.sources.directory import listed
@@ -23,6 +21,13 @@ from study.tasks.sources.downloading import downloading
 from study.tasks.sources.fetched import DataSet, read_data_set
 from study.tasks.sources.places import NO_PLACES, Places
 from study.tasks.sources.reading import reading
+
+LABEL_RULES = ("majority", "first")
+"""The label that more annotators gave than any other, posts without one are left out; or that of
+the first annotator."""
+
+RATIONALE_RULES = ("majority", "union", "first")
+"""The tokens that at least half of a post's lists mark, that any marks, or the first."""
 
 CLASSES = ("hatespeech", "normal", "offensive")
 """Label k is the k-th class, as in the data set's own scripts."""
@@ -66,21 +71,13 @@ def load_posts(
     Args:
         places: of the data set, where `dataset.json` and `post_id_divisions.json` lie, or of the
             parent of their folder `Data`; and of the cache.
-        label_rule: one of `study.cell.LABEL_RULES`. majority: the label that more annotators gave
-            than any other; posts without one are left out. first: the first annotator's.
-        rationale_rule: one of `study.cell.RATIONALE_RULES`. majority: the tokens that at least
-            half of the post's lists mark. union: that any list marks. first: that the first marks.
+        label_rule: one of `LABEL_RULES`.
+        rationale_rule: one of `RATIONALE_RULES`.
 
     Raises:
-        ValueError: no such rule.
         RequestError: the data set is not at hand and cannot be downloaded; its files are
             incomplete or damaged, or hold what the data set cannot; or a split has no usable post.
     """
-    for name, rule, known in (
-        ("label_rule", label_rule, LABEL_RULES),
-        ("rationale_rule", rationale_rule, RATIONALE_RULES),
-    ):
-        require(rule in known, name, rule, f"one of {', '.join(known)}")
     return read_data_set(
         DATA_SET, places, lambda folder: _load_from(folder, label_rule, rationale_rule)
     )

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from study.cell import Options
-from study.errors import RequestError
-from study.tasks.base import POSTS, Declaration, TaskInfo
+from study.cell.declared import Axis, Name
+from study.tasks.base import POSTS, Declaration, TaskInfo, min_count
 from study.tasks.posts import hatexplain, own_texts
 from study.tasks.posts.posts import Posts
 from study.tasks.sources.places import Places
@@ -16,24 +16,13 @@ _WORDS, _LENGTH = 24_991, 23  # vocabulary and mean words a post of its training
 
 
 def _hatexplain(options: Options) -> TaskInfo:
-    label_rule, rationale_rule = options.label_rule, options.rationale_rule
-    if label_rule is None or rationale_rule is None or options.min_count is None:
-        raise RequestError(
-            "hatexplain takes a label_rule, a rationale_rule and a min_count, none is none. Leave "
-            "them out, or give them with --set."
-        )
-
     def read(places: Places) -> Posts:
-        return hatexplain.load_posts(places, label_rule, rationale_rule)
+        return hatexplain.load_posts(places, options["label_rule"], options["rationale_rule"])
 
     return _info("hatexplain", read, options, hatexplain.CLASSES)
 
 
 def _own_texts(options: Options) -> TaskInfo:
-    if options.min_count is None:
-        raise RequestError(
-            "texts takes a min_count, none is none. Leave it out, or give it with --set."
-        )
     return _info(own_texts.TASK, own_texts.load_own, options)
 
 
@@ -67,8 +56,25 @@ TASKS: Mapping[str, Declaration] = {
     "hatexplain": Declaration(
         POSTS,
         _hatexplain,
-        {"label_rule": "majority", "rationale_rule": "majority", "min_count": 1},
+        {
+            "label_rule": Axis(
+                "label of a post that several people labelled: the majority's, or the first",
+                Name(hatexplain.LABEL_RULES),
+                ("majority",),
+                column="how posts got their labels",
+            ),
+            "rationale_rule": Axis(
+                "rationale of a post: words that a majority of the people marked, or the union "
+                "of theirs, or the first",
+                Name(hatexplain.RATIONALE_RULES),
+                ("majority",),
+                column="how posts got their rationales",
+            ),
+            "min_count": min_count(1),
+        },
         hatexplain.DATA_SET,
     ),
-    own_texts.TASK: Declaration(POSTS, _own_texts, {"min_count": 1}, own_texts.DATA_SET),
+    own_texts.TASK: Declaration(
+        POSTS, _own_texts, {"min_count": min_count(1)}, own_texts.DATA_SET
+    ),
 }

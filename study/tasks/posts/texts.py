@@ -166,17 +166,17 @@ class TextTask:
 def text_task(name: str, posts: Posts, options: Options) -> TextTask:
     """A data set of posts as a task.
 
-    The vocabulary is the words that occur at least `options.min_count` times in the training
+    The vocabulary is the words that occur at least `min_count` times in the training
     split, before posts are cut. All other words are one word, the unknown.
 
     Raises:
         RequestError: no word occurs so often.
     """
     counts = Counter(word for post in posts.tokens["train"] for word in post)
-    vocabulary = sorted(word for word, n in counts.items() if n >= (options.min_count or 1))
+    vocabulary = sorted(word for word, n in counts.items() if n >= options["min_count"])
     if not vocabulary:
         raise RequestError(
-            f"{name}: the vocabulary is empty: no word occurs {options.min_count} times in the "
+            f"{name}: the vocabulary is empty: no word occurs {options['min_count']} times in the "
             f"training split, the most frequent one {max(counts.values())} times. Lower it with "
             "--set min_count=N."
         )
@@ -263,13 +263,13 @@ def _notes(
     posts: Posts, numbered: Mapping[str, NumberedPosts], words: int, options: Options
 ) -> list[str]:
     """Sentences about the data, for people."""
-    lengths = numbered["train"].lengths
-    seldom = f" that occur at least {options.min_count} times" if options.min_count != 1 else ""
+    lengths, least = numbered["train"].lengths, options["min_count"]
+    seldom = f" that occur at least {least} times" if least != 1 else ""
     counts = {split: f"{len(numbered[split].labels):,}" for split in SPLITS}
     known = {split: _percent((numbered[split].words != UNKNOWN).mean()) for split in SPLITS}
     rules = ""
-    if options.label_rule is not None:
-        rules = f"; label by {options.label_rule}, rationale by {options.rationale_rule}"
+    if "label_rule" in options:
+        rules = f"; label by {options['label_rule']}, rationale by {options['rationale_rule']}"
     notes = [
         f"posts: {_each(counts)}{rules}",
         *posts.notes,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from study.cell import Options
-from study.errors import RequestError
+from study.cell.declared import Axis, Text, Whole
 from study.tasks.base import MOSAICS, UNKNOWN_DIGEST, Declaration, Facts, Task, TaskInfo
 from study.tasks.mosaics.classes import REST, background_names, foreground_names
 from study.tasks.series import japanese_vowels, ts_folder, windows
@@ -28,18 +28,8 @@ DATA_SET = DataSet(
 
 
 def _series(options: Options) -> TaskInfo:
-    foreground, background, window = options.foreground, options.background, options.window
-    if foreground is None or background is None or window is None:
-        raise RequestError(
-            "series takes a foreground, a background and a window, none is none. Leave them out, "
-            "or give them with --set."
-        )
-    classes = foreground_names(foreground, background)
-    if window < LEAST_WINDOW:
-        raise RequestError(
-            f"series takes a window of {LEAST_WINDOW} steps or more, got {window}. Change it with "
-            "--set window=W."
-        )
+    background, window = options["background"], options["window"]
+    classes = foreground_names(options["foreground"], background)
     from study.tasks.mosaics.mosaics import MosaicTask
 
     def task(base: windows.BaseWindows, others: tuple[str, ...]) -> Task:
@@ -81,9 +71,13 @@ TASKS: Mapping[str, Declaration] = {
         MOSAICS,
         _series,
         {
-            "foreground": japanese_vowels.FOREGROUND,
-            "background": REST,
-            "window": japanese_vowels.WINDOW,
+            "foreground": Axis(
+                "classes that are labels, e.g. 1+2+3", Text(), (japanese_vowels.FOREGROUND,)
+            ),
+            "background": Axis("classes of the other segments, or rest", Text(), (REST,)),
+            "window": Axis(
+                "steps of a segment", Whole(LEAST_WINDOW, 1_000_000), (japanese_vowels.WINDOW,)
+            ),
         },
         DATA_SET,
     ),

@@ -356,7 +356,7 @@ class Member:
             self._micro_batch,
             self.cell.alpha,
             width,
-            1.0 if (share := self._phase.teacher_forcing) is None else share,
+            self._phase.teacher_forcing,
         )
 
 

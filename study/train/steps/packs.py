@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
 from study.cell import AnyCell, Cell
+from study.request import PACKS
 
 C = TypeVar("C", bound=AnyCell)
 
-AXES: dict[str, tuple[str, ...]] = {"none": (), "seed": ("seed",), "seed,lr": ("seed", "lr")}
+AXES = {name: () if name == "none" else tuple(name.split(",")) for name in PACKS}
 """Choice of packing -> what the members of a pack may differ in."""
 
 MOST_MEMBERS = 12

@@ -236,8 +236,8 @@ def test_the_published_row_follows_the_model_at_any_m() -> None:
 
 def test_the_settings_of_the_scripts_differ_by_the_vocabulary_alone() -> None:
     cell = make_text_cell(
-        n=15_383, batch_size=256, label_rule="first", rationale_rule="first", min_count=1,
-        inference="soft",
+        n=15_383, batch_size=256, inference="soft",
+        label_rule="first", rationale_rule="first", min_count=1,
     )  # fmt: skip
     (difference,) = setting_differences(cell.to_dict(), 550.2, {"soft", "hard", "lvml-logits"})
     assert "28,041" in difference

@@ -15,7 +15,7 @@ from analysis.fixed_focus.curves import MEASURES, PARADIGMS, Setting, read_setti
 from analysis.fixed_focus.section import FixedFocus
 from analysis.kinds import find
 from analysis.rendering import html
-from study.cell import Schedule
+from study.cell import Options, Schedule
 from study.results import Results
 from study.theory import linear_orthogonal as theory
 from tests.made_up.comparisons import NUM_CLASSES, make_cell, make_results, write
@@ -308,7 +308,7 @@ def test_claims_hold_on_the_closed_form_of_the_paper(results: Results) -> None:
                 exact = theory.trajectory(name, 20, CLASSES, times, alpha)
                 for seed in range(9):
                     cell = focus_cell(name, alpha, seed, task="linear-orthogonal", m=20,
-                                      num_classes=CLASSES)  # fmt: skip
+                                      options=Options(num_classes=CLASSES))  # fmt: skip
                     record(directory, cell, exact["loss"].tolist(),
                            incentive=exact["incentive"].tolist())  # fmt: skip
         verdicts[horizon] = {claim.name: claim.verdict for claim in only(directory).claims}

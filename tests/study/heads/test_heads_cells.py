@@ -66,19 +66,19 @@ def test_the_published_choice_gives_the_limit_five_of_ten() -> None:
     [
         ("temperature=0", "temperature must be a finite number > 0, got 0.0"),
         ("temperature=-1", "temperature must be a finite number > 0"),
-        ("temperature=warm", "temperature takes validation, published or a number, got 'warm'"),
+        ("temperature=warm", "temperature takes a number, validation or published, got 'warm'"),
         ("method=magic", "unknown method 'magic'"),
-        ("network_width=0", "network_width must be a whole number from 1"),
-        ("examples=1", "examples must be a whole number from 2"),
+        ("network_width=0", "network_width must be an integer >= 1"),
+        ("examples=1", "examples must be an integer >= 2"),
         ("heads=0", "heads must be an integer >= 1"),
-        ("heads=none", "heads must be an integer >= 1"),
+        ("heads=none", "heads takes a whole number, got 'none'"),
         ("layers=20", "number of paths, is at most 4,096"),
         ("patch=3", "patch must divide the images' 8 x 8 pixels, got 3"),
         ("paradigm=hard", "its paradigm is soft"),
         ("m=4", "an episode has 3 images, so m is 3"),
         ("split=shared-base", "its split is disjoint"),
         ("alpha=0.5", "attention is held on mosaics"),
-        ("weight_decay=-1", "weight_decay must be a finite number > 0, or none, got -1.0"),
+        ("weight_decay=-1", "weight_decay must be a finite number > 0, got -1.0"),
         ("optimiser=sgd", "weight_decay must be none without the optimiser adam"),
         ("confirm=7", "unknown axis 'confirm'"),
     ],
@@ -103,7 +103,7 @@ def test_a_theory_that_memory_does_not_hold_is_left_out() -> None:
 
 @pytest.mark.parametrize(
     "changes",
-    [{"choice": None}, {"temperature": 0.1}, {"method": "gp"}, {"evaluation_points": (0.5, 1.0)}],
+    [{"choice": None}, {"temperature": 0.1}, {"method": "gp"}],
 )
 def test_contradictions_are_no_cell(changes: dict) -> None:
     (cell,) = cells("method=theory")

@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from study import paradigms
-from study.cell.decoder import END, FIRST_WORD, PADDING, START, DecoderSettings
+from study.cell.networks import END, FIRST_WORD, PADDING, START, DecoderSettings
 from study.models.base import initialise
 from study.models.captions import Attend, Captioner, Write
 from study.paradigms import hard_sampled

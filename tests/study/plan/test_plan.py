@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from search_spaces import all_studies
 from search_spaces.base import By, Preset, SearchSpace
 from study import tasks
-from study.cell import Options
+from study.cell import NetworkSettings, Options
 from study.cell.axis import possible_values
 from study.errors import RequestError
 from study.kinds import KINDS
@@ -25,7 +25,6 @@ from study.plan.divide import share_cores, with_packing
 from study.plan.grid import make_plan
 from study.plan.plan import Plan
 from study.tasks.base import Facts
-from study.train.axes import AXES
 from study.train.budget import cost
 from study.train.cells import CellMaker
 from study.train.steps.packs import Packing
@@ -85,7 +84,7 @@ def test_every_preset_lays_out(study: str, preset: str) -> None:
     settings = {
         (
             *(cell.task, cell.m, cell.architecture, cell.alpha, cell.network),
-            *(cell.foregrounds, cell.distractors, cell.foreground),
+            *(cell.foregrounds, cell.distractors, cell.options.get("foreground")),
         )
         for cell in laid_out.cells
     }
@@ -96,17 +95,13 @@ def test_every_preset_lays_out(study: str, preset: str) -> None:
 
 def test_an_ablation_changes_widths_together_and_all_else_one_at_a_time() -> None:
     networks = {cell.network for cell in plan("ablation", preset="paper").cells}
-    given = [
-        {name for name, value in vars(network).items() if value is not None}
-        for network in networks
-        if network is not None
-    ]
+    given = [{*network.to_dict()} for network in networks if network.to_dict()]
     widths = {"focus_width", "classifier_width"}
     assert sum(each <= widths for each in given) == 24
     others = [each for each in given if not each <= widths]
     assert all(len(each) == 1 for each in others)
     assert len(others) == 7
-    assert None in networks
+    assert NetworkSettings() in networks
 
 
 @pytest.mark.parametrize(("study", "preset"), PRESETS)
@@ -127,7 +122,7 @@ def test_presets_that_choose_confirm_on_fresh_seeds(study: str, preset: str) -> 
 def test_the_preset_of_mscoco_is_the_published_schedule() -> None:
     """Appendix A.4: rates and teacher forcing by phase, 25 epochs in all."""
     cells = plan("mscoco", preset="paper").cells
-    assert {cell.encoder for cell in cells} == {"vgg19"}
+    assert {cell.options.get("encoder") for cell in cells} == {"vgg19"}
     texts = {cell.paradigm: cell.schedule.text for cell in cells}
     soft = [
         "soft lr=0.001 adam encoder_lr=1e-05 until {}",
@@ -151,10 +146,10 @@ def test_the_preset_of_mscoco_is_the_published_schedule() -> None:
     [
         ("mscoco", "m=50", "a square grid, so m=50 must be a square number"),
         ("mscoco", "encoder=small", "the small encoder has no weights of its own: give it an"),
-        ("digits", "teacher_forcing=0.5", "teacher_forcing is for captions, not for digits"),
-        ("digits", "encoder_lr=0.1", "encoder_lr is for captions, not for digits"),
-        ("digits", "hidden=64,128", "hidden must be none, as digits has no captions, got 64"),
-        ("mscoco", "drop_at=1", r"drop_at must be a fraction in \(0, 1\)"),
+        ("digits", "teacher_forcing=0.5", "teacher_forcing is of mscoco, not of digits"),
+        ("digits", "encoder_lr=0.1", "encoder_lr is of mscoco, not of digits"),
+        ("digits", "hidden=64,128", "hidden is of mscoco, not of digits"),
+        ("mscoco", "drop_at=1", r"drop_at must be a number in \(0, 1\)"),
         ("mscoco", "dropout=1", r"dropout must be a number in \[0, 1\)"),
         ("mscoco", "alpha=0.5", "captions may lack a foreground"),
     ],
@@ -180,10 +175,10 @@ def test_the_presets_of_hatexplain_are_the_published_settings() -> None:
             assert {(soft.lr, hard.lr) for soft, hard in hybrids} == {(0.1, 0.01)}
             assert len(of_seed) == 15 + len(hybrids)
         for cell in cells:
-            assert (cell.batch_size, cell.momentum, cell.min_count) == (256, 0.9, 1)
+            assert (cell.batch_size, cell.momentum, cell.options.get("min_count")) == (256, 0.9, 1)
             assert (cell.n, cell.validation_size, cell.test_size) == (15_383, 1_922, 1_924)
             rule, inference = ("majority", None) if preset == "paper" else ("first", "soft")
-            assert (cell.label_rule, cell.rationale_rule) == (rule, rule)
+            assert (cell.options["label_rule"], cell.options["rationale_rule"]) == (rule, rule)
             assert cell.inference == inference
             flops = cost.training_flops("soft", maker.flops(cell), cell.m)
             assert cell.budget.amount == math.ceil(550 * cell.n * flops)
@@ -200,7 +195,7 @@ def test_the_paper_preset_of_fixed_focus_is_the_published_setting() -> None:
         for cell in cells:
             linear = cell.task == "linear-orthogonal"
             assert (cell.m, cell.n) == ((20, 5_000) if linear else (5, 10_000))
-            assert cell.num_classes == (20 if linear else None)
+            assert cell.options.get("num_classes") == (20 if linear else None)
             assert cell.batch_size == 256
             assert cell.budget.amount == 100 * cell.n
             assert len(cell.evaluation_points) == 101  # each epoch
@@ -214,7 +209,8 @@ def test_the_paper_preset_of_fixed_focus_is_the_published_setting() -> None:
 
 def test_the_paper_preset_of_linear_orthogonal_has_the_pairs_of_figure_4() -> None:
     pairs = {
-        (cell.m, cell.num_classes) for cell in plan("linear-orthogonal", preset="paper").cells
+        (cell.m, cell.options.get("num_classes"))
+        for cell in plan("linear-orthogonal", preset="paper").cells
     }
     assert pairs >= {(20, 20), (100, 1_000)}
 
@@ -251,7 +247,7 @@ def test_a_study_of_several_tasks_keeps_their_settings_apart() -> None:
     cells = plan("fixed-focus", "alpha=0.2,none", "seed=0").cells
     assert {cell.task for cell in cells} == {"digits", "linear-orthogonal"}
     for cell in cells:
-        assert cell.architecture == ("linear" if cell.num_classes else "perceptron")
+        assert cell.architecture == ("linear" if cell.options.get("num_classes") else "perceptron")
     only = plan("fixed-focus", "architecture=scripts", "task=cifar10", "seed=0").cells
     assert {(cell.task, cell.m, cell.architecture) for cell in only} == {("cifar10", 5, "scripts")}
 
@@ -276,13 +272,17 @@ def test_mosaics_may_be_the_budget_of_any_study() -> None:
         ("fixed-focus", ["alpha=1.5"], r"alpha must be a number in \[0, 1\], got 1.5.*--set"),
         ("fixed-focus", ["alpha=x"], "alpha takes a number or none, got 'x'"),
         ("fixed-focus", ["task=cifar"], "unknown task 'cifar'.*cifar10"),
-        ("fixed-focus", ["num_classes=5"], "num_classes is for linear-orthogonal, not for digits"),
+        (
+            "fixed-focus",
+            ["num_classes=5"],
+            "num_classes is for linear-orthogonal, not for digits",
+        ),
         (
             "linear-orthogonal",
             ["num_classes=none"],
-            "takes num_classes from 2 to 10,000, got none",
+            "num_classes takes a whole number, got 'none'",
         ),
-        ("linear-orthogonal", ["num_classes=1"], "takes num_classes from 2 to 10,000, got 1"),
+        ("linear-orthogonal", ["num_classes=1"], "num_classes must be an integer >= 2, got 1"),
         ("linear-orthogonal", ["m=1"], "m must be an integer >= 2, got 1"),
         ("digits", ["alpha=0.5", "paradigm=hybrid"], "is defined for soft, hard, lvml"),
         ("digits", ["alpha=0.5", "budget_unit=flops"], "its budget_unit is mosaics"),
@@ -398,30 +398,30 @@ def test_cells_without_a_step_in_a_phase_are_skipped_with_the_reason() -> None:
 @pytest.mark.parametrize(
     ("assignment", "message"),
     [
-        ("lr=0", "learning rate must be a finite number > 0, got 0.0"),
-        ("lr=-0.1", "learning rate must be a finite number > 0"),
-        ("lr=nan", "learning rate must be a finite number > 0"),
+        ("lr=0", "lr must be a finite number > 0, got 0.0"),
+        ("lr=-0.1", "lr must be a finite number > 0"),
+        ("lr=nan", "lr must be a finite number > 0"),
         ("lr=fast", "--set lr=fast: lr takes a number, got 'fast'"),
         ("lr=", "lr takes a number, got ''"),
         ("lr", r"--set takes axis=value\[,value...\], got 'lr'"),
         ("m=1", "m must be an integer >= 2, got 1"),
         ("m=5.5", "m takes a whole number, got '5.5'"),
         ("n=0", "n must be an integer >= 1, got 0"),
-        ("switch_point=1", "switch point must be a fraction of the budget in"),
-        ("switch_point=0", "switch point must be a fraction of the budget in"),
+        ("switch_point=1", r"switch_point must be a number in \(0, 1\)"),
+        ("switch_point=0", r"switch_point must be a number in \(0, 1\)"),
         ("epochs=0", "epochs must be a finite number > 0, got 0"),
         ("epochs=inf", "epochs must be a finite number > 0"),
         ("epochs=1e30", "budget must be an integer > 0 and <"),
         ("momentum=1", "momentum must be"),
-        ("width=0", "width must be a number > 0"),
-        ("width=inf", "width must be a number > 0"),
-        ("width=1e9", "width must be a number > 0 and at most 1,000"),
+        ("width=0", r"width must be a number in \(0, 1000\]"),
+        ("width=inf", r"width must be a number in \(0, 1000\]"),
+        ("width=1e9", r"width must be a number in \(0, 1000\]"),
         ("m=1000000000", "m must be at most 100,000"),
         ("test_size=1000000000000", "test_size must be at most"),
-        ("evaluations=1000000000", "evaluations must be in 1..10,000"),
+        ("evaluations=1000000000", "evaluations must be at most 10,000"),
         ("seed=99999999999999999999", "seed must be < 2"),
         ("batch_size=0", "batch_size must be an integer >= 1"),
-        ("evaluations=0", "evaluations must be in 1..10,000, got 0"),
+        ("evaluations=0", "evaluations must be an integer >= 1, got 0"),
         ("test_size=0", "test_size must be an integer >= 1"),
         ("seed=5-2", "a range runs upwards"),
         ("seed=0-9999999999", "at most 1,000,000 values"),
@@ -436,15 +436,15 @@ def test_cells_without_a_step_in_a_phase_are_skipped_with_the_reason() -> None:
         ("paradigm=marginal", "Did you mean 'lvml'.* Valid: soft, hard,"),
         ("task=CIFAR-10", "Did you mean 'cifar10'"),
         ("weight_decay=0.1", "weight_decay must be none without the optimiser adam, got 0.1"),
-        ("weight_decay=0", "weight_decay must be a finite number > 0, or none, got 0.0"),
-        ("lr=1e400", "learning rate must be a finite number > 0, got inf"),
+        ("weight_decay=0", "weight_decay must be a finite number > 0, got 0.0"),
+        ("lr=1e400", "lr must be a finite number > 0, got inf"),
         ("seed=1e-3", "seed takes a whole number, got '1e-3'"),
         ("seed=inf", "seed takes a whole number, got 'inf'"),
         ("seed=nan", "seed takes a whole number, got 'nan'"),
         ("sed=1", "Did you mean 'seed'"),
         ("patience=3", "Valid: seed, confirm, task, "),
         ("seed=12345678901234567891.0", "seed takes a whole number, got '12345678901234567891.0'"),
-        ("hard_drop_at=1", r"^hard_drop_at must be a fraction in \(0, 1\), got 1.0"),
+        ("hard_drop_at=1", r"^hard_drop_at must be a number in \(0, 1\), got 1.0"),
         ("paradigm=sotf", "Did you mean 'soft'"),
         ("architecture=script", "unknown architecture"),
         ("split=shared", "Did you mean 'shared-base'"),
@@ -597,7 +597,7 @@ def test_values_by_task_and_by_numbers() -> None:
         ("lrr@hard=0.1", "unknown axis 'lrr'. Did you mean 'lr'"),
         ("lr@hard@soft=0.1", "every @ names another axis"),
         ("hard_lr@hard=0.1", "only a hybrid has a hard_lr.*lr@hard=VALUE"),
-        ("lr@hard=0", "learning rate must be a finite number > 0, got 0.0"),
+        ("lr@hard=0", "lr must be a finite number > 0, got 0.0"),
         ("seed@hard=0-11", "seed cannot have values by paradigm"),
         ("confirm@hard=100", "confirm is the same for all cells of a study and takes no @"),
         ("lr@confirm:100=0.1", "confirm is the same for all cells .* nothing depends on it"),
@@ -623,7 +623,6 @@ def test_any_text_after_set_is_understood_or_refused(text: str) -> None:
     except RequestError:
         return
     name = text.partition("=")[0].partition("@")[0]
-    assert name in AXES
     assert axes[name]
 
 
@@ -632,7 +631,7 @@ def test_any_text_after_set_is_understood_or_refused(text: str) -> None:
 )
 def test_presets_declare_known_axes(study: str, preset: str) -> None:
     declared = SPACES[study].presets[preset].axes
-    axes = KINDS[SPACES[study].kind].axes
+    axes = KINDS[SPACES[study].kind].axes(tuple(tasks.TASKS))
     assert set(declared) <= set(axes)
     for values in declared.values():
         if isinstance(values, By):

@@ -16,9 +16,9 @@ import search_spaces.digits
 from study.cell import Budget, Cell
 from study.errors import RequestError
 from study.plan.axes import resolve
+from study.request import in_order
 from study.results import Results
 from study.search.search import Search
-from study.search.space import in_order
 from study.storage.storage import Storage
 from tests.made_up.comparisons import NUM_CLASSES, SPLITS, make_cell, make_results, write
 
@@ -61,7 +61,7 @@ def search_in(
         "results": results,
         "axes": AXES,
         "make_cell": cell_of,
-        "objective": in_order(objective.split(",")),
+        "objective": in_order(objective),
         "num_samples": num_samples,
         "finished": results.cells().set_index("cell_id")["status"].to_dict(),
         "announce": lambda cells, done, gone: None,

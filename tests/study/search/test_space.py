@@ -15,7 +15,7 @@ import search_spaces.mscoco
 from search_spaces.base import By, Preset, SearchSpace
 from study.errors import RequestError
 from study.plan.axes import resolve
-from study.search.space import Space, in_order
+from study.search.space import Space
 from tests.study.search.test_search import AXES, axes_of
 
 lows = st.floats(1e-6, 1e3)
@@ -109,11 +109,6 @@ def test_ranges_by_paradigm() -> None:
 def test_refuses_what_cannot_be_searched(sets: tuple[str, ...], message: str) -> None:
     with pytest.raises(RequestError, match=message):
         Space.of(axes_of(*sets)).describe(3, ["accuracy"])
-
-
-def test_refuses_an_unknown_objective() -> None:
-    with pytest.raises(RequestError, match=r"unknown objective 'acuracy'\. Did you mean"):
-        in_order(["acuracy"])
 
 
 def test_a_description_says_the_ranges() -> None:

@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from study import tasks
+from study.cell import Options
 from study.errors import RequestError
 from study.tasks.posts.hatexplain import CLASSES, load_posts
 from study.tasks.posts.posts import Posts
@@ -179,10 +181,11 @@ def test_rationale_rules(
 
 def test_unknown_rules_are_refused(tmp_path: Path) -> None:
     write(tmp_path)
-    with pytest.raises(ValueError, match=r"label_rule must be one of .*majority.*, got 'last'"):
-        load_posts(Places(str(tmp_path)), label_rule="last")
-    with pytest.raises(ValueError, match=r"rationale_rule must be one of .*union.*, got 'last'"):
-        load_posts(Places(str(tmp_path)), rationale_rule="last")
+    places = Places(str(tmp_path))
+    with pytest.raises(RequestError, match=r"label_rule must be one of .*majority.*, got 'last'"):
+        tasks.load("hatexplain", places, Options(label_rule="last"))
+    with pytest.raises(RequestError, match=r"rationale_rule must be one of .*union.*, got 'last'"):
+        tasks.load("hatexplain", places, Options(rationale_rule="last"))
 
 
 # What is left out

@@ -138,8 +138,7 @@ def test_several_foregrounds_and_distractors(
     digits: MosaicTask, cell: Cell, foregrounds: int, distractors: int
 ) -> None:
     """As many as asked for, at uniform positions, distractors of all other foreground classes."""
-    changes = {"foregrounds": foregrounds if foregrounds > 1 else None}
-    other = dataclasses.replace(cell, **changes, distractors=distractors or None)
+    other = dataclasses.replace(cell, foregrounds=foregrounds, distractors=distractors)
     mosaics = digits.splits(other)["train"]
     names = np.array(digits.base.class_names)[base_labels(digits, "train")[mosaics.index.numpy()]]
     labels = np.array(digits.foreground)[mosaics.labels.numpy()]
@@ -175,7 +174,7 @@ def test_classes_may_be_chosen(cell: Cell) -> None:
     options = Options(foreground="9+0", background="1+7")
     task = tasks.load("digits", options=options)
     assert task.num_classes == 2
-    chosen = dataclasses.replace(cell, foreground="9+0", background="1+7")
+    chosen = dataclasses.replace(cell, options=options)
     mosaics = task.splits(chosen)["train"]
     names = np.array(task.base.class_names)[base_labels(task, "train")[mosaics.index.numpy()]]
     z = mosaics.foreground.numpy()

@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from study import tasks
+from study.cell import Options
 from study.errors import RequestError
 from study.tasks.posts.hatexplain import load_posts
 from study.tasks.posts.texts import PADDING, UNKNOWN, Texts, TextTask
@@ -109,11 +110,12 @@ def test_seldom_words_and_new_ones_are_the_unknown(folder: Path, task: TextTask)
     posts = load_posts(Places(str(folder)), "majority", "majority")
     words, counts = np.unique([w for p in posts.tokens["train"] for w in p], return_counts=True)
     often = int(np.median(counts)) + 1
-    seldom = load(folder, OPTIONS._replace(min_count=often))
+    options = Options(**{**OPTIONS, "min_count": often})
+    seldom = load(folder, options)
     kept = int((counts >= often).sum())
     assert 0 < kept < len(words)
     assert seldom.facts.input_shape == (kept + 2,)
-    batch = seldom.splits(text_cell(seldom, min_count=often))["train"].words
+    batch = seldom.splits(text_cell(seldom, options=options))["train"].words
     assert (batch == UNKNOWN).sum() == counts[counts < often].sum()
     assert any(f"vocabulary: {kept} words" in note for note in seldom.facts.notes)
     assert seldom.facts.digest != task.facts.digest
@@ -121,7 +123,7 @@ def test_seldom_words_and_new_ones_are_the_unknown(folder: Path, task: TextTask)
 
 def test_an_empty_vocabulary_is_refused(folder: Path) -> None:
     with pytest.raises(RequestError, match=r"vocabulary is empty: no word occurs 5000 times"):
-        load(folder, OPTIONS._replace(min_count=5_000))
+        load(folder, Options(**{**OPTIONS, "min_count": 5_000}))
 
 
 def test_the_digest_stands_for_words_labels_and_rationales(folder: Path, tmp_path: Path) -> None:

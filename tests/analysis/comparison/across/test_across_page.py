@@ -13,7 +13,7 @@ from analysis.comparison.report.chapter import COMPARISONS, MOST_IN_FULL, Compar
 from analysis.conclude import Conclusions, conclude
 from analysis.section.blocks import Text
 from analysis.section.picture import FILE_STEM
-from study.cell.network import NetworkSettings
+from study.cell.networks import NetworkSettings
 from tests.made_up.comparisons import make_cell, make_results, write
 
 ACROSS = ("Across settings", "Does the order of paradigms hold?", "What each factor changes")

@@ -17,6 +17,7 @@ from study.tasks.base import SPLITS
 from study.tasks.one_shot.characters import Characters, made_up_characters, shares
 from study.tasks.one_shot.episodes import Episodes, OneShotTask
 from study.tasks.sources.places import Places
+from tests.made_up.cells import cell_of
 
 COUNT = 600
 
@@ -45,7 +46,7 @@ def cell(of: OneShotTask, **changes: object) -> Cell:
         "train_metrics_size": 10, "validation_size": 20, "test_size": 30,
         "evaluation_points": (1.0,), "pixels": 4,
     }  # fmt: skip
-    return Cell(**{**values, **changes})
+    return cell_of(**{**values, **changes})
 
 
 def equal(one: Episodes, other: Episodes) -> bool:
@@ -243,8 +244,7 @@ def test_digits_can_be_resized(cache_dir: Path) -> None:
     assert small.facts.digest != large.facts.digest
 
 
-@pytest.mark.parametrize("pixels", [None, 3, 65])
-def test_pixels_out_of_range_are_refused(pixels: int | None) -> None:
-    words = rf"digits-one-shot takes pixels from 4 to 64, got {pixels or 'none'}"
-    with pytest.raises(RequestError, match=words):
+@pytest.mark.parametrize(("pixels", "rule"), [(3, "an integer >= 4"), (65, "at most 64")])
+def test_pixels_out_of_range_are_refused(pixels: int, rule: str) -> None:
+    with pytest.raises(RequestError, match=f"pixels must be {rule}, got {pixels}"):
         tasks.info("digits-one-shot", Options(pixels=pixels))

@@ -26,13 +26,13 @@ needs_aeon = pytest.mark.skipif(
 
 
 def load(places: Places, **changes: object) -> MosaicTask:
-    task = tasks.load("series", places, OPTIONS._replace(**changes))
+    task = tasks.load("series", places, Options(**{**OPTIONS, **changes}))
     assert isinstance(task, MosaicTask)
     return task
 
 
 def series_cell(task: MosaicTask, **changes: object) -> Cell:
-    return tiny_cell(task, **{"architecture": "conv1d", **OPTIONS._asdict(), **changes})
+    return tiny_cell(task, **{"architecture": "conv1d", "options": OPTIONS, **changes})
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +76,7 @@ def test_segments_are_of_the_classes_that_options_name(
 ) -> None:
     changes = {"foreground": "3+1", "background": background}
     task = load(places, **changes)
-    split = task.splits(series_cell(task, n=300, **changes))["train"]
+    split = task.splits(series_cell(task, n=300))["train"]
     names = np.array(task.base.class_names)[task.base.train_labels[split.index.numpy()]]
     foreground = split.foreground.numpy()
     assert (names[foreground] == np.array(["3", "1"])[split.labels.numpy()]).all()
@@ -93,7 +93,7 @@ def test_segments_are_the_standardised_windows(task: MosaicTask) -> None:
 
 
 def test_the_number_of_classes_is_known_without_the_data() -> None:
-    info = tasks.info("series", OPTIONS._replace(foreground="walk+sit+run+lie"))
+    info = tasks.info("series", Options(**{**OPTIONS, "foreground": "walk+sit+run+lie"}))
     assert info.classes == ("walk", "sit", "run", "lie")
     assert info.num_classes == 4
 
@@ -126,7 +126,7 @@ def test_a_trained_cell_is_tested_on_every_series(task: MosaicTask, paradigm: st
             {"foreground": "1+2+3+4+5"},
             r"all 5 classes of Made are in the foreground, so that none",
         ),
-        ({"window": 2}, r"series takes a window of 3 steps or more, got 2\. Change it with --set"),
+        ({"window": 2}, r"window must be an integer >= 3, got 2\. Change it with --set"),
         ({"window": 22}, r"window=22 is longer than every series .* at most 21 with --set window"),
     ],
 )

@@ -1,0 +1,198 @@
+"""A kind of cell: its contract, and what all kinds share.
+
+A kind declares the axes of its studies, makes cells of their points, knows what a cell costs, and
+runs cells. All else is shared: plan, launch, resume, record, MLflow and report.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from study import terminal
+from study.cell import AnyCell, Cell
+from study.cell.declared import Axis
+from study.cell.events import Ended, Report
+from study.cell.work import Work
+from study.errors import RequestError
+from study.storage.storage import Storage
+from study.tasks.base import Facts, FactsOf
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import torch
+
+C = TypeVar("C", bound=AnyCell)
+
+Column = Callable[[Sequence[Any]], str]
+"""Cells of one row of a table -> its entry."""
+
+
+class Maker(ABC, Generic[C]):
+    """Makes cells of points (axis -> value), and knows their cost."""
+
+    def cell(self, point: Mapping[str, Any]) -> C:
+        """The cell of a point.
+
+        Raises:
+            RequestError: a value is out of range.
+        """
+        try:
+            return self.made(point)
+        except ValueError as error:
+            text = str(error).rstrip(".")
+            raise RequestError(f"{text}. Change it with --set, see --help.") from error
+
+    @abstractmethod
+    def made(self, point: Mapping[str, Any]) -> C:
+        """The cell of a point; raises ValueError if a value is out of range."""
+
+    @abstractmethod
+    def why_not(self, cell: C) -> str | None:
+        """Why a cell cannot run; None if it can."""
+
+    def runnable(self, point: Mapping[str, Any]) -> C:
+        """The cell of a point; refuses one that cannot run.
+
+        Raises:
+            RequestError: a value is out of range, or the cell cannot run.
+        """
+        cell = self.cell(point)
+        if reason := self.why_not(cell):
+            raise RequestError(f"{cell.text}: {reason}. Change it with --set.")
+        return cell
+
+    @abstractmethod
+    def facts(self, cell: C) -> Facts:
+        """The facts of its data."""
+
+    @abstractmethod
+    def flops(self, cell: C) -> Any:
+        """What its cost follows from: of cells that train, `study.models.flops.ModelFlops`."""
+
+
+class Kind(ABC, Generic[C]):
+    """A kind of cell. Only `maker`, `seconds` and `run` need PyTorch.
+
+    Attributes:
+        cell: the type of its cells.
+        trains: whether its cells take training steps. Only such cells are packed, share a common
+            first phase, are searched, stopped early, or run on a GPU.
+        fastest: the axes that vary fastest in a grid, the last one most, so that a study stopped
+            early has compared all their values on fewer seeds.
+        row_names: what a row of the plan's table is of, see `row`.
+    """
+
+    cell: type[C]
+    trains = False
+    fastest: tuple[str, ...]
+    row_names: tuple[str, ...]
+
+    @abstractmethod
+    def axes(self, of_tasks: Sequence[str]) -> Mapping[str, Axis]:
+        """The axes of its studies of some tasks, in the order of `--help`."""
+
+    @abstractmethod
+    def maker(self, facts_of: FactsOf) -> Maker[C]:
+        """The maker of its cells.
+
+        Args:
+            facts_of: gives the known or nominal facts of a task's data.
+        """
+
+    def needs(self, cells: Sequence[C]) -> Sequence[Cell]:
+        """The cells of the kind `training` whose networks these cells take apart, each once."""
+        return ()
+
+    def seconds(self, cells: Sequence[C], threads: int) -> dict[str, float] | None:
+        """Cell id -> estimated seconds; None: they train, and the plan times steps."""
+        return None
+
+    def describe(
+        self,
+        cells: Sequence[C],
+        facts: Facts,
+        flops: Mapping[str, Any],
+        seconds: Mapping[str, float],
+    ) -> Iterator[str]:
+        """A setting as the plan shows it: a heading, the facts' notes, and a table.
+
+        Args:
+            cells: of one setting.
+            facts: of their data.
+            flops: cell id -> as `Maker.flops` gives it.
+            seconds: cell id -> estimated seconds, of the cells to run.
+        """
+        rows: dict[tuple[str, ...], list[C]] = {}
+        for cell in cells:
+            rows.setdefault(self.row(cell), []).append(cell)
+
+        def each(some: Sequence[C]) -> str:
+            times = [seconds[cell.id] for cell in some if cell.id in seconds]
+            return f"{sum(times) / len(times):.1f}" if times else "-"
+
+        counted: dict[str, Column] = {
+            "cells": lambda some: str(len(some)),
+            "to run": lambda some: str(sum(cell.id in seconds for cell in some)),
+            "seeds": lambda some: str(len({cell.seed for cell in some})),
+            **self.measured(cells, flops),
+            "s/cell": each,
+        }
+        yield from self.heading(cells, facts, flops)
+        yield from terminal.tabulated(
+            [*self.row_names, *counted],
+            [[*row, *(text(some) for text in counted.values())] for row, some in rows.items()],
+        )
+
+    @abstractmethod
+    def row(self, cell: C) -> tuple[str, ...]:
+        """In which row of the plan's table a cell counts."""
+
+    @abstractmethod
+    def heading(self, cells: Sequence[C], facts: Facts, flops: Mapping[str, Any]) -> Iterator[str]:
+        """The lines above the table, see `describe`."""
+
+    def measured(self, cells: Sequence[C], flops: Mapping[str, Any]) -> dict[str, Column]:
+        """Further columns of the table: their cost."""
+        return {"FLOPs <=": lambda some: f"{max(flops[cell.id] for cell in some):.2g}"}
+
+    @abstractmethod
+    def short(self, cell: C) -> C:
+        """A cell that runs the same code as this one in moments, for a dry run."""
+
+    @abstractmethod
+    def run(self, work: Work, device: torch.device, report: Report | None = None) -> list[Ended]:
+        """Runs cells, from where an interrupted process left them.
+
+        Args:
+            work: at least one cell.
+            device: from `study.hardware.set_up`.
+            report: told of events.
+
+        Returns:
+            How each cell ended, in their order.
+
+        Raises:
+            RequestError: the data differs from the plan's.
+        """
+
+    def discard(self, storage: Storage, cell_id: str) -> None:
+        """Removes what `run` keeps of a cell until it is recorded."""
+
+    def sweep(self, storage: Storage, cells: Collection[C], ended: Collection[str]) -> None:
+        """Removes what killed processes left and no cell needs.
+
+        Args:
+            storage: of the results directory.
+            cells: of the study.
+            ended: ids of those that need no run.
+        """
+
+    @abstractmethod
+    def run_name(self, row: Mapping[str, Any]) -> str:
+        """The name of a cell's run in MLflow; `row` is its row of `CELLS_SCHEMA`."""
+
+    @abstractmethod
+    def artifacts(self, row: Mapping[str, Any], evaluations: pd.DataFrame) -> dict[str, bytes]:
+        """What MLflow shows of a cell besides its JSON: name of a file -> content."""
