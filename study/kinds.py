@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from search_spaces import all_studies
+from search_spaces.base import By, Values
+from study import tasks
+from study.cell.declared import Axis
 from study.cell.work import RECORDED
 from study.errors import RequestError
 from study.heads.kind import HEADS
@@ -18,6 +22,31 @@ KINDS: Mapping[str, Kind[Any]] = {
     "heads": HEADS,
 }
 """Name, as in `search_spaces.base.SearchSpace.kind` -> kind."""
+
+
+def axes_as_markdown() -> str:
+    """The axes of all studies for docs/axes.md, each as it is declared."""
+    studies, every = all_studies().values(), tuple(tasks.TASKS)
+    lines: list[str] = []
+    told: list[Axis] = []
+    for name, kind in KINDS.items():
+        of = ", ".join(f"`{space.name}`" for space in studies if space.kind == name)
+        lines += [f"## Of {of}", "", "| axis | values | default | meaning |", "|---|---|---|---|"]
+        own = {axis: each for axis, each in kind.axes(every).items() if each not in told}
+        told += own.values()
+        for axis, declared in own.items():
+            about = declared.about if not declared.of else f"of {declared.of}: {declared.about}"
+            values = ", ".join([declared.takes.bounds, *declared.words])
+            lines.append(f"| `{axis}` | {values} | {_default(declared.default)} | {about} |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _default(values: Values | By) -> str:
+    """A default for people: ``256``; ``mscoco: 512``; empty, if every preset says it."""
+    if isinstance(values, By):
+        return "; ".join(f"{where}: {_default(each)}" for where, each in values.values.items())
+    return ", ".join("none" if value is None else str(value) for value in values)
 
 
 def kind_of(row: Mapping[Any, Any]) -> Kind[Any]:

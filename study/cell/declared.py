@@ -23,6 +23,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 LARGEST = 2**63 - 1
 """Whole number that seeds may be."""
 
+_FAR = 1_000_000_000
+
 _INEXACT = 2**53
 """From here on a float may stand for another whole number than the typed one."""
 
@@ -69,8 +71,13 @@ class Whole:
     """
 
     least: int
-    most: int = 1_000_000_000
+    most: int = _FAR
     noun: ClassVar = "a whole number"
+
+    @property
+    def bounds(self) -> str:
+        """``from 2 to 100,000``, for docs."""
+        return f"from {self.least:,}" + (f" to {self.most:,}" if self.most < _FAR else "")
 
     def parse(self, text: str) -> int:
         return whole(text)
@@ -97,20 +104,22 @@ class Number:
     ends: str = "()"
     noun: ClassVar = "a number"
 
+    @property
+    def bounds(self) -> str:
+        """``> 0`` or ``in (0, 1]``."""
+        if self.high == math.inf:
+            return f"{'>' if self.ends[0] == '(' else '>='} {self.low:g}"
+        return f"in {self.ends[0]}{self.low:g}, {self.high:g}{self.ends[1]}"
+
     def parse(self, text: str) -> float:
         return number(text)
-
-    @property
-    def rule(self) -> str:
-        if self.high == math.inf:
-            return f"a finite number {'>' if self.ends[0] == '(' else '>='} {self.low:g}"
-        return f"a number in {self.ends[0]}{self.low:g}, {self.high:g}{self.ends[1]}"
 
     def checked(self, name: str, value: Any) -> float:
         """The value as a float, -0 as 0; raises ValueError with the rule if it is another."""
         fits = isinstance(value, int | float) and not isinstance(value, bool)
         fits = fits and (self.low < value < self.high or self._is_end(value))
-        require(fits, name, value, self.rule)
+        finite = "a finite number" if self.high == math.inf else "a number"
+        require(fits, name, value, f"{finite} {self.bounds}")
         return float(value) + 0.0
 
     def _is_end(self, value: float) -> bool:
@@ -127,6 +136,10 @@ class Name:
     others: str = ""
     noun: ClassVar = "a name"
 
+    @property
+    def bounds(self) -> str:
+        return ", ".join(self.names)
+
     def parse(self, text: str) -> str:
         return text
 
@@ -141,6 +154,10 @@ class Text:
     """A text that its task reads, of names joined by +."""
 
     noun: str = "names joined by +"
+
+    @property
+    def bounds(self) -> str:
+        return self.noun
 
     def parse(self, text: str) -> str:
         return re.sub(r"\s*\+\s*", "+", text)
@@ -193,15 +210,9 @@ class Axis:
         """What a value is, for error messages."""
         return " or ".join([", ".join([self.takes.noun, *self.words[:-1]]), *self.words[-1:]])
 
-    def parse(self, text: str) -> Any:
-        """The value of a typed text.
-
-        Raises:
-            ValueError: it is none.
-        """
-        if text in self.words:
-            return None if text in (NONE, OWN) else text
-        return self.takes.parse(text)
+    def meaning(self, word: str) -> str | None:
+        """The value of one of its words."""
+        return None if word in (NONE, OWN) else word
 
 
 def declared(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from study.cell.any_cell import AnyCell
-from study.cell.checks import is_int, require
+from study.cell.declared import Declared, Whole, checked
 
 TUNE, CONFIRM = "tune", "confirm"
 """The stages of a study: options are tried, the chosen ones are tried on fresh seeds."""
@@ -22,7 +22,7 @@ DEFAULT_INTERVAL = 60.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Work:
+class Work(Declared):
     """Cells to run, and all that a worker needs for that.
 
     Args:
@@ -60,26 +60,19 @@ class Work:
     confirm: tuple[int, ...] = ()
     fork_steps: tuple[int, ...] = ()
     share: bool = False
-    threads: int = 1
+    threads: int = checked(Whole(1), 1)
     gpu: bool = True
     data_dir: str | None = None
     cache_dir: str | None = None
     weights: str | None = None
     category_words: str | None = None
-    micro_batch: int | None = None
+    micro_batch: int | None = checked(Whole(1), None)
     checkpoint_every: float = DEFAULT_INTERVAL
     origin: str | None = None
     source: str | None = None
     networks: str | None = None
     parts: tuple[tuple[str, str], ...] = ()
     dry_run: bool = False
-
-    def __post_init__(self) -> None:
-        require(is_int(self.threads) and self.threads >= 1, "threads", self.threads, ">= 1")
-        every = self.checkpoint_every
-        require(every >= 0, "checkpoint_every", every, "a number of seconds >= 0")
-        size = self.micro_batch
-        require(size is None or (is_int(size) and size >= 1), "micro_batch", size, ">= 1 or None")
 
     def stage(self, cell: AnyCell) -> str | None:
         """The stage of one of its cells, as `study.results` records it; None: there is but one."""
@@ -91,22 +84,14 @@ class Work:
         """How many seeds were to confirm when a confirming cell ran; None of others."""
         return len(self.confirm) if self.stage(cell) == CONFIRM else None
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, which Tune passes to a worker; `from_dict` gives equal work back."""
-        values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        return {**values, "cells": [cell.to_dict() for cell in self.cells]}
-
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any], cell: type[AnyCell]) -> Work:
-        """The work of plain values; other keys, such as a trial's name, are ignored.
+    def of_plain(cls, values: Mapping[str, Any], cell: type[AnyCell]) -> Work:
+        """The work that `to_dict` gave; other keys, such as a trial's name, are ignored.
 
         Args:
-            values: as `to_dict` gives them.
+            values: plain values, which Tune passes to a worker.
             cell: type of the cells of its kind, see `study.kind.Kind`.
         """
-        names = [field.name for field in dataclasses.fields(cls) if field.name in values]
-        cells = tuple(cell.from_dict(each) for each in values["cells"])
-        tuples = {name: tuple(values[name]) for name in ("confirm", "fork_steps")}
-        parts = tuple((name, text) for name, text in values["parts"])
-        known = {name: values[name] for name in names}
-        return cls(**{**known, "cells": cells, **tuples, "parts": parts})
+        known = {each.name: values[each.name] for each in fields(cls) if each.name in values}
+        cells = tuple(cell.from_dict(each) for each in known.pop("cells", ()))
+        return dataclasses.replace(cls.from_dict(known), cells=cells)

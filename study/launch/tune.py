@@ -219,7 +219,7 @@ def _work(config: dict[str, Any]) -> Work:
     """The work of a trial, whose cells may name parts that this process has not imported yet."""
     parts.load(parts.PartFile(*each) for each in config["parts"])
     parts.load_installed()
-    return Work.from_dict(config, KINDS[config["kind"]].cell)
+    return Work.of_plain(config, KINDS[config["kind"]].cell)
 
 
 def carry_out(trial: Callable[[], object], report: Report) -> None:

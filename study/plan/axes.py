@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from search_spaces.base import By, SearchSpace, Values
@@ -32,12 +31,12 @@ def resolve(space: SearchSpace, preset: str, assignments: Sequence[str]) -> dict
     ``axis=v1,v2`` replaces the preset's values of an axis. ``axis@where=v1,v2`` replaces them
     where a condition holds: `where` is a paradigm, a task or ``other_axis:value``, or several
     values with commas. After several @, all conditions have to hold. If several assignments fit,
-    the one with most conditions counts.
+    the one with most conditions counts, of several such the last.
 
     Raises:
         RequestError: an unknown preset, axis or name (the nearest is named); a value of the wrong
-            type; a condition that the study never meets; assignments of equal precedence that may
-            both hold; or a preset that declares an unknown axis.
+            type; a condition that the study never meets; an assignment that is there twice; or a
+            preset that declares an unknown axis.
     """
     if preset not in space.presets:
         raise unknown(f"preset of {space.name}", preset, space.presets)
@@ -58,15 +57,10 @@ def resolve(space: SearchSpace, preset: str, assignments: Sequence[str]) -> dict
         name, conditions, values = _assigned(known, text)
         if (name, conditions) in given:
             target = text.partition("=")[0]
-            what = "the values of" if conditions else "the axis"
-            raise RequestError(f"--set names {what} {target} twice; write {target}=v1,v2 once.")
+            raise RequestError(f"--set names {target} twice; write {target}=v1,v2 once.")
         given[name, conditions] = values
-        if not conditions:
-            axes[name] = values
-    _require_order(given)
     for (name, conditions), values in sorted(given.items(), key=lambda item: len(item[0][1])):
-        if conditions:
-            axes[name] = _replaced(axes[name], conditions, values)
+        axes[name] = _replaced(axes[name], conditions, values)
     for name, conditions in given:
         for other, where in conditions:
             _require_met(name, other, where, axes)
@@ -202,22 +196,6 @@ def _replaced(axis: Values | By, conditions: Iterable[_Condition], values: Value
     return replaced
 
 
-def _require_order(given: Collection[tuple[str, _Conditions]]) -> None:
-    """Refuses two assignments with equally many conditions that may hold together."""
-    for (name, one), (other, two) in itertools.combinations(given, 2):
-        common = dict(one).keys() & dict(two).keys()
-        together = all(set(dict(one)[axis]) & set(dict(two)[axis]) for axis in common)
-        if name == other and len(one) == len(two) and together and (name, one | two) not in given:
-            first, second = (
-                "".join(f"@{axis}:{','.join(map(str, values))}" for axis, values in each)
-                for each in (one, two)
-            )
-            raise RequestError(
-                f"--set gives {name}{first} and {name}{second}, which may both hold, and neither "
-                f"goes before the other. Say what holds there with {name}{first}{second}=VALUE."
-            )
-
-
 def _require_met(name: str, other: str, values: Values, axes: Mapping[str, Values | By]) -> None:
     there = possible_values(axes[other])
     for value in values:
@@ -234,24 +212,28 @@ def _parse_values(axis: Axis, name: str, text: str, typed: str) -> Values:
     """Parses the values of an axis; `typed` is the whole assignment, for messages."""
     values: list[Any] = []
     for part in map(as_seen, text.split(",")):
-        span = re.fullmatch(r"(\d+)[-\N{EN DASH}](\d+)", part)
-        if span and isinstance(axis.takes, Whole):
-            first, last = int(span[1]), int(span[2])
-            if not first <= last < first + LARGEST_RANGE:
-                raise RequestError(
-                    f"--set {typed}: a range runs upwards and has at most "
-                    f"{LARGEST_RANGE:,} values, got {part!r}."
-                )
-            values.extend(range(first, last + 1))
-            continue
-        # Same, None, too, where a word means something
-        part = part.lower() if part.lower() in axis.words else part
-        if axis.names is not None and part not in axis.names:
-            raise unknown(name, part, axis.names)
         try:
-            values.append(axis.parse(part))
-        except ValueError:
-            raise RequestError(
-                f"--set {typed}: {name} takes {axis.expects}, got {part!r}."
-            ) from None
+            values += _parsed(axis, name, part)
+        except ValueError as error:
+            raise RequestError(f"--set {typed}: {error}.") from error
     return tuple(dict.fromkeys(values))
+
+
+def _parsed(axis: Axis, name: str, part: str) -> Sequence[Any]:
+    """The value of one part of a text, or those of a range; raises ValueError if it is wrong."""
+    span = re.fullmatch(r"(\d+)[-\N{EN DASH}](\d+)", part)
+    if span and isinstance(axis.takes, Whole):
+        first, last = (axis.takes.checked(name, int(end)) for end in span.groups())
+        if not first <= last < first + LARGEST_RANGE:
+            rule = f"a range runs upwards and has at most {LARGEST_RANGE:,} values"
+            raise ValueError(f"{rule}, got {part!r}")
+        return range(first, last + 1)
+    if part.lower() in axis.words:  # Same, None, too, where a word means something
+        return [axis.meaning(part.lower())]
+    if axis.names is not None and part not in axis.names:
+        raise unknown(name, part, axis.names)
+    try:
+        value = axis.takes.parse(part)
+    except ValueError:
+        raise ValueError(f"{name} takes {axis.expects}, got {part!r}") from None
+    return [axis.takes.checked(name, value)]

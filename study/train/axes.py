@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from search_spaces.base import By
@@ -76,7 +76,7 @@ def _axes(
     found["architecture"] = replace(found["architecture"], takes=Name(networks))
     nouns = {task: tasks.modality(task).noun for task in of_tasks}
     return {
-        name: _among(axis, [task for task in of_tasks if nouns[task] == axis.of], of_tasks)
+        name: _among(axis, {t: axis for t in of_tasks if axis.of in ("", nouns[t])}, of_tasks)
         for name, axis in {**found, "evaluations": EVALUATIONS}.items()
         if not axis.of or axis.of in nouns.values()
     }
@@ -100,23 +100,15 @@ def _of_data(of_tasks: Sequence[str]) -> dict[str, Axis]:
         for name, axis in tasks.TASKS[task].options.items():
             found.setdefault(name, axis)
     for name, axis in found.items():
-        defaults = {
-            task: tasks.TASKS[task].options[name].default
-            for task in of_tasks
-            if name in tasks.TASKS[task].options
-        }
-        if len({*defaults.values()}) == 1:
-            found[name] = _among(axis, defaults, of_tasks)
-        else:
-            default = By("task", defaults, otherwise=(None,))
-            found[name] = replace(axis, default=default, words=(*axis.words, NONE))
+        declared = {task: tasks.TASKS[task].options.get(name) for task in of_tasks}
+        found[name] = _among(axis, {task: own for task, own in declared.items() if own}, of_tasks)
     return found
 
 
-def _among(axis: Axis, having: Iterable[str], of_tasks: Sequence[str]) -> Axis:
-    """An axis that only some of the tasks have; none of the others."""
-    having = tuple(having)
-    if having == tuple(of_tasks) or not (axis.of or having):
+def _among(axis: Axis, having: Mapping[str, Axis], of_tasks: Sequence[str]) -> Axis:
+    """An axis that only some tasks have, or each with a default of its own; none of the others."""
+    defaults = {task: own.default for task, own in having.items()}
+    if having.keys() == {*of_tasks} and len({*map(str, defaults.values())}) == 1:
         return axis
-    default = By("task", dict.fromkeys(having, axis.default), otherwise=(None,))
-    return replace(axis, default=default, words=(*axis.words, NONE))
+    words = tuple(dict.fromkeys((*axis.words, NONE)))
+    return replace(axis, default=By("task", defaults, otherwise=(None,)), words=words)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from dataclasses import fields
 
 from study import tasks, terminal
 from study.cell import Cell
@@ -13,29 +13,29 @@ from study.tasks.base import Facts
 from study.train.budget import cost
 from study.train.budget.timeline import Stop, timeline
 
+_SAID = {
+    "task", "m", "n", "architecture", "batch_size", "data_digest", "options", "network", "decoder",
+    "transformer", "schedule", "budget", "seed", "alpha", "evaluation_points", "sources",
+    "train_metrics_size", "validation_size", "test_size",
+}  # fmt: skip
+"""Fields that the heading tells, or that are of no weight; of others what is unusual."""
+
 
 def heading(cells: Sequence[Cell], facts: Facts, flops: Mapping[str, ModelFlops]) -> Iterator[str]:
     """Data, network and budget of a setting; see `study.kind.Kind.describe`."""
     first = cells[0]
-    said = first.to_dict()
-    unusual: dict[str, Any] = {
-        name: said[name] for name in ("foregrounds", "distractors") if name in said
-    }
-    num_classes = first.options.get("num_classes")
+    usual = {each.name: each.default for each in fields(Cell)}
+    others = [name for name in usual if name not in _SAID and getattr(first, name) != usual[name]]
+    parts = (first.network, first.decoder, first.transformer)
+    unusual = {name: getattr(first, name) for name in others} | dict(first.options)
+    for part in filter(None, parts):
+        unusual |= part.to_dict()
     yield (
-        f"{first.task} m={first.m}"
-        + (f" C={num_classes}" if num_classes else "")
-        + f" n={first.n:,} {first.architecture}"
-        + (f" x{first.width:g}" if first.width != 1 else "")
-        + _network(first)
-        + f" batch {first.batch_size} {first.precision} "
-        + ("" if facts.sizes else f"{first.split} bases, ")
-        + _listed({**unusual, **first.options}, but=("num_classes",))
+        f"{first.task} m={first.m} n={first.n:,} {first.architecture} batch {first.batch_size} "
+        + "".join(f"{name} {value}, " for name, value in unusual.items())
         + f"data {first.data_digest}"
     )
     yield from facts.notes
-    if first.inference is not None:
-        yield f"inference: that of {first.inference}, whatever a cell trains with"
     if first.alpha is not None:
         alphas = sorted({cell.alpha for cell in cells if cell.alpha is not None})
         yield f"attention held on the foreground at {', '.join(f'{a:g}' for a in alphas)}"
@@ -77,18 +77,6 @@ def measured(cells: Sequence[Cell], flops: Mapping[str, ModelFlops]) -> dict[str
 def _soft(cell: Cell, flops: Mapping[str, ModelFlops]) -> float:
     """Training FLOPs of soft on one input of a setting."""
     return float(cost.training_flops("soft", flops[cell.id], cell.m))
-
-
-def _network(cell: Cell) -> str:
-    """`` (focus_width 0.25, normalisation batch)``; empty of the architecture itself."""
-    parts = (cell.network, cell.decoder, cell.transformer)
-    given = {name: value for part in parts if part for name, value in part.to_dict().items()}
-    return f" ({_listed(given).removesuffix(', ')})" if given else ""
-
-
-def _listed(values: Mapping[str, object], but: Sequence[str] = ()) -> str:
-    """``foregrounds 2, foreground 1+2+3, ``; empty of the usual."""
-    return "".join(f"{name} {value}, " for name, value in values.items() if name not in but)
 
 
 def _budget(cell: Cell, soft: float, ends: Iterable[Stop]) -> str:

@@ -177,4 +177,4 @@ def test_a_cell_runs_and_is_recorded(space: SearchSpace, plan: Plan, tmp_path: P
 def test_work_travels_as_plain_values(space: SearchSpace, plan: Plan, tmp_path: Path) -> None:
     parts = (("mine.py", "x = 1"),)
     work = replace(work_of(space, tmp_path, plan.cells[0]), parts=parts)
-    assert Work.from_dict(json.loads(json.dumps(work.to_dict())), KINDS[space.kind].cell) == work
+    assert Work.of_plain(json.loads(json.dumps(work.to_dict())), KINDS[space.kind].cell) == work

@@ -175,7 +175,7 @@ def test_a_killed_trial_goes_on_from_its_checkpoint(
     work = replace(work_on(results, cell), checkpoint_every=0).to_dict()
     code = "from study.launch.trial import train_cells; from study.cell.work import Work; "
     code += "from study.cell import Cell; "
-    code += f"train_cells(Work.from_dict({work!r}, Cell))"
+    code += f"train_cells(Work.of_plain({work!r}, Cell))"
     trial = subprocess.Popen([sys.executable, "-c", code], cwd=PROJECT)
     name = f"checkpoints/{cell.id}.ckpt"
     deadline = time.monotonic() + 60

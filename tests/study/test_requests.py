@@ -19,7 +19,7 @@ from tests.made_up.commands import called
         ("digits --set seed=0-2 confirm=2-4", "seed and confirm have 2 in common"),
         ("digits --set seed=0-2 confirm=2-4", "e.g. --set confirm=100-102, or leave the second"),
         ("digits --set confirm=none,100", "confirm takes seeds or none, not both"),
-        ("digits --set confirm=-1", "confirm must be seeds >= 0 and < 2^63, got -1"),
+        ("digits --set confirm=-1", "confirm must be an integer >= 0, got -1"),
         ("fixed-focus --set confirm=100", "where attention is held, and in linear-orthogonal, no"),
         ("linear-orthogonal --set confirm=100", "Take one stage with --set confirm=none seed="),
         ("attention-paths --set confirm=100", "unknown axis 'confirm'"),
@@ -82,7 +82,7 @@ from tests.made_up.commands import called
         ("hatexplain --set foreground=a+b", "foreground is of digits, cifar10, cifar100, images"),
         (
             "images --set pixels=3",
-            "pixels must be an integer >= 4, got 3. Change it with --set pixels=",
+            "--set pixels=3: pixels must be an integer >= 4, got 3",
         ),
         ("images --data-dir /no/such/place", "/no/such/place does not exist. Pass the directory"),
         ("images --set window=5", "window is of series, not of images"),

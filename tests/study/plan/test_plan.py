@@ -269,7 +269,7 @@ def test_mosaics_may_be_the_budget_of_any_study() -> None:
 @pytest.mark.parametrize(
     ("study", "assignments", "message"),
     [
-        ("fixed-focus", ["alpha=1.5"], r"alpha must be a number in \[0, 1\], got 1.5.*--set"),
+        ("fixed-focus", ["alpha=1.5"], r"alpha must be a number in \[0, 1\], got 1.5"),
         ("fixed-focus", ["alpha=x"], "alpha takes a number or none, got 'x'"),
         ("fixed-focus", ["task=cifar"], "unknown task 'cifar'.*cifar10"),
         (
@@ -444,7 +444,7 @@ def test_cells_without_a_step_in_a_phase_are_skipped_with_the_reason() -> None:
         ("sed=1", "Did you mean 'seed'"),
         ("patience=3", "Valid: seed, confirm, task, "),
         ("seed=12345678901234567891.0", "seed takes a whole number, got '12345678901234567891.0'"),
-        ("hard_drop_at=1", r"^hard_drop_at must be a number in \(0, 1\), got 1.0"),
+        ("hard_drop_at=1", r": hard_drop_at must be a number in \(0, 1\), got 1.0"),
         ("paradigm=sotf", "Did you mean 'soft'"),
         ("architecture=script", "unknown architecture"),
         ("split=shared", "Did you mean 'shared-base'"),
@@ -500,7 +500,7 @@ def test_the_values_that_a_plan_says_give_the_same_cells(study: str) -> None:
 
 
 def test_an_axis_is_set_once() -> None:
-    with pytest.raises(RequestError, match="--set names the axis lr twice"):
+    with pytest.raises(RequestError, match="--set names lr twice"):
         plan("digits", "lr=0.1", "lr=0.2")
 
 
@@ -560,11 +560,11 @@ def test_the_narrower_condition_holds_in_whatever_order_they_are_typed() -> None
         assert rates(plan("digits", *order, *asked[3:])) == expected
 
 
-def test_conditions_of_which_neither_goes_before_the_other_are_refused() -> None:
+def test_of_conditions_alike_the_last_holds() -> None:
     asked = ["lr@m:5=0.2", "lr@hard=0.3"]
-    both = "lr@m:5@paradigm:hard=VALUE"
-    with pytest.raises(RequestError, match=f"neither goes before the other.* {both}"):
-        plan("digits", *asked, "m=5")
+    for order, rate in ((asked, 0.3), (asked[::-1], 0.2)):
+        found = rates(plan("digits", *order, "m=5"))
+        assert {lr for name, _, lr in found if name == "hard"} == {rate}
     said = rates(plan("digits", *asked, "lr@hard@m:5=0.4", "m=5", "lr=1"))
     assert {lr for name, _, lr in said if name == "hard"} == {0.4}
     apart = rates(plan("digits", "lr@soft=0.2", "lr@hard=0.3", "m=5"))
@@ -611,7 +611,7 @@ def test_bad_conditions_are_named(assignment: str, message: str) -> None:
 
 
 def test_values_at_a_place_are_set_once() -> None:
-    with pytest.raises(RequestError, match=r"--set names the values of lr@m:10@hard twice"):
+    with pytest.raises(RequestError, match=r"--set names lr@m:10@hard twice"):
         plan("digits", "lr@hard@m:10=0.1", "lr@m:10@hard=0.2")
 
 

@@ -1,0 +1,74 @@
+"""A new field of a cell is one declaration in one file; all that people see of it follows."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from mlflow import MlflowClient
+
+from study.tracking.uris import sqlite_url
+from tests.conftest import PROJECT
+from tests.made_up.tiny_studies import TINY
+
+DECLARATION = '    warp: int = declared("made up for a test", Whole(1, 9), 2, column="that a test made up")\n'
+BEHIND = "    alpha: float | None = declared("
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the project whose cells have one field more."""
+    folder = tmp_path_factory.mktemp("house")
+    for name in ("study", "analysis", "search_spaces"):
+        shutil.copytree(
+            PROJECT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__")
+        )
+    cell = folder / "study" / "cell" / "cell.py"
+    before, after = cell.read_text().split(BEHIND)
+    cell.write_text(f"{before}{DECLARATION}{BEHIND}{after}")
+    return folder
+
+
+def called(house: Path, *words: str) -> str:
+    """What a command of the copy prints."""
+    done = subprocess.run(
+        [sys.executable, "-m", *words],
+        cwd=house, env={**os.environ, "PYTHONPATH": str(house)}, capture_output=True, text=True,
+    )  # fmt: skip
+    return done.stdout + done.stderr
+
+
+def test_a_field_is_in_the_help_and_its_bounds_are_checked(house: Path) -> None:
+    assert "  warp                 made up for a test\n" in called(
+        house, "study.run", "digits", "--help"
+    )
+    refused = called(house, "study.run", "digits", "--set", "warp=10")
+    assert "warp must be at most 9, got 10" in refused
+    assert "Did you mean 'warp'" in called(house, "study.run", "digits", "--set", "wrap=3")
+
+
+def test_a_field_is_in_ids_results_mlflow_and_the_report(house: Path) -> None:
+    sets = TINY.removeprefix("digits ").split()
+    for value in ("3", "4"):
+        called(house, "study.run", "digits", *sets, f"warp={value}", "--shard", "1/1")
+    cells = pd.read_parquet(house / "results" / "cells")[["cell_id", "comparison_id", "warp"]]
+    cells = cells.drop_duplicates()
+    assert sorted(cells["warp"]) == [3, 4]
+    assert cells["cell_id"].is_unique
+    assert cells["comparison_id"].is_unique  # cells that differ in it are not compared
+
+    uri = sqlite_url(house / "mlflow.db")
+    called(house, "study.track", "results", "--tracking", uri)
+    client = MlflowClient(uri)
+    runs = client.search_runs([client.get_experiment_by_name("digits").experiment_id])
+    assert {run.data.params["warp"] for run in runs if "cell_id" in run.data.tags} == {"3", "4"}
+
+    called(house, "analysis.report", "results")
+    report = (house / "results" / "report" / "report.html").read_text()
+    assert "warp 3" in report
+    assert "that a test made up" not in report
