@@ -16,7 +16,10 @@ from study.tracking.uris import sqlite_url
 from tests.conftest import PROJECT
 from tests.made_up.tiny_studies import TINY
 
-DECLARATION = '    warp: int = declared("made up for a test", Whole(1, 9), 2, column="that a test made up")\n'
+DECLARATION = """    warp: int = declared(
+        "made up for a test", Whole(1, 9), 2, column="that a test made up"
+    )
+"""
 BEHIND = "    alpha: float | None = declared("
 
 
