@@ -35,8 +35,7 @@ def requested(argv: Sequence[str] | None = None) -> Request:
             parts cannot be imported.
     """
     load_parts(argv)
-    options = parser(argv)
-    args = options.parse_args(argv)
+    args = parser(argv).parse_args(argv)
     studies = all_studies()
     if args.study not in studies:
         raise unknown("study", args.study, studies)
@@ -44,7 +43,7 @@ def requested(argv: Sequence[str] | None = None) -> Request:
     for name, each in _OPTIONS.items():
         if space.kind in each.metadata["no_use"] and getattr(args, name) != each.default:
             raise RequestError(f"{flag_of(each)} is of no use to {space.name}; leave it out.")
-    _refuse_options_as_axes(space, changes, options)
+    _refuse_options_as_axes(space, changes)
     axes = resolve(space, args.preset, changes)
     asked = Places(*(getattr(args, place) for place in Places._fields))
     tasks.require_use(asked, tasks_of(axes), space.name)
@@ -52,16 +51,14 @@ def requested(argv: Sequence[str] | None = None) -> Request:
     return Request(**{**given, "changes": changes}, places=places_of(args), space=space, axes=axes)
 
 
-def _refuse_options_as_axes(
-    space: SearchSpace, changes: Sequence[str], options: argparse.ArgumentParser
-) -> None:
+def _refuse_options_as_axes(space: SearchSpace, changes: Sequence[str]) -> None:
     """Refuses --set with an option of the command."""
-    known = re.findall(r"--[\w-]+", options.format_usage())
+    axes = KINDS[space.kind].axes(tuple(tasks.TASKS))
     for change in changes:
         name = re.split("[@=]", change)[0]
-        option = f"--{name.replace('_', '-')}"
-        if option in known and name not in KINDS[space.kind].axes(tuple(tasks.TASKS)):
-            raise RequestError(f"--set {change}: {name} is no axis but the option {option}.")
+        if name in {*_OPTIONS, *Places._fields} - axes.keys():
+            flag = f"--{name.replace('_', '-')}"
+            raise RequestError(f"--set {change}: {name} is no axis but the option {flag}.")
 
 
 def parser(argv: Sequence[str] | None = None) -> argparse.ArgumentParser:
