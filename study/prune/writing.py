@@ -107,12 +107,7 @@ def _table(found: Scored) -> list[str]:
         ]
         for number in (*first, *kept)
     ]
-    widths = [max(map(len, column)) for column in zip(header, *cells, strict=True)]
-    lines = [
-        "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
-        for row in (header, *cells)
-    ]
-    return lines if terminal.fits(lines) else terminal.stacked(header, cells)
+    return terminal.tabulated(header, cells)
 
 
 def _sentences(found: Scored, out: Path) -> list[str]:
