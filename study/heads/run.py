@@ -33,19 +33,13 @@ from study.models import kept
 from study.models.attention_paths import AttentionPaths
 from study.posterior import methods
 from study.posterior.cell import LIMIT
-from study.posterior.run import NOTHING, diverged, tell
+from study.posterior.run import USUAL, diverged, tell
 from study.storage.storage import Storage
 from study.tasks.base import SPLITS
 from study.theory.attention_paths import head_scores
 from study.theory.attention_paths.checks import Floats
 from study.theory.heads import pruning, scores
 from study.train.run import loaded
-
-_NOTHING = {
-    **NOTHING, "network_digest": None, "temperature": None, "temperatures": None,
-    "head_scores": None, "removal_order": None,
-}  # fmt: skip
-"""The columns of a cell that found nothing."""
 
 RANDOM_ORDERS = 1_000
 """Of heads, whose mean is the curve of `random`."""
@@ -65,7 +59,7 @@ def _run(cell: HeadsCell, work: Work, report: Report | None) -> Ended:
         try:
             columns, rows = _solved(cell, apart)
         except LinAlgError as error:  # at no temperature there is a solution
-            return diverged(_NOTHING, str(error), time.perf_counter() - started)
+            return diverged(str(error), time.perf_counter() - started)
     else:
         columns, rows = _ruled(cell, apart)
     if (of_heads := columns.get("head_scores")) is not None:
@@ -76,7 +70,7 @@ def _run(cell: HeadsCell, work: Work, report: Report | None) -> Ended:
     seconds = time.perf_counter() - started
     tell(report, cell, rows)
     columns = {
-        **_NOTHING,
+        **USUAL,
         "status": "done",
         "network_digest": apart.digest,
         "total_train_seconds": seconds,

@@ -19,16 +19,10 @@ from study.posterior.cell import SAMPLING, SLICE, PosteriorCell
 from study.posterior.network import parse, path_names, reduced
 from study.tasks.base import SPLITS
 
-NOTHING: Mapping[str, Any] = {
-    "status_reason": None, "steps": 0, "total_evaluate_seconds": 0.0, "shared_prefix": False,
-    "path_names": None, "order_parameter": None, "overlaps": None, "residual": None,
+USUAL: Mapping[str, Any] = {
+    "steps": 0, "total_evaluate_seconds": 0.0, "shared_prefix": False,
 }  # fmt: skip
-"""The columns of a cell that found no solution."""
-
-_NOTHING = {
-    **NOTHING, "order_parameter_error": None, "r_hat": None, "effective_sample_size": None,
-}  # fmt: skip
-"""The columns of a cell that found neither solution nor samples."""
+"""Columns of a cell that takes no training steps; those that it does not fill are missing."""
 
 
 def run(work: Work, report: Report | None = None) -> list[Ended]:
@@ -60,10 +54,10 @@ def _run(cell: PosteriorCell, report: Report | None) -> Ended:
         rows = methods.evaluations(splits, found, seconds)
         columns = methods.solution_columns(found, path_names(cell.network))
     except LinAlgError as error:  # at a low temperature K + T has no factor in float64
-        return diverged(_NOTHING, str(error), time.perf_counter() - started)
+        return diverged(str(error), time.perf_counter() - started)
     tell(report, cell, rows)
     columns = {
-        **_NOTHING,
+        **USUAL,
         "status": "done",
         "total_train_seconds": seconds,
         "total_evaluate_seconds": time.perf_counter() - started - seconds,
@@ -86,10 +80,10 @@ def tell(report: Report | None, cell: AnyCell, rows: Mapping[str, Mapping[str, A
         )
 
 
-def diverged(nothing: Mapping[str, Any], reason: str, seconds: float) -> Ended:
-    """The end of a cell whose method found no numbers; `nothing` are its columns then."""
+def diverged(reason: str, seconds: float) -> Ended:
+    """The end of a cell whose method found no numbers."""
     ended = {"status": "diverged", "status_reason": reason, "total_train_seconds": seconds}
-    return Ended("diverged", {**nothing, **ended}, [])
+    return Ended("diverged", {**USUAL, **ended}, [])
 
 
 @functools.lru_cache(maxsize=2)
