@@ -12,7 +12,6 @@ _PAPER: Mapping[str, Values | By] = {
     "architecture": ("show-attend-tell",),
     "encoder": ("vgg19",),
     "encoder_lr": (1e-5,),
-    "optimiser": ("adam",),
     "batch_size": (32,),
     "epochs": (25,),
     "paradigm": ("soft", "hard-running", "hybrid-running", "hard-sampled", "hybrid-sampled"),

@@ -73,7 +73,7 @@ class Maker(ABC, Generic[C]):
 
 
 class Kind(ABC, Generic[C]):
-    """A kind of cell. Only `maker`, `seconds` and `run` need PyTorch.
+    """A kind of cell. Its axes and cells are known without PyTorch; the rest imports it late.
 
     Attributes:
         cell: the type of its cells.

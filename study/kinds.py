@@ -8,7 +8,7 @@ from typing import Any
 from search_spaces import all_studies
 from search_spaces.base import By, Values
 from study import tasks
-from study.cell.declared import Axis
+from study.cell.declared import NONE, OWN, Axis
 from study.cell.work import RECORDED
 from study.errors import RequestError
 from study.heads.kind import HEADS
@@ -37,16 +37,25 @@ def axes_as_markdown() -> str:
         for axis, declared in own.items():
             about = declared.about if not declared.of else f"of {declared.of}: {declared.about}"
             values = ", ".join([declared.takes.bounds, *declared.words])
-            lines.append(f"| `{axis}` | {values} | {_default(declared.default)} | {about} |")
+            lines.append(f"| `{axis}` | {values} | {_default(declared)} | {about} |")
+        if len(own) < len(kind.axes(every)):
+            lines += ["", "All others are as above."]
         lines.append("")
     return "\n".join(lines)
 
 
-def _default(values: Values | By) -> str:
+def _default(axis: Axis) -> str:
     """A default for people: ``256``; ``mscoco: 512``; empty, if every preset says it."""
-    if isinstance(values, By):
-        return "; ".join(f"{where}: {_default(each)}" for where, each in values.values.items())
-    return ", ".join("none" if value is None else str(value) for value in values)
+
+    def said(values: Values | By) -> str:
+        if not isinstance(values, By):
+            return ", ".join(nothing if value is None else str(value) for value in values)
+        each = [f"{where or NONE}: {said(some)}" for where, some in values.values.items() if some]
+        rest = said(values.otherwise) if values.axis != "task" else ""
+        return "; ".join([*each, *([f"else {rest}"] if rest else [])])
+
+    nothing = OWN if OWN in axis.words else NONE
+    return said(axis.default)
 
 
 def kind_of(row: Mapping[Any, Any]) -> Kind[Any]:

@@ -62,7 +62,10 @@ def in_order(text: str) -> tuple[str, ...]:
 
 
 def _gpus(text: str) -> float:
-    gpus = typed(Number(0, ends="[)"))(text)
+    try:
+        gpus = float(text)
+    except ValueError:
+        gpus = math.nan
     if not (gpus == 0 or 0.01 <= gpus <= 1 or (gpus > 1 and gpus.is_integer())):
         raise argparse.ArgumentTypeError(
             f"must be a fraction of a GPU (0.01 to 1) or a whole number of them, got {text!r}"

@@ -17,7 +17,7 @@ from study.plan.axes import resolve, tasks_in, tasks_of
 from study.request import Request
 from study.tasks.sources.places import Places
 from study.terminal.command import Parser
-from study.terminal.options import add_option, add_places, flag_of, places_of
+from study.terminal.options import add_option, add_places, flags_of, places_of
 
 _OPTIONS = {each.name: each for each in fields(Request) if "option" in each.metadata}
 _FIRST = (
@@ -42,7 +42,7 @@ def requested(argv: Sequence[str] | None = None) -> Request:
     space, changes = studies[args.study], tuple(args.changes)
     for name, each in _OPTIONS.items():
         if space.kind in each.metadata["no_use"] and getattr(args, name) != each.default:
-            raise RequestError(f"{flag_of(each)} is of no use to {space.name}; leave it out.")
+            raise RequestError(f"{flags_of(each)[0]} is of no use to {space.name}; leave it out.")
     _refuse_options_as_axes(space, changes)
     axes = resolve(space, args.preset, changes)
     asked = Places(*(getattr(args, place) for place in Places._fields))
@@ -54,10 +54,12 @@ def requested(argv: Sequence[str] | None = None) -> Request:
 def _refuse_options_as_axes(space: SearchSpace, changes: Sequence[str]) -> None:
     """Refuses --set with an option of the command."""
     axes = KINDS[space.kind].axes(tuple(tasks.TASKS))
+    flags = {flag for each in _OPTIONS.values() for flag in flags_of(each)}
+    flags |= {f"--{place.replace('_', '-')}" for place in Places._fields}
     for change in changes:
         name = re.split("[@=]", change)[0]
-        if name in {*_OPTIONS, *Places._fields} - axes.keys():
-            flag = f"--{name.replace('_', '-')}"
+        flag = f"--{name.replace('_', '-')}"
+        if flag in flags and name not in axes:
             raise RequestError(f"--set {change}: {name} is no axis but the option {flag}.")
 
 
@@ -65,7 +67,9 @@ def parser(argv: Sequence[str] | None = None) -> argparse.ArgumentParser:
     """The options of the command; `--help` tells of the study that is typed with it."""
     studies = all_studies()
     words = sys.argv[1:] if argv is None else argv
-    space = next((studies[word] for word in words if word in studies), None)
+    named = (word for before, word in zip(["", *words], words, strict=False) if word in studies
+             and not before.startswith("-"))  # fmt: skip
+    space = next((studies[word] for word in named), None)
     about = "Runs a study of attention paradigms at equal compute."
     axes = {axis for kind in KINDS.values() for axis in kind.axes(tuple(tasks.TASKS))}
     overview = _of_all(studies.values()) if space is None else _of_one(space)
@@ -101,7 +105,7 @@ def _of_one(space: SearchSpace) -> Iterator[str]:
     """A study with its presets and axes."""
     yield "the study:"
     yield from _presets(space)
-    yield "\nits axes, for --set AXIS=V,V or AXIS@paradigm=V,V:"
+    yield "\nits axes, for --set AXIS=V,V (docs/axes.md tells values and defaults):"
     for name, axis in KINDS[space.kind].axes(tasks_in(space)).items():
         yield f"  {name:<21}{axis.about}"
 

@@ -150,6 +150,7 @@ class Cell(AnyCell):
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Cell:
+        """The cell of what `to_dict` gives; what is no field is an option of its data."""
         own = {name: value for name, value in values.items() if name in _FIELDS}
         others = {name: value for name, value in values.items() if name not in _FIELDS}
         return super().from_dict({**own, "options": Options(**others)})

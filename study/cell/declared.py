@@ -92,10 +92,10 @@ class Whole:
 
 @dataclass(frozen=True)
 class Number:
-    """Finite numbers.
+    """Numbers of an interval.
 
     Args:
-        low, high: the ends of their interval.
+        low, high: the ends of their interval; infinity may belong to it.
         ends: which of them belong to it: ``(`` and ``)`` do not, ``[`` and ``]`` do.
     """
 
@@ -118,7 +118,7 @@ class Number:
         """The value as a float, -0 as 0; raises ValueError with the rule if it is another."""
         fits = isinstance(value, int | float) and not isinstance(value, bool)
         fits = fits and (self.low < value < self.high or self._is_end(value))
-        finite = "a finite number" if self.high == math.inf else "a number"
+        finite = "a finite number" if (self.high, self.ends[1]) == (math.inf, ")") else "a number"
         require(fits, name, value, f"{finite} {self.bounds}")
         return float(value) + 0.0
 

@@ -57,6 +57,7 @@ class Phase(Declared):
         Number(0, 1, "[]"),
         1.0,
         unsaid=True,
+        words=(NONE,),
         of="captions",
     )
     weight_decay: float | None = declared(

@@ -39,7 +39,7 @@ class Work(Declared):
         gpu: whether to use a GPU if there is one.
         data_dir, cache_dir, weights, category_words: see `study.tasks.sources.places.Places`.
         micro_batch: inputs a forward and backward pass; None: chosen by the device.
-        checkpoint_every: seconds between checkpoints, >= 0.
+        checkpoint_every: seconds between checkpoints.
         origin: of the results directory, see `study.results.Results.origin`, so that a worker
             notices that it sees another one. None: not compared.
         source: `study.cell.version.source_digest` of the command; None: not compared.

@@ -46,7 +46,6 @@ class HeadsCell(AnyCell):
         "theory, gp (its limit), or a rule that scores heads: weight-norm, entropy, sensitivity, "
         "random, greedy, bound (the best of all subsets)",
         Name(METHODS),
-        column="how the theory was solved or sampled, or the rule that scored heads",
     )
     examples: int = declared(
         "P, training episodes on which theory solves and rules score", Whole(2, 1_000_000), 600
@@ -58,7 +57,8 @@ class HeadsCell(AnyCell):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require(self.network.transformer is not None, "network", self.network, "with heads")
+        name = self.network.architecture
+        require(self.network.transformer is not None, "architecture", name, "one with heads")
         if self.width is not None:
             WIDTH.checked("network_width", self.width)
         for name, taken in (

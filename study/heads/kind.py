@@ -90,8 +90,10 @@ class Heads(Kind[HeadsCell]):
     def axes(self, of_tasks: Sequence[str]) -> Mapping[str, Axis]:
         trained = {n: axis for n, axis in TRAINING.axes(of_tasks).items() if n != "confirm"}
         own = {name: axes_of(HeadsCell)[name] for name in ("examples", "method")}
+        about = "seeds of networks, which draw characters, episodes and weights; 0-5 is a range"
         return {
             **trained,
+            "seed": replace(trained["seed"], about=about),
             "examples": own["examples"],
             "temperature": TEMPERATURE,
             "method": own["method"],

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import search_spaces
 from search_spaces.base import SearchSpace
 from study import paradigms
-from study.cell import HYBRIDS
+from study.cell import HYBRIDS, Cell
+from study.cell.declared import Axis, axes_of
 from study.errors import RequestError
 from study.parts.origin import ORIGINS, Sort, caller
 
@@ -100,6 +101,12 @@ def register_task(name: str, declaration: Declaration) -> None:
 
     if not isinstance(declaration, Declaration):
         raise RequestError(f"the task {name} is no study.tasks.base.Declaration.")
+    for option, axis in declaration.options.items():
+        if not isinstance(axis, Axis) or option in axes_of(Cell):
+            raise RequestError(
+                f"the option {option} of the task {name} must be a study.cell.declared.Axis, and "
+                "its name that of no field of a cell."
+            )
     _take("task", name, tasks.TASKS)
     tasks.TASKS[name] = declaration
 

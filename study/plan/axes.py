@@ -10,7 +10,7 @@ from search_spaces.base import By, SearchSpace, Values
 from study import tasks
 from study.cell.axis import as_typed, possible_values, values_at
 from study.cell.checks import is_int
-from study.cell.declared import Axis, Whole
+from study.cell.declared import NONE, Axis, Whole
 from study.errors import RequestError, as_seen, unknown
 from study.kind import Kind
 from study.kinds import KINDS
@@ -53,7 +53,8 @@ def resolve(space: SearchSpace, preset: str, assignments: Sequence[str]) -> dict
     axes["task"] = declared.get("task", of_tasks)
     given: dict[tuple[str, _Conditions], Values] = {}
     for text in assignments:
-        _refuse_of_others(kind, text, of_tasks)
+        if _of_others(kind, text, of_tasks):
+            continue
         name, conditions, values = _assigned(known, text)
         if (name, conditions) in given:
             target = text.partition("=")[0]
@@ -67,16 +68,22 @@ def resolve(space: SearchSpace, preset: str, assignments: Sequence[str]) -> dict
     return axes
 
 
-def _refuse_of_others(kind: Kind, text: str, of_tasks: Sequence[str]) -> None:
-    """Refuses an axis that only other tasks have, or that a study of all of them would."""
+def _of_others(kind: Kind, text: str, of_tasks: Sequence[str]) -> bool:
+    """Whether an axis is one that only other tasks have, and is none, as it is here.
+
+    Raises:
+        RequestError: it is given another value.
+    """
     name = re.split("[@=]", text)[0]
-    if name in kind.axes(of_tasks):
-        return
-    if having := [task for task in tasks.TASKS if name in kind.axes((task,))]:
+    having = [task for task in tasks.TASKS if name in kind.axes((task,))]
+    if name in kind.axes(of_tasks) or not having:
+        return False
+    if as_seen(text.partition("=")[2]).lower() != NONE:
         raise RequestError(
             f"--set {text}: {name} is of {', '.join(having)}, not of {', '.join(of_tasks)}. Leave "
             "it out."
         )
+    return True
 
 
 def as_assignments(known: Mapping[str, Axis], axes: Mapping[str, Values | By]) -> Iterator[str]:

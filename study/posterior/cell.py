@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from search_spaces.base import By
 from study.cell.any_cell import NO_OPTIONS, AnyCell, Options
 from study.cell.checks import require
-from study.cell.declared import LARGEST, Name, Number, Text, Whole, declared
+from study.cell.declared import LARGEST, NONE, Name, Number, Text, Whole, declared
 from study.posterior.network import (
     PATHS,
     SIGMA_PERP,
@@ -46,7 +46,7 @@ def _sampled(about: str, least: int, default: int, column: str, most: int = _DRA
     """A field of samples alone."""
     of_slice = By("method", {SLICE: (default,)}, otherwise=(None,))
     takes = Whole(least, most)
-    return declared(about, takes, None, words=("none",), as_axis=of_slice, column=column)
+    return declared(about, takes, None, words=(NONE,), as_axis=of_slice, column=column)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,7 +102,7 @@ class PosteriorCell(AnyCell):
         "N, of every layer; none: infinite, of gp",
         WIDTH,
         None,
-        words=("none",),
+        words=(NONE,),
         as_axis=By("method", {LIMIT: (None,)}, otherwise=()),
         column="infinite: the limit of wide networks, or a rule of that limit",
         named="network_width",

@@ -6,10 +6,11 @@ import importlib.util
 from collections.abc import Sequence
 from pathlib import Path
 
+from study.cell.declared import Number
 from study.errors import RequestError
 from study.prune.names import SAFETENSORS, SCORES, SUFFIXES
 from study.terminal.command import DONE, Parser, guarded, importing
-from study.terminal.options import above_zero, positive
+from study.terminal.options import positive, typed
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -64,7 +65,7 @@ def _parser() -> Parser:
     add("--width", type=positive, default=10, metavar="N", help="of the theory's network (10)")
     add(
         "--temperature",
-        type=above_zero,
+        type=typed(Number(0)),
         metavar="T",
         help="of the theory; default: of ten from .01 to 1.5, the one with the best accuracy on "
         "the held-out samples",

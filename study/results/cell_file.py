@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from study.errors import ResultsError
-from study.results.columns import EVALUATIONS_SCHEMA, OPTIONAL, ROWS_SCHEMA
+from study.results.columns import EVALUATIONS_SCHEMA, FAMILIES, ROWS_SCHEMA
 
 SCHEMA_VERSION = 11
 """Of the files that are written and read."""
@@ -85,8 +85,8 @@ def encoded(rows: pa.Table, texts: Mapping[str, str]) -> bytes:
         rows: of `ROWS_SCHEMA`, those of a cell one after another.
         texts: id -> JSON of each cell.
     """
-    left_out = [name for name in OPTIONAL if rows[name].null_count == len(rows)]
-    rows = rows.drop_columns(left_out)
+    empty = {name for name in rows.column_names if rows[name].null_count == len(rows)}
+    rows = rows.drop_columns([n for each in FAMILIES if empty.issuperset(each) for n in each])
     several = len(texts) > 1
     first = firsts(rows) if several else np.arange(len(rows))
     order = np.concatenate([first, np.delete(np.arange(len(rows)), first)])

@@ -46,14 +46,15 @@ TRAINED: Columns = _declared(axes_of(Cell))
 
 OF_DATA: Columns = {
     name: column
-    for task in tasks.TASKS.values()
-    for name, column in _declared(task.options).items()
+    for task in tasks.OWN
+    for name, column in _declared(tasks.TASKS[task].options).items()
 }
-"""What tasks declare of their data, see `study.tasks.base.Declaration`."""
+"""What the project's tasks declare of their data, see `study.tasks.base.Declaration`. Options of
+tasks from outside are in the JSON of cells alone, as not all that read results know them."""
 
 NETWORK: Columns = {
     **_declared(axes_of(PosteriorCell)),
-    "network_width": (_NUMBER, "infinite: the limit of wide networks, or a rule of that limit"),
+    "network_width": (_NUMBER, axes_of(PosteriorCell)["width"].column),  # it may be infinite
     "variant": (_TEXT, "of the theory"),
 }
 """Of a cell that solves or samples, see `study.posterior.cell.PosteriorCell`; some also of one
@@ -283,11 +284,12 @@ _OF_EVALUATIONS: Mapping[str, Columns] = {
 }
 """Heading -> columns, in the order of the schema."""
 
-OPTIONAL = {
-    "data_notes", *OF_DATA, *TRAINED, *NETWORK, *CAPTIONING, *SOLUTION, *HEADS, *_RATIONALES,
-    *DYNAMICS, *PREDICTOR, *_CAPTIONS, *_EXAMPLES, *PRUNED, *_RECORDED,
-}  # fmt: skip
-"""Columns that a file without any value of them leaves out."""
+FAMILIES = (
+    {"data_notes", *OF_DATA}, {"alpha"}, NETWORK, CAPTIONING, SOLUTION, HEADS, _RATIONALES,
+    DYNAMICS, PREDICTOR, _CAPTIONS, _EXAMPLES, PRUNED, _RECORDED,
+)  # fmt: skip
+"""Columns that a file without any value of the family leaves out: so files of one kind of study
+have the same, and a folder of them is read as one table."""
 
 
 def _fields(groups: Mapping[str, Columns]) -> list[tuple[str, pa.DataType]]:

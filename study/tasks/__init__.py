@@ -33,6 +33,10 @@ TASKS: dict[str, Declaration] = {
 }
 
 
+OWN = tuple(TASKS)
+"""The project's own; files of parts may register others."""
+
+
 def modality(name: str) -> Modality:
     """The modality of a task; `OTHERS` for an unknown one, mosaics for an empty name."""
     if not name:

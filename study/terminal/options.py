@@ -33,7 +33,8 @@ def typed(takes: Takes) -> Callable[[str], Any]:
 
 
 positive = typed(Whole(1))
-above_zero = typed(Number(0))
+above_zero = typed(Number(0, ends="(]"))
+"""A number that may be infinite."""
 
 
 def names(text: str) -> tuple[str, ...]:
@@ -58,9 +59,10 @@ def option(about: str, default: Any = None, *, no_use: tuple[str, ...] = (), **m
     return dataclasses.field(default=default, metadata=metadata)
 
 
-def flag_of(field: dataclasses.Field[Any]) -> str:
-    """The option of a field, ``--data-dir``."""
-    return field.metadata["option"].get("flag", f"--{field.name.replace('_', '-')}")
+def flags_of(field: dataclasses.Field[Any]) -> list[str]:
+    """The options of a field, ``--micro-batch``."""
+    declared = field.metadata["option"]
+    return [*declared.get("flags", [declared.get("flag", f"--{field.name.replace('_', '-')}")])]
 
 
 def add_option(add_to: Any, field: dataclasses.Field[Any]) -> None:
@@ -75,7 +77,7 @@ def add_option(add_to: Any, field: dataclasses.Field[Any]) -> None:
                 default=default,
             )  # fmt: skip
     else:
-        add_to.add_argument(flag_of(field), dest=field.name, default=default, **how)
+        add_to.add_argument(*flags_of(field), dest=field.name, default=default, **how)
 
 
 def add_places(parser: Any, further: Any = None) -> None:

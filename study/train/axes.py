@@ -72,6 +72,9 @@ def _axes(
             found |= {"hard_drop_at": _of_hard(DROP_AT), "switch_point": SWITCH_POINT}
         if name == "teacher_forcing":
             found["hard_teacher_forcing"] = _of_hard(axis)
+    if adam := {t: ("adam",) for t in of_tasks if tasks.modality(t) is tasks.CAPTIONS}:
+        usual = By("task", adam, otherwise=found["optimiser"].default)
+        found["optimiser"] = replace(found["optimiser"], default=usual)
     found["task"] = replace(found["task"], takes=Name(known))
     found["architecture"] = replace(found["architecture"], takes=Name(networks))
     nouns = {task: tasks.modality(task).noun for task in of_tasks}
@@ -94,14 +97,19 @@ def _of_hard(axis: Axis) -> Axis:
 
 
 def _of_data(of_tasks: Sequence[str]) -> dict[str, Axis]:
-    """The options that the tasks declare: each its own values and default."""
-    found: dict[str, Axis] = {}
+    """The options that the tasks declare: each its own default, of counts the widest bounds."""
+    having: dict[str, dict[str, Axis]] = {}
     for task in of_tasks:
         for name, axis in tasks.TASKS[task].options.items():
-            found.setdefault(name, axis)
-    for name, axis in found.items():
-        declared = {task: tasks.TASKS[task].options.get(name) for task in of_tasks}
-        found[name] = _among(axis, {task: own for task, own in declared.items() if own}, of_tasks)
+            having.setdefault(name, {})[task] = axis
+    found = {}
+    for name, axes in having.items():
+        axis, *_ = axes.values()
+        counts = [each.takes for each in axes.values() if isinstance(each.takes, Whole)]
+        if counts:
+            widest = Whole(min(w.least for w in counts), max(w.most for w in counts))
+            axis = replace(axis, takes=widest)
+        found[name] = _among(axis, axes, of_tasks)
     return found
 
 

@@ -21,7 +21,7 @@ from study.cell import (
     TransformerSettings,
 )
 from study.cell.checks import require
-from study.cell.declared import ALL, SAME, Declared, axes_of
+from study.cell.declared import ALL, NONE, SAME, Declared, axes_of
 from study.errors import RequestError
 from study.kind import Maker
 from study.models.flops import ModelFlops
@@ -45,7 +45,8 @@ _NAMED = [
 ]
 """Fields whose values points have."""
 
-_OF_A_PHASE = ("optimiser", "encoder_lr", "weight_decay", "teacher_forcing")
+_OF_A_PHASE = [name for name in axes_of(Phase) if name != "lr"]
+"""What the parts of a hybrid have in common, unless an axis `hard_...` says otherwise."""
 
 S = TypeVar("S", bound=Declared)
 
@@ -102,6 +103,9 @@ class CellMaker(Maker[Cell]):
     def made(self, point: Mapping[str, Any]) -> Cell:
         task = point["task"]
         given = {name: point[name] for name in self._options & point.keys()}
+        for name, axis in tasks.TASKS[task].options.items():
+            missing = given.get(name, axis) is None and axis.default != (None,)
+            require(not missing, name, NONE, f"given, as {task} has it")
         options = tasks.resolved(task, Options(**given))
         count: Any = EVALUATIONS.takes.checked("evaluations", point["evaluations"])
         facts, modality = self._facts_of(task, options), tasks.modality(task)
@@ -134,11 +138,11 @@ def _part(kind: type[S], point: Mapping[str, Any], has: bool) -> S | None:
     Raises:
         ValueError: a value is out of range, or given for a task that has none.
     """
-    given = {name: point[name] for name in axes_of(kind) if point.get(name) is not None}
+    given = {name: point[name] for name in axes_of(kind) if name in point}
     if has:
         return kind(**given)
     for name, value in given.items():
-        require(False, name, value, f"none, as {point['task']} has no such thing")
+        require(value is None, name, value, f"none, as {point['task']} has no such thing")
     return None
 
 
@@ -154,8 +158,9 @@ def _network(point: Mapping[str, Any]) -> NetworkSettings:
     settings = NetworkSettings(**{name: point[name] for name in names})
     if not models.takes_network(point["architecture"], point["task"]):
         for name, value in settings.to_dict().items():
-            only = f"as the architecture {point['architecture']} has it"
-            require(False, name, value, f"{only}, which cannot be changed")
+            usual = getattr(NetworkSettings(), name) or (SAME if "width" in name else NONE)
+            own = f"as the architecture {point['architecture']} has no other"
+            require(False, name, value, f"{0 if name == 'depth' else usual}, {own}")
     return settings
 
 
@@ -172,8 +177,8 @@ def _schedule(point: Mapping[str, Any]) -> Schedule:
     if (hard := HYBRIDS.get(paradigm)) is None:
         return Schedule(Phase(paradigm, point["lr"], **first).dropping(0, drop))
     soft, after = Schedule.hybrid(point["lr"], of_hard("lr"), point["switch_point"]).phases
-    if "teacher_forcing" in given:
-        given["teacher_forcing"] = of_hard("teacher_forcing")
+    if (forced := of_hard("teacher_forcing")) is not None:
+        given["teacher_forcing"] = forced
     soft, after = replace(soft, **first), replace(after, paradigm=hard, **given)
     own = "drop_at" if point["hard_drop_at"] == SAME else "hard_drop_at"
     return Schedule(soft.dropping(0, drop) + after.dropping(soft.until, of_hard("drop_at"), own))

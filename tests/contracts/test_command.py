@@ -91,7 +91,7 @@ COMMANDS = {
             "digits --shard 1/2 --gpus-per-trial 2": "without Ray, on one GPU; 0 trains on CPUs",
             "digits --shard 1/2 --tracking sqlite:///x": "no shard logs; the same command without",
             "digits --shard 1/2 --dry-run": "--dry-run cannot be combined with --shard 1/2",
-            "digits --shard 1/2 --minutes 0": "argument --minutes: must be a finite number > 0",
+            "digits --shard 1/2 --minutes 0": "argument --minutes: must be a number > 0",
             "digits --minutes 5": "--minutes is of a shard: add --shard 1/1",
         },
         "study.plan.planning.planned",

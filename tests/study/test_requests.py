@@ -69,7 +69,10 @@ from tests.made_up.commands import called
         ("series --set window=seven", "window takes a whole number, got 'seven'"),
         ("series --data-dir /no/such/place", "/no/such/place does not exist"),
         ("fixed-focus --set depth=-5", "depth must be at least -2, as there are so many layers"),
-        ("linear-orthogonal --set depth=1", "depth must be as the architecture linear has it"),
+        (
+            "linear-orthogonal --set depth=1",
+            "depth must be 0, as the architecture linear",
+        ),
         ("cifar10 --set foreground=cat+unicorn", "unknown class 'unicorn'"),
         ("digits --set threads=2", "threads is no axis but the option --threads"),
         ("digits --set pack@soft=none", "pack is no axis but the option --pack"),
@@ -125,7 +128,7 @@ from tests.made_up.commands import called
         ("digits --address auto --tracking none", "no Ray cluster at"),
         ("digits --address '' --tracking none", "an address is HOST:PORT or auto"),
         ("digits --address ray://127.0.0.1:1", "an address is HOST:PORT or auto"),
-        ("digits --checkpoint-every 0", "must be a finite number > 0, got 0.0"),
+        ("digits --checkpoint-every 0", "must be a number > 0, got 0.0"),
         (
             "digits --results /x/runtime_resources/working_dir_files/_ray_pkg_1/results",
             "_ray_pkg_1/results, a copy of the project that Ray deletes after the job. Submit",

@@ -16,7 +16,7 @@ from search_spaces import all_studies
 from search_spaces.base import By, Preset, SearchSpace
 from study import tasks
 from study.cell import NetworkSettings, Options
-from study.cell.axis import possible_values
+from study.cell.axis import possible_values, values_at
 from study.errors import RequestError
 from study.kinds import KINDS
 from study.plan.axes import resolve
@@ -558,6 +558,22 @@ def test_the_narrower_condition_holds_in_whatever_order_they_are_typed() -> None
     }  # fmt: skip
     for order in itertools.permutations(asked[:3]):
         assert rates(plan("digits", *order, *asked[3:])) == expected
+
+
+def test_tasks_of_one_study_keep_their_own_defaults_and_bounds() -> None:
+    axes = resolve(SPACES["digits"], "quick", ["task=digits,mscoco"])
+    for task, usual in (("digits", "sgd"), ("mscoco", "adam")):
+        assert values_at(axes["optimiser"], "optimiser", {"task": task}) == (usual,)
+    both = ["task=digits-one-shot,omniglot", "pixels@omniglot=80"]
+    assert resolve(SPACES["one-shot"], "quick", both)["pixels"]
+    with pytest.raises(RequestError, match="num_classes must be given, as linear-orthogonal has"):
+        plan("fixed-focus", "num_classes=none")
+
+
+def test_an_axis_that_the_tasks_lack_may_be_none() -> None:
+    assert plan("digits", "window=none").cells == plan("digits").cells
+    with pytest.raises(RequestError, match="window is of series, not of digits"):
+        plan("digits", "window=7")
 
 
 def test_of_conditions_alike_the_last_holds() -> None:
