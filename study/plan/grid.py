@@ -94,7 +94,7 @@ def _points(
 
     def place(name: str, above: frozenset[str] = frozenset()) -> None:
         if name in slower and name not in above:
-            for other in depends_on(axes[name]):
+            for other in sorted(depends_on(axes[name])):  # as in every process
                 place(other, above | {name})
             order.setdefault(name)
 
