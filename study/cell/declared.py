@@ -160,6 +160,8 @@ class Text:
         return self.noun
 
     def parse(self, text: str) -> str:
+        if text.lower() == NONE:  # a word, where it is one; no name
+            raise ValueError(text)
         return re.sub(r"\s*\+\s*", "+", text)
 
     def checked(self, name: str, value: Any) -> str:

@@ -14,17 +14,16 @@ from study.train.budget import cost
 from study.train.budget.timeline import Stop, timeline
 
 _SAID = {
-    "task", "m", "n", "architecture", "batch_size", "data_digest", "options", "network", "decoder",
-    "transformer", "schedule", "budget", "seed", "alpha", "evaluation_points", "sources",
+    "task", "m", "n", "architecture", "batch_size", "seed", "alpha",
     "train_metrics_size", "validation_size", "test_size",
 }  # fmt: skip
-"""Fields that the heading tells, or that are of no weight; of others what is unusual."""
+"""Axes that the heading tells, or that are of no weight; of others what is unusual."""
 
 
 def heading(cells: Sequence[Cell], facts: Facts, flops: Mapping[str, ModelFlops]) -> Iterator[str]:
     """Data, network and budget of a setting; see `study.kind.Kind.describe`."""
     first = cells[0]
-    usual = {each.name: each.default for each in fields(Cell)}
+    usual = {each.name: each.default for each in fields(Cell) if "axis" in each.metadata}
     others = [name for name in usual if name not in _SAID and getattr(first, name) != usual[name]]
     parts = (first.network, first.decoder, first.transformer)
     unusual = {name: getattr(first, name) for name in others} | dict(first.options)

@@ -65,6 +65,7 @@ from tests.made_up.commands import called
         ("series --set foreground=1", "foreground must name two classes or more, got '1'"),
         ("series --set background=1+4", "the class '1' is in foreground=1+2+3 and in background"),
         ("series --set window=2", "window must be an integer >= 3, got 2"),
+        ("series --set background=none", "background takes names joined by +, got 'none'"),
         ("series --set window=none", "window takes a whole number, got 'none'"),
         ("series --set window=seven", "window takes a whole number, got 'seven'"),
         ("series --data-dir /no/such/place", "/no/such/place does not exist"),
