@@ -11,7 +11,6 @@ from search_spaces.base import By, Values
 from study import tasks
 from study.cell import HYBRIDS
 from study.cell.axis import values_at
-from study.cell.checks import is_positive
 from study.cell.declared import SAME
 from study.errors import RequestError
 from study.terminal import counted
@@ -190,13 +189,6 @@ def _range(axis: str, values: Values) -> Range | float | str:
             )
         return SAME
     low, high = float(min(values)), float(max(values))
-    below = 1.0 if axis == "switch_point" else math.inf
-    if not (all(map(is_positive, values)) and high < below):
-        rule = "between 0 and 1" if axis == "switch_point" else "> 0"
-        raise RequestError(
-            f"a search takes values {rule} for {axis}, got {', '.join(map(str, values))}. "
-            f"Change them with --set {axis}=LOW,HIGH."
-        )
     return low if low == high else Range(low, high, log=axis != "switch_point")
 
 

@@ -609,7 +609,7 @@ def test_a_name_with_a_blank_is_quoted_as_a_shell_takes_it(folder: Path) -> None
             ["foreground=heron+stork", "background=rees"],
             "unknown class 'rees'. Did you mean 'reed'?",
         ),
-        (["pixels=3"], "pixels must be an integer >= 4, got 3. Change it with"),
+        (["pixels=3"], "pixels must be an integer >= 4, got 3."),
         (
             ["foreground=heron+stork", "architecture=scripts", "pixels=12"],
             "pixels must be more, or the architecture one with less pooling (small, perceptron), ",
