@@ -127,7 +127,7 @@ class Request:
         "foreground",
         "accuracy",
         no_use=(_THEORY, _HEADS),
-        choices=("accuracy", "saif"),
+        choices=OBJECTIVES,
     )
     search: str | None = option(
         "suggest learning rates, switch points and paradigms within the ranges of their axes, "

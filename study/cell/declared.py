@@ -290,9 +290,8 @@ class Declared:
         Raises:
             TypeError, ValueError: a value is missing, unknown or out of range.
         """
-        known: Any = dataclasses.fields(cls)  # type: ignore[arg-type]
-        of = {field.name: field.metadata.get("of") for field in known}
-        return cls(**{name: _read(value, of.get(name)) for name, value in values.items()})
+        parts = _parts(cls)
+        return cls(**{name: _read(value, parts.get(name)) for name, value in values.items()})
 
     def columns_of_fields(self) -> dict[str, Any]:
         """The columns of results that its fields declare."""
@@ -311,6 +310,13 @@ def _axes(cls: Any) -> dict[str, Axis]:
 def _checks(cls: Any) -> list[tuple[str, Takes, bool]]:
     fields = [each for each in dataclasses.fields(cls) if "axis" in each.metadata]
     return [(each.name, each.metadata["axis"].takes, each.default is None) for each in fields]
+
+
+@_cached
+def _parts(cls: Any) -> dict[str, type[Declared]]:
+    """The fields whose values are of a class on `Declared` -> that class."""
+    fields = dataclasses.fields(cls)
+    return {each.name: each.metadata["of"] for each in fields if "of" in each.metadata}
 
 
 @_cached

@@ -109,12 +109,16 @@ def test_options_that_are_not_given_are_the_usual_ones(name: str) -> None:
         assert tasks.resolved(name, usual) == usual
 
 
-@pytest.mark.parametrize("name", tasks.TASKS)
+USUAL = {
+    name: {option: axis.usual for option, axis in task.options.items() if axis.usual}
+    for name, task in tasks.TASKS.items()
+}
+"""Task -> option -> what None stands for."""
+
+
+@pytest.mark.parametrize("name", [name for name, usual in USUAL.items() if usual])
 def test_what_none_stands_for_has_no_other_name(name: str) -> None:
-    own, declared = OF_TASK[name].options, tasks.TASKS[name].options
-    usual = {option: axis.usual for option, axis in declared.items() if axis.usual}
-    if not usual:
-        return
+    own, usual = OF_TASK[name].options, USUAL[name]
     written = Options(**{**own, **usual})
     assert tasks.info(name, written).classes == tasks.info(name, own).classes
     assert tasks.resolved(name, written) == tasks.resolved(name, own)
