@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -64,6 +65,19 @@ def waits() -> Iterator[list[str]]:
         for name in _READING:
             patch.setattr(Tensor, name, noted(name, getattr(Tensor, name)))
         yield found
+
+
+@contextlib.contextmanager
+def waiting_refused() -> Iterator[None]:
+    """In it, what makes this process wait for a GPU raises."""
+    with warnings.catch_warnings():
+        # Once a process, PyTorch warns that the mode does not see every wait.
+        warnings.filterwarnings("ignore", "Synchronization debug mode is a prototype feature")
+        torch.cuda.set_sync_debug_mode("error")
+        try:
+            yield
+        finally:
+            torch.cuda.set_sync_debug_mode("default")
 
 
 @contextlib.contextmanager

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import warnings
 import weakref
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -37,7 +35,7 @@ from study.train.steps.step import train_step
 from tests.conftest import needs_cuda, tiny_cell
 from tests.made_up import coco as coco_data
 from tests.made_up import cuda_graphs
-from tests.made_up.gpu import padding_computed
+from tests.made_up.gpu import padding_computed, waiting_refused
 from tests.made_up.posts import load, text_cell, write_posts
 from tests.made_up.training import Killed, Killing, make_storage, numbers
 
@@ -305,19 +303,6 @@ def test_newer_versions_register_generators_by_themselves(digits: MosaicTask) ->
             warnings.warn("deprecated", FutureWarning, stacklevel=2)
 
     side_by_side._register(Graph(), torch.Generator())
-
-
-@contextlib.contextmanager
-def waiting_refused() -> Iterator[None]:
-    """In it, what makes this process wait for a GPU raises."""
-    with warnings.catch_warnings():
-        # Once a process, PyTorch warns that the mode does not see every wait.
-        warnings.filterwarnings("ignore", "Synchronization debug mode is a prototype feature")
-        torch.cuda.set_sync_debug_mode("error")
-        try:
-            yield
-        finally:
-            torch.cuda.set_sync_debug_mode("default")
 
 
 def test_waiting_can_be_refused_though_warnings_are_errors(

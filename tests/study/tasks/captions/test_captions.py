@@ -21,6 +21,7 @@ from study.tasks.captions.vocabulary import END, FIRST_WORD, PADDING, UNKNOWN
 from study.tasks.sources.places import Places
 from tests.conftest import PROJECT, REAL_DATA, needs_cuda, needs_data
 from tests.made_up.coco import CATEGORY_WORDS, OPTIONS, Content, coco, load, write_coco
+from tests.made_up.gpu import waiting_refused
 
 M = 4
 
@@ -178,9 +179,8 @@ def test_a_gpu_holds_the_images_of_a_split(task: CaptionTask) -> None:
     other = task.splits(cell(task, n=60, seed=1), "cuda")
     for name in SPLITS:
         rows = torch.arange(5)
-        torch.cuda.set_sync_debug_mode("error")
-        batch = there[name].batch(rows.cuda(non_blocking=True), 8)
-        torch.cuda.set_sync_debug_mode("default")
+        with waiting_refused():
+            batch = there[name].batch(rows.cuda(non_blocking=True), 8)
         for one, two in zip(here[name].batch(rows, 8), batch, strict=True):
             assert torch.equal(one, two.cpu())
         assert len(there[name].images) == there[name].num_images
