@@ -15,15 +15,25 @@ DOCUMENT = (PROJECT / "docs" / "cifar10.md").read_text()
 
 
 @pytest.fixture(scope="module")
-def found() -> dict[str, Comparison]:
-    """Split scheme -> comparison."""
-    every = compare_results(PROJECT / "docs" / "cifar10-results", details=False)
-    return {each.settings["split"]: each for each in every}
+def found() -> dict[tuple[str, str], Comparison]:
+    """(Results, split scheme) -> comparison."""
+    return {
+        (folder, each.settings["split"]): each
+        for folder in ("cifar10-results", "cifar10-table1")
+        for each in compare_results(PROJECT / "docs" / folder, details=False)
+    }
 
 
-@pytest.mark.parametrize("split", ["disjoint", "shared-base"])
-def test_means(found: dict[str, Comparison], split: str) -> None:
-    rows = found[split].summary.to_dict("records")
+@pytest.mark.parametrize(
+    "of",
+    [
+        ("cifar10-results", "disjoint"),
+        ("cifar10-results", "shared-base"),
+        ("cifar10-table1", "shared-base"),
+    ],
+)
+def test_means(found: dict[tuple[str, str], Comparison], of: tuple[str, str]) -> None:
+    rows = found[of].summary.to_dict("records")
     assert len(rows) == 4
     for row in rows:
         for metric in ("saif", "accuracy"):
@@ -33,8 +43,11 @@ def test_means(found: dict[str, Comparison], split: str) -> None:
             )
 
 
-def test_verdicts(found: dict[str, Comparison]) -> None:
-    for row in found["disjoint"].paired.to_dict("records"):
+@pytest.mark.parametrize(
+    "of", [("cifar10-results", "disjoint"), ("cifar10-table1", "shared-base")]
+)
+def test_verdicts(found: dict[tuple[str, str], Comparison], of: tuple[str, str]) -> None:
+    for row in found[of].paired.to_dict("records"):
         ends = f"({points(row['low'])} to {points(row['high'])})"
         winner = {"better": row["first"], "worse": row["second"]}.get(row["verdict"], "undecided")
         cell = f"{points(row['difference'])} {ends} | {winner}"
