@@ -27,11 +27,12 @@ from analysis.rendering import html, markdown
 from analysis.section.base import Chapter, Question, Section, by_chapter
 from analysis.section.blocks import Block, Contents, Heading, Shown
 from analysis.section.picture import Picture
-from analysis.section.summary import GroupSummary
+from analysis.section.summary import counts_of, told_apart
 from analysis.words import listed
 from study import terminal
 from study.results import Results, ResultsError
 from study.terminal.working import working
+from study.tracking.runs import Answer
 
 __all__ = ["Conclusions", "Question", "chosen", "conclude", "write_report"]
 
@@ -271,18 +272,28 @@ class Conclusions:
         """The pictures of each chapter, made once."""
         return {chapter: chapter.pictures(mine) for chapter, mine in by_chapter(self.sections)}
 
-    @property
-    def metrics(self) -> dict[str, float]:
-        """Of the whole study, for MLflow."""
-        found: dict[str, float] = {}
-        for chapter, sections in by_chapter(self.sections):
-            found |= chapter.metrics(sections)
-        return found
+    def answer(self, files: Sequence[Path] = ()) -> Answer:
+        """For MLflow.
 
-    @property
-    def groups(self) -> list[GroupSummary]:
-        """For MLflow: one summary a paradigm of a section."""
-        return [group for section in self.sections for group in section.summaries()]
+        Args:
+            files: to attach to the study's own run.
+        """
+        runs = [run for section in self.sections for run in section.summaries()]
+        shown = told_apart(runs)
+        claims = [claim for section in self.sections for claim in section.claims]
+        text = [
+            sentence
+            for chapter, sections in by_chapter(self.sections)
+            for sentence in chapter.answer(sections)
+        ]
+        if len(shown) < len(runs):
+            text.append(f"Below are {len(shown)} of {len(runs)} summaries; the report has all.")
+        return Answer(
+            text="\n\n".join(text),
+            summaries=shown,
+            counts=counts_of(claims, (section.cells for section in self.sections)),
+            files=files,
+        )
 
 
 def _print_paragraph(text: str) -> None:

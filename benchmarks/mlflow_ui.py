@@ -24,8 +24,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a file, without an 
 
 from benchmarks.support.mlflow_server import MLflowServer, serving
 from study.results import Results
-from study.tracking.artifacts import DATABASE
-from study.tracking.store import RunStore
+from study.tracking.store import DATABASE, Store
 from study.tracking.uris import database_folder, sqlite_url
 
 PATIENCE = 120.0
@@ -38,7 +37,7 @@ def main() -> int:
     parser.add_argument("--study", default="digits")
     args = parser.parse_args()
     results = Results(args.results_dir)
-    store = RunStore(results, args.study, None)
+    store = Store(results, args.study, None)
     store.connect()
     assert store.view is not None
     uri = sqlite_url(database_folder(results.url) / DATABASE)

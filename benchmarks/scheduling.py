@@ -52,8 +52,8 @@ from study.results import SPLITS, Results
 from study.results.merging import compact, merge
 from study.tasks.base import Task
 from study.terminal.progress import Progress
-from study.tracking.store import RunStore
-from study.tracking.tracker import MLflowTracker, NullTracker, Tracker, open_tracker
+from study.tracking.store import Store
+from study.tracking.tracker import Tracker, open_tracker
 from study.train.steps.pack_member import Outcome
 from study.train.steps.packs import Packing
 
@@ -258,7 +258,7 @@ class Driver(Progress):
         before = time.thread_time()
         status = self._results.status(cell_id)
         self._reading += time.thread_time() - before
-        self._tracker.log_cells([cell_id])
+        self._tracker.log_cells({cell_id: "done"})
         before = time.thread_time()
         self._place.merge([cell_id], sys.exit)
         self._merging += time.thread_time() - before
@@ -283,7 +283,7 @@ class Driver(Progress):
             driver=resident(mine),
             servers=sum(map(resident, servers)),
             workers=sum(map(resident, training(mine))),
-            backlog=missing_of(self._tracker),
+            backlog=self._tracker.missing,
         )
 
     def table(self) -> list[tuple[str, ...]]:
@@ -345,25 +345,17 @@ def resident(pid: int) -> float:
     return pages * os.sysconf("SC_PAGE_SIZE") / MB
 
 
-def missing_of(tracker: Tracker) -> int:
-    """Cells that MLflow was given and has not logged yet."""
-    return tracker.missing if isinstance(tracker, MLflowTracker) else 0
-
-
 def mlflow_rows(results: Results, tracker: Tracker, driver: Driver) -> Iterator[tuple[str, str]]:
     """How fast MLflow logs cells, how large it is, and how fast it finds them again."""
-    if isinstance(tracker, NullTracker):
+    if tracker.ui_command is None:
         return
-    assert isinstance(tracker, MLflowTracker)
     first, last = driver.samples[0], driver.samples[-1]
     logged = (last.cells - last.backlog) - (first.cells - first.backlog)
     beside = logged / (last.wall - first.wall)
     began, waiting = time.perf_counter(), tracker.missing
-    tracker.wait(math.inf, PATIENCE)
+    if tracker.finish(None, math.inf, PATIENCE):
+        sys.exit(1)
     after = waiting / (time.perf_counter() - began)
-    tracker.stop()
-    if lacking := tracker.missing:
-        sys.exit(f"MLflow lacks {lacking} cells")
     root = Path(results.url)
     database = sum(file.stat().st_size for file in root.glob("mlflow.db*"))
     artifacts = files_under(root / "mlflow-artifacts")
@@ -377,9 +369,9 @@ def mlflow_rows(results: Results, tracker: Tracker, driver: Driver) -> Iterator[
         f"{1000 * sum(f.stat().st_size for f in artifacts) / cells / MB:.1f} MB, "
         f"{1000 * len(artifacts) / cells:,.0f}",
     )
-    store = RunStore(results, "digits", None)
+    store = Store(results, "digits", None)
     began = time.perf_counter()
-    store.look_up()
+    store.sync({})
     yield "MLflow, looking up the runs at a start", f"{time.perf_counter() - began:.2f} s"
 
 

@@ -159,11 +159,11 @@ def _train(
     progress = _progress(plan)
     search = _search(request, plan, place, progress) if request.search else None
     to_come = CellsToCome(plan, place.finished, choose, progress, search)
-    tracker.log_cells(sorted(plan.finished), statuses)
+    tracker.log_cells({cell_id: statuses[cell_id] for cell_id in sorted(plan.finished)})
 
     def on_cell(cell_id: str) -> str:
         status = _recorded(results, cell_id)
-        tracker.log_cells([cell_id])
+        tracker.log_cells({cell_id: status})
         place.merge([cell_id], progress.note)
         return status
 
@@ -203,7 +203,7 @@ def _train(
         return trained
     ended = {cell.id for cell in trained.cells} - trained.failed
     # What became known since may have been recorded before.
-    tracker.log_cells(sorted((ended & statuses.keys()) - plan.finished), statuses)
+    tracker.log_cells({i: s for i, s in statuses.items() if i in ended - plan.finished})
     results.sweep()  # a worker may have been killed as it wrote
     kind.sweep(results.storage, trained.cells, ended)
     return trained

@@ -2,9 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
+from study.errors import RequestError, unknown
+from study.terminal import counted
 from study.terminal.command import DONE, FAILED, Parser, guarded, importing, run_as_command
+
+if TYPE_CHECKING:
+    from study.results import Results
+
+PATIENCE = 60.0
+"""Seconds without a logged run after which the rest is given up."""
+
+REQUEST_SECONDS = "120"
+"""How long a request may take; long, since no training waits for it."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -16,10 +30,66 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(argv: Sequence[str] | None) -> int:
     args = _parser().parse_args(argv)
     with importing():
-        from study.concluding.relog import relog
         from study.results import Results
+        from study.tracking.uris import NONE, tracking_uri
 
-    return FAILED if relog(Results(args.results_dir), args.study, args.tracking) else DONE
+    if tracking_uri(args.tracking) == NONE:
+        raise RequestError(f"nothing can be logged to {NONE!r}. Name a store with --tracking URI.")
+    os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", REQUEST_SECONDS)
+    results = Results(args.results_dir)
+    try:
+        studies = _studies(results, args.study)
+        with results.lock():  # a running study would log the same cells
+            missing = sum(_log(results, name, studies[name], args.tracking) for name in studies)
+    except OSError as error:  # raised by a store
+        raise RequestError(str(error)) from error
+    return FAILED if missing else DONE
+
+
+def _studies(results: Results, wanted: str | None) -> dict[str, dict[str, str]]:
+    """Study -> cell id -> status."""
+    cells = results.cells(columns=["study", "cell_id", "status"])
+    if cells.empty:
+        raise RequestError(f"{results.url} holds no finished cell. Run or resume a study first.")
+    studies = {
+        str(name): dict(zip(mine["cell_id"], mine["status"], strict=True))
+        for name, mine in cells.groupby("study", sort=False)
+    }
+    if wanted is None:
+        return studies
+    if wanted not in studies:
+        raise unknown("study", wanted, studies)
+    return {wanted: studies[wanted]}
+
+
+def _log(results: Results, study: str, statuses: Mapping[str, str], uri: str | None) -> int:
+    """Logs what MLflow lacks of one study; returns the number of runs that it still lacks."""
+    with importing():
+        from analysis.conclude import Question, conclude
+        from study.results import report_files
+        from study.terminal.working import working
+        from study.tracking.store import Store
+        from study.tracking.tracker import Tracker
+
+    found = conclude(results, Question(cell_ids=statuses))  # first: it may find a damaged file
+    store = Store(results, study, uri)
+    store.connect()
+    tracker = Tracker(store)
+    tracker.log_cells(statuses)
+    with (
+        report_files(results.url, study) as files,
+        working(f"logging {study} to MLflow", len(statuses), "cells", lambda: store.made),
+    ):
+        missing = tracker.finish(found.answer(files), math.inf, PATIENCE)
+    lost = sum(not store.holds(*each) for each in statuses.items())
+    there = len(statuses) - store.made - lost
+    print(
+        f"{study}: {counted(len(statuses), 'cell')}: {counted(there, 'was', 'were')} there, "
+        f"{store.made} logged" + (f", {lost} missing" if lost else "")
+    )
+    print(f"runs:   {store.ui_command}")
+    print(f"view:   {store.view}")
+    return missing
 
 
 def _parser() -> Parser:

@@ -79,7 +79,8 @@ LONGEST = (
     "test_cluster", "test_ray_jobs", "test_postgresql", "test_cluster_docs", "test_mlflow_ui",
     "test_golden", "test_launch",
     "test_benchmarks", "test_s3",
-    "test_recording", "test_report", "test_lost_calls", "test_cut", "test_search", "test_track",
+    "test_recording", "test_report", "test_tracker", "test_store", "test_cut", "test_search",
+    "test_track",
     "test_run", "test_report_command", "test_sections", "test_cifar", "test_merging",
 )  # fmt: skip
 """The files of both stages that take longest, see `--durations`."""

@@ -25,9 +25,10 @@ from analysis.section.parts import (
     repeat_blocks,
 )
 from analysis.section.picture import Picture
-from analysis.section.summary import GroupSummary, run_files
+from analysis.section.summary import run_files
 from analysis.words import aligned
 from study.results import Results
+from study.tracking.runs import Run
 
 _METHOD = (
     "Theory: the order parameter U at the saddle point of its action, found by a quasi-Newton "
@@ -180,7 +181,7 @@ class Paths:
             *repeat_blocks(str(self.cells["cell_id"].iloc[0]), results),
         ]
 
-    def summaries(self) -> list[GroupSummary]:
+    def summaries(self) -> list[Run]:
         """One summary a network that has a seed."""
         files = functools.cache(lambda: run_files(self.tables(), self.pictures))
         return summaries(self.setting, self.networks, self.agreement, self.claims, files)

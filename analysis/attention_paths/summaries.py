@@ -12,8 +12,8 @@ from analysis.attention_paths.networks import NETWORK, of_network
 from analysis.attention_paths.settings import Setting
 from analysis.attention_paths.words import network_text
 from analysis.section.claim import Claim
-from analysis.section.summary import Draw, GroupSummary, plain_summary
-from analysis.statistics import interval_columns
+from analysis.section.summary import claims_note, summary_run
+from study.tracking.runs import Files, Run
 
 _PARAMS = ("variant", "sigma_perp", "n", "tokens", "temperature", "heads")
 
@@ -23,8 +23,8 @@ def summaries(
     networks: pd.DataFrame,
     agreement: pd.DataFrame,
     claims: Sequence[Claim],
-    files: Draw,
-) -> list[GroupSummary]:
+    files: Files,
+) -> list[Run]:
     """One summary a network that has a seed.
 
     Args:
@@ -34,30 +34,22 @@ def summaries(
         claims: of the setting.
         files: gives the files of the section.
     """
-    note = "\n\n".join(
-        f"**{claim.name} {claim.verdict}**: {claim.statement} {claim.measured}" for claim in claims
-    )
     shared = {name: _text(setting.first[name]) for name in _PARAMS}
-    shared |= {claim.name: claim.verdict for claim in claims}
     found = []
     for row in networks[networks["num_seeds"] > 0].to_dict("records"):
         name = network_text(row).replace(",", "")
-        metrics = {column: float(row[column]) for column in interval_columns(*MEASURES)}
-        metrics |= {
-            "n_seeds": float(row["num_seeds"]),
-            "n_diverged": float(row["num_diverged"]),
-            "n_unconverged": float(row["num_unconverged"]),
+        metrics = {column: float(row[column]) for column in MEASURES} | {
+            "n": float(row["num_seeds"])
         }
         found.append(
-            plain_summary(
+            summary_run(
                 key=f"{setting.id}/{name}",
-                comparison_id=setting.id,
-                name=f"attention-paths {setting.variant} {name} ({setting.id[:8]})",
-                note=note,
+                what=name,
+                where=f"attention-paths {setting.variant}",
+                note=claims_note(claims),
                 params={**{column: _text(row[column]) for column in NETWORK}, **shared},
                 metrics=metrics | _agreement(agreement, row),
-                curves={},
-                draw=files,
+                files=files,
             )
         )
     return found

@@ -18,10 +18,11 @@ from analysis.section.claim import Claim
 from analysis.section.dynamics import Dynamics
 from analysis.section.parts import claim_blocks, end_states
 from analysis.section.picture import Picture
-from analysis.section.summary import Draw, GroupSummary, plain_summary, run_files
+from analysis.section.summary import claims_note, run_files, summary_run
 from analysis.words import aligned, network_text, number
 from study.results import Results
 from study.terminal import counted
+from study.tracking.runs import Files, Run
 
 MOST_ROWS = 3
 """Rows of panels in a figure: with more, it does not fit on a page."""
@@ -167,7 +168,7 @@ class FixedFocus(Dynamics):
             *self.repeat_blocks(results),
         ]
 
-    def summaries(self) -> list[GroupSummary]:
+    def summaries(self) -> list[Run]:
         """One summary a (setting, paradigm) that has done cells."""
         files = functools.cache(lambda: run_files(self.tables(), self.pictures))
         return [
@@ -177,46 +178,38 @@ class FixedFocus(Dynamics):
             if (setting.final["paradigm"] == name).any()
         ]
 
-    def _summary(self, setting: Setting, paradigm: str, files: Draw) -> GroupSummary:
+    def _summary(self, setting: Setting, paradigm: str, files: Files) -> Run:
         final = setting.final[setting.final["paradigm"] == paradigm]
         curves = setting.curves[setting.curves["paradigm"] == paradigm]
         chosen = setting.chosen[setting.chosen["paradigm"] == paradigm]
-        metrics: dict[str, float] = {}
-        for row in final.to_dict("records"):
-            for measure in MEASURES:
-                for end in ("", "_low", "_high"):
-                    name = f"final_{measure}_alpha_{row['alpha']:g}{end}"
-                    metrics[name] = float(row[f"{measure}{end}"])
-        metrics |= {
-            "n_seeds": float(final["num_seeds"].min()),
-            "n_diverged": float((chosen["status"] == "diverged").sum()),
-        }
+        metrics = {
+            f"final_{measure}_alpha_{row['alpha']:g}": float(row[measure])
+            for row in final.to_dict("records")
+            for measure in MEASURES
+        } | {"n": float(final["num_seeds"].min())}
         params = {
             "paradigm": paradigm,
             "lr": number(chosen["lr"].iloc[0]),
-            "options_tried": str((setting.options["paradigm"] == paradigm).sum()),
             "chosen_by": "validation accuracy, mean over alpha and seeds",
             "alphas": ", ".join(f"{alpha:g}" for alpha in final["alpha"]),
             **{name: str(chosen[name].iloc[0]) for name in _PARAMS},
             "num_classes": str(setting.num_classes),
         }
-        of_setting = [claim for claim in self.claims if claim.setting == setting.name]
-        params |= {claim.name: claim.verdict for claim in of_setting}
-        return plain_summary(
+        return summary_run(
             key=f"{setting.id}/{paradigm}",
-            comparison_id=setting.id,
-            name=f"fixed focus {setting.name} {paradigm} ({setting.id[:8]})",
-            note=_note(of_setting),
+            what=paradigm,
+            where=f"fixed focus {setting.name}",
+            note=claims_note([each for each in self.claims if each.setting == setting.name]),
             params=params,
             metrics=metrics,
+            files=files,
             curves={
-                f"train/{measure}_alpha_{alpha:g}": list(
-                    zip(line["compute_flops"], line[measure], strict=True)
+                f"train/{measure}_alpha_{alpha:g}": zip(
+                    line["compute_flops"], line[measure], strict=True
                 )
                 for alpha, line in curves.groupby("alpha")
                 for measure in MEASURES
             },
-            draw=files,
         )
 
     def _warnings(self) -> list[str]:
@@ -234,12 +227,6 @@ class FixedFocus(Dynamics):
 
 
 _PARAMS = ("task", "m", "n", "architecture", "batch_size", "budget_amount", "budget_unit")
-
-
-def _note(claims: Sequence[Claim]) -> str:
-    return "\n\n".join(
-        f"**{claim.name} {claim.verdict}**: {claim.statement} {claim.measured}" for claim in claims
-    )
 
 
 def _setting_text(setting: Setting) -> str:

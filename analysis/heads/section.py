@@ -30,9 +30,10 @@ from analysis.section.parts import (
     repeat_blocks,
 )
 from analysis.section.picture import Picture
-from analysis.section.summary import GroupSummary, run_files
+from analysis.section.summary import run_files
 from analysis.words import aligned
 from study.results import Results
+from study.tracking.runs import Run
 
 _METHOD = (
     "A seed draws the characters of each split, the episodes and the initial weights: it is a "
@@ -226,7 +227,7 @@ class Heads:
             *repeat_blocks(str(self.cells["cell_id"].iloc[0]), results),
         ]
 
-    def summaries(self) -> list[GroupSummary]:
+    def summaries(self) -> list[Run]:
         """One summary of the trained networks, and one a method and width."""
         files = functools.cache(lambda: run_files(self.tables(), self.pictures))
         return summaries(self.setting, self.trained, self.networks, self.areas, self.claims, files)

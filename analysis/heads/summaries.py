@@ -11,8 +11,8 @@ from analysis.heads.means import MEASURES, REMOVAL
 from analysis.heads.methods import SCORER, of_scorer, scorer_text
 from analysis.heads.settings import Setting
 from analysis.section.claim import Claim
-from analysis.section.summary import Draw, GroupSummary, plain_summary
-from analysis.statistics import interval_columns
+from analysis.section.summary import claims_note, summary_run
+from study.tracking.runs import Files, Run
 
 
 def summaries(
@@ -21,8 +21,8 @@ def summaries(
     networks: pd.DataFrame,
     areas: pd.DataFrame,
     claims: Sequence[Claim],
-    files: Draw,
-) -> list[GroupSummary]:
+    files: Files,
+) -> list[Run]:
     """One summary of the trained networks of each learning rate, and one a scorer with a seed.
 
     Args:
@@ -31,26 +31,21 @@ def summaries(
         claims: of the setting.
         files: gives the files of the section.
     """
-    note = "\n\n".join(
-        f"**{claim.name} {claim.verdict}**: {claim.statement} {claim.measured}" for claim in claims
-    )
     shared = {"task": setting.task, "heads": "/".join(map(str, setting.heads))}
     if len(setting.cells):
         shared["n"] = f"{setting.cells['n'].iloc[0]:g}"
     if "temperature_choice" in setting.facts:
         shared["temperature_choice"] = setting.facts["temperature_choice"]
-    shared |= {claim.name: claim.verdict for claim in claims}
     parts = [*_of_training(trained), *_of_scorers(setting, networks, areas)]
     return [
-        plain_summary(
+        summary_run(
             key=f"{setting.id}/{name}",
-            comparison_id=setting.id,
-            name=f"one-shot {setting.task} {name} ({setting.id[:8]})",
-            note=note,
+            what=name,
+            where=f"one-shot {setting.task}",
+            note=claims_note(claims),
             params=params | shared,
             metrics=metrics,
-            curves={},
-            draw=files,
+            files=files,
         )
         for name, params, metrics in parts
     ]
@@ -63,13 +58,8 @@ _Part = tuple[str, dict[str, str], dict[str, float]]
 def _of_training(trained: pd.DataFrame) -> Iterator[_Part]:
     for row in trained[trained["num_seeds"] > 0].to_dict("records"):
         rate = f" lr {row['lr']:g}" if len(trained) > 1 else ""
-        metrics = {
-            short: float(row[column])
-            for short, column in zip(
-                interval_columns("accuracy"), interval_columns("accuracy_test"), strict=True
-            )
-        }
-        metrics |= {"loss": float(row["loss_test"]), **_counts(row)}
+        metrics = {"accuracy": float(row["accuracy_test"]), "loss": float(row["loss_test"])}
+        metrics |= _counts(row)
         yield f"trained{rate}", {"paradigm": "soft", "lr": f"{row['lr']:g}"}, metrics
 
 
@@ -79,15 +69,14 @@ def _of_scorers(setting: Setting, networks: pd.DataFrame, areas: pd.DataFrame) -
     for method, width in scorers.itertuples(index=False):
         metrics: dict[str, float] = {}
         for row in of_scorer(networks, method, width).to_dict("records"):
-            metrics = {column: float(row[column]) for column in interval_columns(*MEASURES)}
+            metrics = {column: float(row[column]) for column in MEASURES}
             metrics |= {"temperature": float(row["temperature_median"]), **_counts(row)}
         for row in of_scorer(removal, method, width).to_dict("records"):
-            metrics |= {column: float(row[column]) for column in interval_columns("area")}
-            metrics.setdefault("n_seeds", float(row["num_seeds"]))
-        if metrics.get("n_seeds"):
+            metrics = {**_counts(row), **metrics, "area": float(row["area"])}
+        if metrics.get("n"):
             params = {"method": str(method), "network_width": f"{width:g}"}
             yield scorer_text(method, width), params, metrics
 
 
 def _counts(row: Any) -> dict[str, float]:
-    return {f"n_{name}": float(row[f"num_{name}"]) for name in ("seeds", "diverged")}
+    return {"n": float(row["num_seeds"])}

@@ -16,7 +16,6 @@ from analysis.linear_orthogonal.claims import (
     HORIZON,
     LEVELS,
     exact_claim,
-    setting_text,
     time_text,
     trained_claim,
 )
@@ -28,12 +27,13 @@ from analysis.section.claim import Claim
 from analysis.section.dynamics import Dynamics
 from analysis.section.parts import claim_blocks, end_states
 from analysis.section.picture import Picture
-from analysis.section.summary import GroupSummary, plain_summary, run_files
-from analysis.statistics import CONFIDENCE, interval_columns
+from analysis.section.summary import claims_note, run_files, summary_run
+from analysis.statistics import CONFIDENCE
 from analysis.words import aligned, level, number, span, tally
 from study.results import Results
 from study.terminal import counted
 from study.theory.linear_orthogonal import one_dimensional
+from study.tracking.runs import Run
 
 _PANELS = 3  # side by side, so that a page shows them at a readable size
 _SAMPLES, _MOSAICS, _SEED = 300, 500, 0
@@ -190,59 +190,37 @@ class Trajectories(Dynamics):
         blocks += [Heading("Figures"), *shown, *end_states(self.cells)]
         return [*blocks, *self.repeat_blocks(results)]
 
-    def summaries(self) -> list[GroupSummary]:
+    def summaries(self) -> list[Run]:
         """One summary a setting and paradigm that was trained to the end."""
-        claims = {claim.setting: claim.verdict for claim in self.claims}
         files = functools.cache(lambda: run_files(self.tables(), self.pictures))
         found = []
         for (setting, paradigm), curve in self.curves.groupby(["setting", "paradigm"], sort=False):
-            group = self.rows[
-                (self.rows["setting"] == setting) & (self.rows["paradigm"] == paradigm)
-            ]
-            first, last = group.iloc[0], curve.iloc[-1]
-            m, num_classes = int(first["m"]), int(first["num_classes"])
-            off = self.deviations[
-                (self.deviations["setting"] == setting) & (self.deviations["paradigm"] == paradigm)
-            ]
-            names = ["flow_time", *interval_columns(*measured.QUANTITIES)]
-            metrics = {name: float(last[name]) for name in names}
-            metrics |= {
-                f"{row['quantity']}_deviation_share": float(row["relative"])
-                for row in off.to_dict("records")
-            }
-            metrics["n_seeds"] = float(last["num_seeds"])
+            is_mine = (self.rows["setting"] == setting) & (self.rows["paradigm"] == paradigm)
+            first, last = self.rows[is_mine].iloc[0], curve.iloc[-1]
+            metrics = {name: float(last[name]) for name in ("flow_time", *measured.QUANTITIES)}
             params = {
                 "paradigm": str(paradigm),
                 "lr": number(first["lr"]),
                 "task": str(self.cells["task"].iloc[0]),
-                "m": str(m),
-                "num_classes": str(num_classes),
-                "setting": str(setting),
-                "C15_closed_form": claims[setting_text(m, num_classes, "closed form")],
-                "C15_trained": claims[f"{setting}, trained"],
+                "m": str(int(first["m"])),
+                "num_classes": str(int(first["num_classes"])),
             }
             found.append(
-                plain_summary(
+                summary_run(
                     key=f"{self.key}/{setting}/{paradigm}",
-                    comparison_id=str(first["comparison_id"]),
-                    name=f"linear-orthogonal {setting} {paradigm}",
-                    note=self._note(),
+                    what=str(paradigm),
+                    where=f"linear-orthogonal {setting}",
+                    note=claims_note(self.claims),
                     params=params,
-                    metrics=metrics,
+                    metrics=metrics | {"n": float(last["num_seeds"])},
+                    files=files,
                     curves={
-                        f"test/{name}": list(zip(curve["compute_flops"], curve[name], strict=True))
+                        f"test/{name}": zip(curve["compute_flops"], curve[name], strict=True)
                         for name in measured.QUANTITIES
                     },
-                    draw=files,
                 )
             )
         return found
-
-    def _note(self) -> str:
-        return "\n\n".join(
-            f"**{claim.name} {claim.verdict}** ({claim.setting}): {claim.measured}"
-            for claim in self.claims
-        )
 
     def _warnings(self) -> list[str]:
         texts = []

@@ -16,10 +16,10 @@ import pandas as pd
 
 from analysis.groups import Axis, Select
 from analysis.section.blocks import Block, Shown
-from analysis.section.claim import Claim
+from analysis.section.claim import Claim, tallied
 from analysis.section.picture import Picture
-from analysis.section.summary import GroupSummary, claim_counts
 from study.results import Results
+from study.tracking.runs import Run
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ class Section(Protocol):
         """
         ...
 
-    def summaries(self) -> Sequence[GroupSummary]:
+    def summaries(self) -> Sequence[Run]:
         """For MLflow: one summary of each of what it compares: a paradigm, or a network."""
         ...
 
@@ -128,7 +128,7 @@ S = TypeVar("S", bound=Section)
 
 
 class Chapter(Generic[S]):
-    """What the report says of all sections of a kind together; by default only metrics.
+    """What the report says of all sections of a kind together; by default, which claims hold.
 
     Attributes:
         name: its name in the title of a page that has a chapter before it.
@@ -151,6 +151,10 @@ class Chapter(Generic[S]):
     def paragraphs(self, sections: Sequence[S]) -> list[str]:
         """Text for the terminal below the texts of its sections."""
         return []
+
+    def answer(self, sections: Sequence[S]) -> list[str]:
+        """What its sections say, in a few sentences."""
+        return [tallied([claim for section in sections for claim in section.claims])]
 
     def head(self, sections: Sequence[S]) -> list[Block]:
         """Blocks above all sections of the page."""
@@ -184,10 +188,6 @@ class Chapter(Generic[S]):
     def papers(self, sections: Sequence[S]) -> dict[str, str]:
         """Name of a file -> table in Markdown or LaTeX."""
         return {}
-
-    def metrics(self, sections: Sequence[S]) -> dict[str, float]:
-        """Metrics of a whole study, for MLflow: in how many settings a claim has each verdict."""
-        return claim_counts(claim for section in sections for claim in section.claims)
 
 
 class Kind(Protocol):

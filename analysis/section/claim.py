@@ -257,3 +257,23 @@ def _finding(
 def lost_text(lost: int) -> str:
     """Says how many seeds are lost, if any."""
     return f", {lost} seed{'s' if lost > 1 else ''} lost" if lost else ""
+
+
+_VERBS = {
+    "holds": ("holds", "hold"),
+    "does not hold": ("does not hold", "do not hold"),
+    "undecided": ("is undecided", "are undecided"),
+    "not run": ("was not run", "were not run"),
+}
+
+
+def tallied(claims: Sequence[Claim]) -> str:
+    """``Of 12 tests of the paper's claims 5 hold (C7, C8), 2 ...``"""
+    parts = []
+    for verdict in _VERBS:
+        mine = [claim.name for claim in claims if claim.verdict == verdict]
+        if mine:
+            names = ", ".join(dict.fromkeys(mine))
+            parts.append(f"{len(mine)} {_VERBS[verdict][len(mine) > 1]} ({names})")
+    tests = "1 test" if len(claims) == 1 else f"{len(claims)} tests"
+    return f"Of {tests} of the paper's claims, {', '.join(parts)}."

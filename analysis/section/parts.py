@@ -10,19 +10,12 @@ import pandas as pd
 
 from analysis.groups import paradigm_order
 from analysis.section.blocks import Block, Code, Heading, Table, Text
-from analysis.section.claim import RULES, Claim
+from analysis.section.claim import RULES, Claim, tallied
 from study import tasks
 from study.results import CAPTIONING, FURTHER, HEADS, NETWORK, OF_DATA, SOLUTION
 
 LONG_COLUMNS = ["cell", "package_versions", "data_notes"]
 """Long columns of cells, nearly the same in every row."""
-
-_VERBS = {
-    "holds": ("holds", "hold"),
-    "does not hold": ("does not hold", "do not hold"),
-    "undecided": ("is undecided", "are undecided"),
-    "not run": ("was not run", "were not run"),
-}
 
 _WRAPPED = ("claim of the paper", "where", "measured")  # columns of claims
 
@@ -108,7 +101,7 @@ def verdict_blocks(claims: Sequence[Claim]) -> list[Block]:
         for claim, name_and_statement in zip(claims, named_once(claims), strict=True)
     ]
     header = ["", "claim of the paper", "where", "on this data"]
-    return [Text(_count(claims), "lead"), Table(header, rows, range(4), wrap=(1, 2))]
+    return [Text(tallied(claims), "lead"), Table(header, rows, range(4), wrap=(1, 2))]
 
 
 def named_once(claims: Sequence[Claim]) -> list[tuple[str, str]]:
@@ -164,15 +157,3 @@ def repeat_blocks(
         ),
         Code(f"uv run python -m study.repeat {shlex.quote(results)} {cell_id}"),
     ]
-
-
-def _count(claims: Sequence[Claim]) -> str:
-    """``Of 12 tests of the paper's claims 5 hold (C7, C8), 2 ...``"""
-    parts = []
-    for verdict in _VERBS:
-        mine = [claim.name for claim in claims if claim.verdict == verdict]
-        if mine:
-            names = ", ".join(dict.fromkeys(mine))
-            parts.append(f"{len(mine)} {_VERBS[verdict][len(mine) > 1]} ({names})")
-    tests = "1 test" if len(claims) == 1 else f"{len(claims)} tests"
-    return f"Of {tests} of the paper's claims, {', '.join(parts)}."

@@ -31,7 +31,7 @@ def close(request: Request, plan: Plan, place: Workplace, trained: Trained) -> i
         The exit status, see `study.terminal.command`.
     """
     if bug := trained.bug:
-        trained.tracker.finish({}, [])
+        trained.tracker.finish(None)
         print(f"\ncell {', '.join(bug.cell_ids)} raised:", file=sys.stderr)
         print(bug.text, file=sys.stderr)
         print("the study stopped; what is done is kept: the same command goes on", file=sys.stderr)
@@ -125,7 +125,7 @@ def report(request: Request, plan: Plan, place: Workplace, trained: Trained) -> 
         with contextlib.ExitStack() as stack:
             attached = report_files(request.results, plan.study) if page else None
             files = stack.enter_context(attached) if attached else []
-            trained.tracker.finish(found.metrics, files, found.groups)
+            trained.tracker.finish(found.answer(files))
     if trained.tracker.ui_command:
         print(f"runs:   {trained.tracker.ui_command}")
     if trained.tracker.view:

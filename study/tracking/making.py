@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from study.tracking.uris import sqlite_url
@@ -15,25 +16,29 @@ CONNECT_SECONDS = 20
 
 
 @contextlib.contextmanager
-def alone(uri: str) -> Iterator[None]:
-    """Keeps other drivers out of a PostgreSQL database while they ask for the same.
+def made_whole(uri: str) -> Iterator[None]:
+    """Within it, a store's tables can be made without another driver making them, too.
 
-    It waits for them, and the database lets go of who has died. An advisory lock of a transaction
-    does both, behind a pool of connections, too.
+    MLflow makes its own in hundreds of steps, and after a kill in between cannot go on. So those
+    of SQLite are made in a file beside and put in their place at once. In PostgreSQL a step is
+    there or not, and an advisory lock of a transaction, which works behind a pool of connections,
+    too, keeps others out; the database lets go of who has died.
 
     Args:
-        uri: of MLflow's store; for any but PostgreSQL nothing is done.
+        uri: of MLflow's store; for any but these two nothing is done.
 
     Raises:
-        SQLAlchemyError, ImportError: the database cannot be reached; its driver is missing.
+        OSError, SQLAlchemyError, ImportError: the database cannot be used; its driver is missing.
     """
-    if not re.match(r"postgresql(\+\w+)?://", uri):
-        yield
-        return
-    from sqlalchemy import create_engine, text
+    from sqlalchemy import create_engine, make_url, text
     from sqlalchemy.exc import SQLAlchemyError
     from sqlalchemy.pool import NullPool
 
+    if uri.startswith("sqlite") and (path := make_url(uri).database):
+        _make_file(Path(path))
+    if not re.match(r"postgresql(\+\w+)?://", uri):
+        yield
+        return
     of_libpq = re.match(r"postgresql(\+psycopg2?)?://", uri)
     wait = {"connect_timeout": CONNECT_SECONDS} if of_libpq else {}
     connection = create_engine(uri, poolclass=NullPool, connect_args=wait).connect()
@@ -47,32 +52,17 @@ def alone(uri: str) -> Iterator[None]:
             connection.close()
 
 
-def make_whole(uri: str, make: Callable[[str], object]) -> None:
-    """Gives an empty SQLite file its tables in one transaction, while others that ask for it wait.
+def _make_file(path: Path) -> None:
+    from mlflow import MlflowClient
 
-    MLflow makes its own in hundreds, and after a kill in between cannot go on.
-
-    Args:
-        uri: of MLflow's store; for any but a SQLite file nothing is done.
-        make: makes the tables in another file, given its URI.
-
-    Raises:
-        sqlite3.Error, OSError: the file cannot be used, or no other one be made.
-    """
-    import sqlite3
-
-    from sqlalchemy import make_url
-
-    if not uri.startswith("sqlite") or not (path := make_url(uri).database):
+    if path.exists():
         return
-    with contextlib.closing(sqlite3.connect(path, timeout=60, isolation_level=None)) as database:
-        database.execute("BEGIN IMMEDIATE")
-        if not database.execute("SELECT 1 FROM sqlite_master").fetchone():
-            with tempfile.TemporaryDirectory() as folder:
-                file = Path(folder, "made.db")
-                make(sqlite_url(file))
-                with contextlib.closing(sqlite3.connect(file)) as made:
-                    for statement in made.iterdump():
-                        if statement not in ("BEGIN TRANSACTION;", "COMMIT;"):
-                            database.execute(statement)
-        database.execute("COMMIT")
+    with tempfile.TemporaryDirectory(prefix=".mlflow-", dir=path.parent) as folder:
+        made = Path(folder, "made.db")
+        MlflowClient(tracking_uri=sqlite_url(made))
+        try:
+            os.link(made, path)  # unless another driver was faster
+        except FileExistsError:
+            pass
+        except OSError:  # a file system without links
+            os.replace(made, path)

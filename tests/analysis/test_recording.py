@@ -25,7 +25,7 @@ from analysis.recording.table import is_taken
 from study import repeat
 from study.results import Results, ResultsError
 from study.results.merging import compact
-from study.tracking.runs import run_of
+from study.tracking.cells import of_cell
 from tests.made_up.commands import called, one_line
 from tests.made_up.comparisons import make_cell, write
 
@@ -405,9 +405,11 @@ def test_the_report_speaks_of_what_was_recorded(
 def test_mlflow_has_the_measures(results: Results) -> None:
     (first, *_) = analysis.record(results, runs({"a": 0.4}), measures=["dice"])
     (cell,) = results.cells([first]).to_dict("records")
-    logged = run_of(cell, results.evaluations([first])).metrics
+    logged = of_cell(cell, results.evaluations([first]), "done").points
     tested = analysis.load(results, [first]).query("split == 'test'")
-    assert [each.value for each in logged if each.key == "test/dice"] == tested["dice"].tolist()
+    assert [point.value for point in logged if point.name == "test/dice"] == [
+        tested["dice"].iloc[-1]
+    ]
 
 
 def test_names_that_look_alike_are_one(results: Results, tmp_path: Path) -> None:

@@ -252,7 +252,7 @@ def test_comparisons_say_in_what_they_differ(results: Results, field: str) -> No
         assert word in name
         assert word in section_title(comparison)
         assert f"{name} ({short_id(comparison)}):" in text
-        assert all(name in group.note for group in Compared(comparison).summaries())
+        assert all(name in run.name for run in Compared(comparison).summaries())
     rows = [row[:2] for row in table_one_cells(found)[1]]
     assert rows[0] != rows[1]
 

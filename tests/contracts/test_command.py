@@ -115,7 +115,7 @@ COMMANDS = {
             "": "the following arguments are required: RESULTS_DIR",
             "results --frobnicate": "unrecognized arguments: --frobnicate",
         },
-        "study.tracking.tracker.MLflowTracker.wait",
+        "study.tracking.tracker.Tracker._wait",
         "the same command goes on where this one ended",
     ),
     "study.compact": Command(

@@ -41,6 +41,7 @@ from study.results import Results
 from tests.conftest import not_drawn
 from tests.made_up import kinds
 from tests.made_up.comparisons import make_results
+from tests.made_up.summaries import NOTE, curves_of, metrics_of
 
 WIDTH = 60
 """Of a narrow terminal; longer words stay whole."""
@@ -48,7 +49,8 @@ WIDTH = 60
 MLFLOW_NAME = re.compile(r"[\w\-. /]{1,250}", re.ASCII)
 """What MLflow takes as the name of a metric or parameter (`mlflow.utils.validation`)."""
 
-MOST_IN_PARAM = 6_000
+MOST_IN_PARAM, MOST_IN_TAG, MOST_IN_DESCRIPTION = 6_000, 8_000, 20_000
+"""Characters that it takes in a parameter, in a tag of a run, and in one of an experiment."""
 
 
 MADE_UP: dict[ModuleType, Callable[[Results], None]] = {
@@ -113,11 +115,11 @@ def _made(kind: ModuleType, folder: Path) -> Made:
     with drawings() as drawn:
         with contextlib.redirect_stdout(io.StringIO()):
             found.print()
-        groups = found.groups
+        runs = found.answer().summaries
         early = len(drawn)
         found.write(folder / "report")
-        for group in groups:
-            assert any(name.endswith(".png") for name in group.files())
+        for run in runs:
+            assert any(re.fullmatch(r"[^/]+\.png", name) for name in run.files())
     return Made(kind, results, found, folder / "report", early, drawn)
 
 
@@ -365,30 +367,60 @@ def test_text_fits_the_terminal(
 
 
 def test_summaries_have_names_and_values_that_mlflow_takes(everything: Conclusions) -> None:
-    groups = everything.groups
-    assert len({group.key for group in groups}) == len(groups)
-    assert len({group.name for group in groups}) == len(groups)
-    for group in groups:
-        assert "/" in group.key
-        assert group.note
-        for name in (*group.metrics, *group.params, *group.curves):
+    answer = everything.answer()
+    assert 0 < len(answer.text) <= MOST_IN_DESCRIPTION
+    runs = answer.summaries
+    for names in ([run.key for run in runs], [run.name for run in runs]):
+        assert len(set(names)) == len(names)
+    for run in runs:
+        what = run.key.rpartition("/")[2]
+        assert run.name.startswith(f"{what} n={metrics_of(run)['n']:g} ")  # MLflow cuts the rest
+        for name in (*(point.name for point in run.points), *run.params, *answer.counts):
             assert MLFLOW_NAME.fullmatch(name), name
-        assert all(math.isfinite(value) for value in group.metrics.values())
-        for points in group.curves.values():
-            assert points == sorted(points)
-            assert all(math.isfinite(x) and math.isfinite(y) for x, y in points)
-        assert all(0 < len(text) <= MOST_IN_PARAM for text in group.params.values())
-    for name, value in everything.metrics.items():
-        assert MLFLOW_NAME.fullmatch(name), name
-        assert isinstance(value, float)
+        assert all(math.isfinite(point.value) for point in run.points)
+        for curve in curves_of(run).values():
+            steps = [step for step, _ in curve]
+            assert steps == sorted(steps)
+        assert all(0 < len(text) <= MOST_IN_PARAM for text in run.params.values())
+        assert all(0 < len(text) <= MOST_IN_TAG for text in run.tags.values())
 
 
-def test_every_kind_has_summaries_and_metrics(made: Made) -> None:
-    assert made.found.groups
-    assert made.found.metrics
+def test_a_paradigm_has_a_colour_of_its_own(everything: Conclusions) -> None:
+    pairs = {
+        (run.params["paradigm"], run.tags["mlflow.runColor"])
+        for run in everything.answer().summaries
+        if "paradigm" in run.params
+    }
+    paradigms, colours = zip(*pairs, strict=True)
+    assert len(pairs) == len({*paradigms}) == len({*colours}) > 1
+
+
+def test_every_kind_has_summaries_and_counts(made: Made) -> None:
+    answer = made.found.answer()
+    assert answer.summaries
+    cells, claims = (
+        sum(count for name, count in answer.counts.items() if name.startswith(of))
+        for of in ("cells ", "claims ")
+    )
+    assert cells == sum(len(each.cells) for each in made.sections)
+    assert claims == sum(len(each.claims) for each in made.sections)
     for column in ("paradigm", "method"):
-        named = {group.params.get(column) for group in made.found.groups} - {None}
+        named = {run.params.get(column) for run in answer.summaries} - {None}
         assert named <= {name for each in made.sections for name in each.cells[column]}
+
+
+def test_notes_begin_with_the_answer_and_say_every_claim(made: Made) -> None:
+    """Where paradigms are compared, the claims of the paper are left to the report."""
+    for section in made.sections:
+        alone = made.found.of(section.cells["cell_id"]).answer()
+        notes = {run.tags[NOTE] for run in section.summaries()}
+        if made.chapter.compares:
+            assert all(note.splitlines()[0] in alone.text for note in notes)
+            continue
+        assert all(note.startswith("Of ") for note in notes)
+        for claim in section.claims:
+            for text in (f"{claim.name} {claim.verdict}", claim.setting, claim.measured):
+                assert any(text in note for note in notes)
 
 
 # --- all of it

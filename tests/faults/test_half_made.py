@@ -17,13 +17,13 @@ import numpy as np
 import pytest
 
 from study.results import Results
-from study.tracking.store import RunStore
+from study.tracking.store import Store
 
 pytestmark = pytest.mark.timeout(600)
 
 
 def track(path: Path) -> None:
-    RunStore(Results(path.parent), "digits", None).connect()
+    Store(Results(path.parent), "digits", None).connect()
 
 
 def test_a_database_whose_making_was_killed_is_made(tmp_path: Path) -> None:
@@ -54,7 +54,7 @@ def _dies_at(path: Path, moment: int) -> None:
 
     def traced(database: str, *args: Any, **kwargs: Any) -> sqlite3.Connection:
         connection = connect(database, *args, **kwargs)
-        if Path(database).name == path.name:
+        if Path(database).name in (path.name, "made.db"):
             connection.set_trace_callback(on_statement)
         return connection
 

@@ -8,59 +8,32 @@ The pictures in docs/ are made by it, of the README's digits study in `results`:
 
 from __future__ import annotations
 
-import contextlib
 import os
-import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from urllib.parse import unquote
 
 import pytest
-from mlflow import MlflowClient
-from playwright.sync_api import Browser, Page
-from playwright.sync_api import TimeoutError as NotShown
+from playwright.sync_api import Browser, Locator, Page
 
 from analysis.comparison.compare import compare
 from analysis.reading import load
 from benchmarks.support.mlflow_server import MLflowServer, serving
 from study import track
 from study.results import Results
-from study.tracking.store import RunStore
+from study.tracking.store import Store
 from tests.made_up.comparisons import make_cell, make_results, write
 from tests.made_up.sockets import listening, others_hear
+from tests.made_up.tracking import client_of, runs_of
 
 pytestmark = pytest.mark.timeout(600)
 
 PARADIGMS = ("hard", "soft", "hybrid", "lvml")
-COLUMNS = (
-    "saif", "saif_low", "saif_high", "accuracy", "accuracy_low", "accuracy_high", "n_seeds",
-)  # fmt: skip
-ROUNDING = 0.0005 + 0.00005 + 1e-9
-"""MLflow's comparison shows three decimals, of the four that it was given."""
+WIDTH, HEIGHT = 1280, 800
+"""Of a small laptop's window, with MLflow's side panels as they are in a new browser."""
 
-ROW_HEIGHT = 45
-"""Of the comparison's table of metrics, in pixels."""
-
-_METRIC_ROWS = """async offset => {
-    const links = () => [...document.querySelectorAll('a[title="Plot chart"]')];
-    let box = links()[0].closest('[role=grid]');
-    while (box.querySelectorAll('[role=grid]').length < 2) box = box.parentElement;
-    const values = [...box.querySelectorAll('[role=grid]')].at(-1);
-    for (const top of [offset, offset + 1]) {  // the names follow one event late
-        values.scrollTop = top;
-        await new Promise(resolve => setTimeout(resolve, 300));
-    }
-    const rows = {};
-    for (const link of links()) {
-        const cells = [...values.querySelectorAll('[role=rowgroup] > div')]
-            .filter(cell => cell.style.top === link.parentElement.style.top)
-            .sort((a, b) => parseInt(a.style.left) - parseInt(b.style.left));
-        if (cells.length) rows[link.innerText.trim()] = cells.map(cell => cell.innerText);
-    }
-    return rows;
-}"""
-"""Scrolls the comparison's table of metrics and reads what is in view: name -> values."""
+ASSISTANT = 945
+"""Where the panel begins that lies over the right of the page."""
 
 
 @pytest.fixture(scope="module")
@@ -102,97 +75,110 @@ def test_the_mlflow_ui_listens_on_the_loopback_only(server: MLflowServer) -> Non
 
 @pytest.fixture
 def page(browser: Browser) -> Iterator[Page]:
-    context = browser.new_context(viewport={"width": 1400, "height": 700})
+    context = browser.new_context(viewport={"width": WIDTH, "height": HEIGHT})
     context.set_default_timeout(60_000)  # MLflow's pages load slowly while a machine is busy
     yield context.new_page()
     context.close()
 
 
-def test_four_summaries_are_compared_in_the_browser(
-    results: Results, uri: str, page: Page
-) -> None:
-    client = MlflowClient(f"sqlite:///{results.url}/mlflow.db")
-    (comparison,) = compare(load(results))
-    expected = comparison.summary.rename(columns={"num_seeds": "n_seeds"}).set_index("paradigm")
-    assert len(expected) == len(PARADIGMS)
-    experiment = client.get_experiment_by_name("digits").experiment_id
-    runs = client.search_runs([experiment], "tags.role = 'summary'")
-    names = {run.info.run_name: run.data.params["paradigm"] for run in runs}
-
-    store = RunStore(results, "digits", None)
+@pytest.fixture
+def view(results: Results, uri: str) -> str:
+    """The address that a study prints, on this server."""
+    store = Store(results, "digits", None)
     store.connect()
     assert store.view is not None
-    page.goto(store.view.replace("http://127.0.0.1:5000", uri))
-    for name in names:
-        page.get_by_role("link", name=name).wait_for()
-    # At the top are the summaries and the study's own run; the cells are folded into it.
+    return store.view.replace("http://127.0.0.1:5000", uri)
+
+
+@pytest.fixture
+def names(results: Results) -> dict[str, str]:
+    """Paradigm -> name of its run."""
+    found = runs_of(client_of(results))["summary"]
+    return {run.data.params["paradigm"]: run.info.run_name for run in found}
+
+
+def is_seen(element: Locator) -> bool:
+    """Whether an element lies on the first screen, and under no panel."""
+    element.wait_for()
+    box = element.bounding_box()
+    assert box is not None
+    right, bottom = box["x"] + box["width"], box["y"] + box["height"]
+    return bool(right <= ASSISTANT and bottom <= HEIGHT and box["y"] >= 0)
+
+
+def test_the_comparison_is_the_first_thing_seen(
+    results: Results, view: str, names: dict[str, str], page: Page
+) -> None:
+    """The answer, four charts and no other, and SAIF and accuracy of all paradigms as bars."""
+    page.goto(view)
+    (comparison,) = compare(load(results))
+    assert is_seen(page.get_by_text("(4)", exact=True))  # charts, beside their section's name
+    for name in names.values():
+        assert is_seen(page.get_by_role("link", name=name[:12]).first)
+    assert is_seen(page.get_by_text("At equal training compute").first)
+    bars = page.locator("text.bartext")
+    bars.nth(2 * len(PARADIGMS) - 1).wait_for()
+    assert all(is_seen(bar) for bar in bars.all())
+    expected = comparison.summary[["saif", "accuracy"]].to_numpy().ravel()
+    shown = sorted(map(float, bars.all_text_contents()))
+    assert shown == pytest.approx(sorted(expected), abs=0.0051)  # two decimals
+    take_picture(page, "mlflow-charts")
+    page.get_by_text("accuracy", exact=True).first.hover()
+    page.mouse.wheel(0, HEIGHT)  # charts are drawn as they come into view
+    for paradigm, name in names.items():
+        assert name.startswith(paradigm)
+        page.get_by_text(f"{name} (test/saif)").wait_for()
+
+
+def test_the_table_shows_who_is_best(
+    results: Results, view: str, names: dict[str, str], page: Page
+) -> None:
+    (comparison,) = compare(load(results))
+    expected = comparison.summary.set_index("paradigm")
+    page.goto(view.replace("&compareRunsMode=CHART", ""))
+    for paradigm, name in names.items():
+        assert f"{paradigm} n={expected.loc[paradigm, 'num_seeds']} " in name
+        link = page.get_by_role("link", name=name)
+        assert is_seen(link)
+        row = page.get_by_role("row").filter(has=link).get_attribute("row-id")
+        cells = page.locator(f".ag-center-cols-container [row-id='{row}']")
+        for metric in ("accuracy", "saif"):
+            cell = cells.locator(f"[col-id='metrics.`{metric}`']")
+            assert is_seen(cell)
+            assert float(cell.inner_text()) == pytest.approx(
+                expected.loc[paradigm, metric], abs=5e-5
+            )
+    # The cells are folded into the study's own run.
     shown = page.locator(".ag-pinned-left-cols-container [role=row]")
     assert shown.count() == len(names) + 1
-    page.get_by_role("button", name="Toggle sidebar").click()
-    close_assistant(page)
-    page.locator(f"[col-id='metrics.`{COLUMNS[-1]}`']").first.wait_for()
     take_picture(page, "mlflow-runs")
-    for name, paradigm in names.items():
+
+
+def test_four_summaries_are_compared(
+    results: Results, view: str, names: dict[str, str], page: Page
+) -> None:
+    """By rates, paradigm and switch point, and by their heat maps side by side."""
+    page.goto(view.replace("&compareRunsMode=CHART", ""))
+    for name in names.values():
         row = page.get_by_role("row").filter(has=page.get_by_role("link", name=name))
-        cells = page.locator(f".ag-center-cols-container [row-id='{row.get_attribute('row-id')}']")
-        for column in COLUMNS:
-            shown_value = float(cells.locator(f"[col-id='metrics.`{column}`']").inner_text())
-            assert shown_value == pytest.approx(expected.loc[paradigm, column], abs=ROUNDING)
         row.get_by_role("checkbox").first.check()
     page.get_by_role("button", name="Compare").click()
-
     page.get_by_text("Comparing 4 Runs from 1 Experiment").wait_for()
-    run_ids = re.findall(r"[0-9a-f]{32}", unquote(page.url))
-    paradigms = [client.get_run(run_id).data.params["paradigm"] for run_id in run_ids]
-    assert sorted(paradigms) == sorted(PARADIGMS)
-    rows = metric_rows(page)
-    for metric in COLUMNS:
-        held = dict(zip(paradigms, map(float, rows[metric]), strict=True))
-        for paradigm in PARADIGMS:
-            assert held[paradigm] == pytest.approx(expected.loc[paradigm, metric], abs=ROUNDING)
-    show_what_differs(page, [name for name, values in rows.items() if len(set(values)) > 1])
+    for param in ("lr", "paradigm", "switch_point"):
+        assert is_seen(page.locator(".ant-select, [class*=select]").get_by_text(param).first)
     take_picture(page, "mlflow-comparison")
-
-
-def test_a_summary_shows_the_table_and_the_pictures(
-    results: Results, uri: str, page: Page
-) -> None:
-    client = MlflowClient(f"sqlite:///{results.url}/mlflow.db")
-    experiment = client.get_experiment_by_name("digits").experiment_id
-    run = client.search_runs([experiment], "tags.role = 'summary'")[0]
-    page.goto(f"{uri}/#/experiments/{experiment}/runs/{run.info.run_id}")
-    page.get_by_role("columnheader", name="SAIF %").wait_for()
-    page.goto(f"{uri}/#/experiments/{experiment}/runs/{run.info.run_id}/artifacts")
-    page.get_by_text("figures", exact=True).click()
-    page.get_by_text("heatmaps-test.png").click()
-    page.locator("img[src^='blob:'], img[src*='heatmaps-test.png']").first.wait_for()
-
-
-def metric_rows(page: Page) -> dict[str, list[str]]:
-    """The comparison's metrics: name -> values, one a run, in the order of the columns."""
-    page.locator("a[title='Plot chart']").first.wait_for()
-    rows: dict[str, list[str]] = {}
-    for offset in range(0, 1_500, 150):
-        rows |= page.evaluate(_METRIC_ROWS, offset)
-    return rows
-
-
-def show_what_differs(page: Page, metrics: list[str]) -> None:
-    """Folds the plots, leaves out what is equal in all runs, and scrolls to the answer."""
     page.get_by_text("Visualizations", exact=True).click()
-    for switch in page.get_by_role("switch").all()[:2]:
-        switch.click()
-    page.evaluate(_METRIC_ROWS, ROW_HEIGHT * metrics.index("saif"))
-    page.get_by_text("paradigm", exact=True).first.evaluate(
-        "row => row.scrollIntoView({block: 'start'})"
-    )
+    artifact = page.get_by_text("heatmap.png").first
+    artifact.wait_for()
+    artifact.evaluate("element => element.click()")
+    page.wait_for_function("document.querySelectorAll(\"img[src^='blob:']\").length >= 4")
 
 
-def close_assistant(page: Page) -> None:
-    """It opens beside the runs on a first visit, a moment after them."""
-    close = page.get_by_role("button", name="Close", exact=True).last
-    with contextlib.suppress(NotShown):
-        close.click(timeout=10_000)
+def test_a_summary_shows_the_answer_and_the_table(results: Results, uri: str, page: Page) -> None:
+    run = runs_of(client_of(results))["summary"][0]
+    page.goto(f"{uri}/#/experiments/{run.info.experiment_id}/runs/{run.info.run_id}")
+    page.get_by_role("columnheader", name="SAIF %").wait_for()
+    page.get_by_text("At equal training compute").first.wait_for()
 
 
 def take_picture(page: Page, name: str) -> None:

@@ -18,12 +18,13 @@ from benchmarks.support.mlflow_server import serving, tracking_server
 from study.cell import Cell
 from study.errors import RequestError
 from study.results import Results
-from study.tracking.tracker import MLflowTracker, open_tracker
+from study.tracking.store import Store
+from study.tracking.tracker import Tracker
 from tests.conftest import PROJECT
 from tests.made_up import postgresql
 from tests.made_up.comparisons import make_cell, make_results, write
 from tests.made_up.postgresql import PASSWORD, PostgreSQL
-from tests.made_up.tracking import SUMMARY, ids, runs_of
+from tests.made_up.tracking import answer, assert_holds, start, statuses, summary
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -74,46 +75,43 @@ def tracked(server: PostgreSQL) -> str:
     return url
 
 
-def assert_once(client: MlflowClient, study: str, cells: set[str]) -> None:
-    """One finished run a cell, below one finished run of the study, and nothing unfinished."""
-    children, parent = runs_of(client, study)
-    assert sorted(run.data.tags["cell_id"] for run in children) == sorted(cells)
-    assert {run.data.tags["mlflow.parentRunId"] for run in children} == {parent.info.run_id}
-    found = client.search_runs([parent.info.experiment_id])
-    assert {run.info.status for run in found} == {"FINISHED"}
-
-
 def two_drivers_log(folder: Path, uri: str, study: str) -> None:
     """Of 12 cells each, 4 of them the same; both begin and end at about the same time."""
-    cells: list[list[Cell]] = []
-    trackers: list[MLflowTracker] = []
+    cells: list[Cell] = []
+    summaries = [summary("soft", number / 10, comparison=str(number)) for number in (1, 2)]
+    trackers: list[Tracker] = []
     for number in range(2):
         results = make_results(folder / str(number))
         seeds = range(8 * number, 8 * number + 12)
-        cells.append([write(results, make_cell(seed=seed), study=study) for seed in seeds])
-        tracker = open_tracker(results, study, uri)
-        assert isinstance(tracker, MLflowTracker)
-        trackers.append(tracker)
-    for tracker, own in zip(trackers, cells, strict=True):
-        tracker.log_cells(ids(own))
+        own = [write(results, make_cell(seed=seed), study=study) for seed in seeds]
+        cells += own
+        trackers.append(start(results, uri, study))
+        trackers[-1].log_cells(statuses(own, results))
     ends = [
-        threading.Thread(target=tracker.finish, args=(SUMMARY, []), kwargs={"seconds": 120})
-        for tracker in trackers
+        threading.Thread(target=tracker.finish, args=(answer([mine]), 120))
+        for tracker, mine in zip(trackers, summaries, strict=True)
     ]
     for end in ends:
         end.start()
     for end in ends:
         end.join()
     assert [tracker.missing for tracker in trackers] == [0, 0]
-    assert_once(MlflowClient(uri), study, {cell.id for own in cells for cell in own})
+    every = make_results(folder / "every")
+    unique = {cell.id: cell for cell in cells}
+    for cell in unique.values():
+        write(every, cell, study=study)
+    store = Store(every, study, uri)
+    store.sync(statuses([*unique.values()], every))  # what both logged at once is left once
+    client = MlflowClient(uri)
+    assert_holds(every, [*unique.values()], answer(summaries), client, study)
 
 
 def test_drivers_make_the_tables_of_one_database_at_once(
     tmp_path: Path, server: PostgreSQL
 ) -> None:
     program = (
-        "import sys; from study.results import Results; from study.tracking.store import RunStore;"
-        "RunStore(Results(sys.argv[1]), 'digits', sys.argv[2]).connect()"
+        "import sys; from study.results import Results; from study.tracking.store import Store;"
+        "Store(Results(sys.argv[1]), 'digits', sys.argv[2]).connect()"
     )
     empty = server.create("empty")
     processes = [
@@ -141,26 +139,27 @@ def test_a_database_that_restarts_while_runs_are_logged(
 ) -> None:
     results = make_results(tmp_path / "results")
     cells = [write(results, make_cell(seed=seed), study="restart") for seed in range(24)]
-    tracker = open_tracker(results, "restart", tracked)
-    assert isinstance(tracker, MLflowTracker)
-    tracker.log_cells(ids(cells)[:12])
-    tracker.wait(60, 10)
+    wanted = statuses(cells, results)
+    tracker = start(results, tracked, "restart")
+    tracker.log_cells({cell.id: wanted[cell.id] for cell in cells[:12]})
+    deadline = time.monotonic() + 60
+    while tracker.missing and time.monotonic() < deadline:
+        time.sleep(0.1)
     server.stop()
     try:
-        tracker.log_cells(ids(cells)[12:])
+        tracker.log_cells(wanted)
         time.sleep(1)  # the tracker finds out
         assert tracker.missing == 12
     finally:
         server.start()
-    tracker.finish(SUMMARY, [], seconds=120)
-    assert tracker.missing == 0
-    assert_once(MlflowClient(tracked), "restart", set(ids(cells)))
+    assert tracker.finish(answer(), 120) == 0
+    assert_holds(results, cells, client=MlflowClient(tracked), study="restart")
 
 
 def refused(results: Results, uri: str) -> str:
     """What a command says that may not use a database."""
     with pytest.raises(RequestError) as error:
-        open_tracker(results, "digits", uri)
+        start(results, uri)
     said = str(error.value)
     assert "\n" not in said
     assert PASSWORD not in said

@@ -76,16 +76,15 @@ MOST_FILES = 15
 MAY_IMPORT = {
     "ray": {"study.launch.tune", "study.launch.cluster", "study.launch.nodes"}
     | {"study.search.halving"},
-    "mlflow": {"study.tracking.store", "study.tracking.runs", "study.tracking.uris"}
-    | {"study.tracking.database"},
+    "mlflow": {"study.tracking.store", "study.tracking.making", "study.tracking.uris"},
     "optuna": {"study.search.search", "study.search.space"},
-    "analysis": {"study.concluding.choice", "study.concluding.closing", "study.concluding.relog"},
+    "analysis": {"study.concluding.choice", "study.concluding.closing", "study.track"},
 }
 """Package -> the only modules of `study` that know it."""
 
 DOORS = (
     "study.results", "study.tasks", "study.theory.", "study.terminal",
-    "study.evaluate.caption_image",
+    "study.evaluate.caption_image", "study.evaluate.heat_map_image", "study.tracking.runs",
 )  # fmt: skip
 """What `analysis` knows of `study`."""
 

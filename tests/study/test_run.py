@@ -9,7 +9,7 @@ import os
 import re
 import shutil
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,8 @@ from study.request import Request
 from study.results import Results, merging
 from study.results.merging import compact
 from study.terminal.command import DONE, UNUSABLE
-from study.tracking.tracker import Group, NullTracker
+from study.tracking.runs import Answer
+from study.tracking.tracker import Tracker
 from tests.conftest import PROJECT, log_levels_kept, not_drawn, trials_here
 from tests.made_up.commands import called
 from tests.made_up.posts import write_posts
@@ -97,20 +98,18 @@ def test_results_mlflow_and_report_agree(finished: tuple[Path, str]) -> None:
     client = MlflowClient(tracking_uri=f"sqlite:///{results}/mlflow.db")
     experiment = client.get_experiment_by_name("digits")
     every = client.search_runs([experiment.experiment_id])
-    runs = {run.data.tags.get("cell_id") or run.data.tags["role"]: run for run in every}
-    assert len(every) == 8 + 4 + 1  # cells, paradigms, the study
-    assert len(runs) == 8 + 2
+    logged = {run.data.tags["key"]: run.data.metrics for run in every}
+    assert len(every) == len(logged) == 8 + 4 + 1  # cells, paradigms, the study
+    assert logged["study"]["cells done"] == 8
     html = (results / "report" / "digits" / "report.html").read_text()
     test = at_budget[at_budget["split"] == "test"]
     for row in test.to_dict("records"):
-        logged = runs[row["cell_id"]].data.metrics
-        assert logged["test/saif"] == pytest.approx(row["saif"])
-        assert logged["test/accuracy"] == pytest.approx(row["accuracy"])
+        for metric in ("saif", "accuracy"):
+            assert logged[row["cell_id"]][f"test/{metric}"] == pytest.approx(row[metric])
     for paradigm, rows in test.groupby("paradigm"):  # one option each: nothing to choose
         accuracy = rows["accuracy"].mean()
-        assert runs["study"].data.metrics[
-            f"digits/m3/{rows['comparison_id'].iloc[0][:8]}/{paradigm}/accuracy"
-        ] == pytest.approx(accuracy)
+        summary = logged[f"{rows['comparison_id'].iloc[0]}/{paradigm}"]
+        assert summary["accuracy"] == pytest.approx(accuracy, abs=5e-5)
         assert re.search(rf"^{paradigm} .*{100 * accuracy:.1f}", printed, re.M)
         assert f"{100 * accuracy:.1f}" in html
 
@@ -155,22 +154,19 @@ def test_commands_of_one_study_make_one_report(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The second adds a paradigm; the third another m, which is told apart from what is there."""
-    summaries: list[set[tuple[str, str]]] = []
-
-    class Told(NullTracker):
-        def finish(self, metrics: dict, files: list, groups: Sequence[Group] = ()) -> None:
-            summaries.append({tuple(name.split("/")[1::2]) for name in metrics})
-
-    monkeypatch.setattr("study.drive.open_tracker", lambda *_: Told())
+    answers: list[Answer] = []
+    monkeypatch.setattr(Tracker, "finish", lambda _, answer: answers.append(answer))
     page = tmp_path / "report" / "digits" / "report.md"
 
     def asked(paradigm: str, m: int = 3) -> tuple[str, str]:
         tiny = [text.replace("m=3", f"m={m}") for text in TINY]
-        status, printed, errors = main(
-            capsys, "digits", *tiny, f"paradigm={paradigm}", "--results", str(tmp_path)
-        )
+        tiny += [f"paradigm={paradigm}", "--tracking", "none", "--results", str(tmp_path)]
+        status, printed, errors = main(capsys, "digits", *tiny)
         assert status == 0, errors
         return printed, page.read_text()
+
+    def summarised(name: str) -> set[str]:
+        return {run.params[name] for run in answers[-1].summaries}
 
     printed, _ = asked("soft")
     assert "new: " not in printed
@@ -181,14 +177,14 @@ def test_commands_of_one_study_make_one_report(
     assert "verdict is possible" not in printed
     assert "\nnew: 2 of the study's 4 cells (hard 2)\n" in printed
     assert re.search(r"The last command: preset quick: .*; new: 2 of the study's 4 cells", text)
-    assert {name for _, name in summaries[-1]} >= {"soft", "hard"}
+    assert summarised("paradigm") == {"soft", "hard"}
 
     printed, text = asked("soft", m=4)
     assert "digits m=4 (" in printed
     assert "digits m=3 (" not in printed
     assert "new: 2 of the study's 6 cells (soft 2)" in printed
     assert "the report also shows 1 other setting of the study" in printed
-    assert {m for m, _ in summaries[-1]} == {"m3", "m4"}
+    assert summarised("m") == {"3", "4"}
     assert "m=3" in text
     assert "m=4" in text
 

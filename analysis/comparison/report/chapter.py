@@ -26,7 +26,7 @@ from analysis.comparison.report.exports import (
 from analysis.comparison.report.interactive import interactive_blocks
 from analysis.comparison.report.pictures import heat_map_pictures, pictures
 from analysis.comparison.report.section import comparison_blocks, section_title
-from analysis.comparison.report.summaries import group_summaries, summary_metrics
+from analysis.comparison.report.summaries import group_summaries
 from analysis.comparison.report.table_one import (
     flat_header,
     names_of,
@@ -40,10 +40,10 @@ from analysis.section.base import Chapter, Question
 from analysis.section.blocks import Block, Heading, Shown, Table, Text
 from analysis.section.claim import Claim
 from analysis.section.picture import Picture
-from analysis.section.summary import GroupSummary
 from analysis.words import instances, listed, lost_scores, made_equal, of_draws
 from study import tasks, terminal
 from study.results import Results
+from study.tracking.runs import Run
 
 _OF_BUDGETS = (
     "Equal compute: all cells of a comparison are cut at one fraction of their budget, where "
@@ -104,19 +104,23 @@ class Comparisons(Chapter["Compared"]):
         found = _of(sections)
         compared = f"The paradigms are compared at {made_equal(found[0].axis, _noun(found))}."
         explanation = " ".join([*_saif(found), compared])
-        sentences, left_out = answer(found, of_each=not _are_many(sections)), []
-        if _are_many(sections):
-            counts = count_sentences(found).values()
-            sentences = [*(" ".join(each) for each in counts if each), *sentences]
-            left_out = [_ONLY_HEAT_MAPS]
+        left_out = [_ONLY_HEAT_MAPS] if _are_many(sections) else []
         return [
             Heading("Question", 2),
             Text(question(found), "lead"),
             Heading("Answer", 2),
-            *(Text(sentence, "lead") for sentence in sentences),
+            *(Text(sentence, "lead") for sentence in self.answer(sections)),
             *(Text(text, "quiet") for text in (explanation, *share_notes(found), *left_out)),
             *interactive_blocks(found),
         ]
+
+    def answer(self, sections: Sequence[Compared]) -> list[str]:
+        """Who is better, in each setting or, of many, in how many; and what would decide more."""
+        found = _of(sections)
+        if not _are_many(sections):
+            return answer(found)
+        counts = count_sentences(found).values()
+        return [*(" ".join(each) for each in counts if each), *answer(found, of_each=False)]
 
     def pictures(self, sections: Sequence[Compared]) -> list[Picture]:
         """What the settings of each task change."""
@@ -156,10 +160,6 @@ class Comparisons(Chapter["Compared"]):
     def papers(self, sections: Sequence[Compared]) -> dict[str, str]:
         """Table 1 and the paired differences."""
         return for_papers(_of(sections))
-
-    def metrics(self, sections: Sequence[Compared]) -> dict[str, float]:
-        """SAIF and accuracy (of captions Bleu-4) of each paradigm in each comparison."""
-        return summary_metrics(comparison.summary for comparison in _of(sections))
 
 
 COMPARISONS = Comparisons()
@@ -233,7 +233,7 @@ class Compared:
     def blocks(self, shown: Sequence[Shown], results: str, published: bool = False) -> list[Block]:
         return comparison_blocks(self.comparison, self.claims, shown, results, published)
 
-    def summaries(self) -> list[GroupSummary]:
+    def summaries(self) -> list[Run]:
         return group_summaries(self.comparison, self.tables(), lambda: self.pictures)
 
 

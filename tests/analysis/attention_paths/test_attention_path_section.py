@@ -18,6 +18,7 @@ from analysis.reading import cells_of
 from study.results import Results, ResultsError
 from tests.made_up import comparisons
 from tests.made_up.attention_path_results import NOISY, Law, write, write_study
+from tests.made_up.summaries import NOTE, metrics_of
 
 
 def sections(results: Results) -> list[Paths]:
@@ -146,21 +147,21 @@ def test_both_ends_of_the_colour_bar_are_named(largest: float, labels: list[str]
 def test_each_network_has_a_summary(results: Results) -> None:
     write_study(results, Law(noise=0.0), seeds=2)
     section = only(results)
-    groups = {group.name.rpartition(" (")[0]: group for group in section.summaries()}
-    assert list(groups) == [
-        "attention-paths plain theory N=10",
-        "attention-paths plain theory N=100",
-        "attention-paths plain theory N=1000",
-        "attention-paths plain slice N=10",
-        "attention-paths plain limit all paths",
-        "attention-paths plain limit good path alone",
-        "attention-paths plain limit good and denoising path",
+    runs = {run.name.partition(" n=2 ")[0]: run for run in section.summaries()}
+    assert list(runs) == [
+        "theory N=10",
+        "theory N=100",
+        "theory N=1000",
+        "slice N=10",
+        "limit all paths",
+        "limit good path alone",
+        "limit good and denoising path",
     ]
-    theory = groups["attention-paths plain theory N=10"]
-    assert theory.params["P1"] == "undecided"
-    assert theory.metrics["gain"] == pytest.approx(0.14)
-    assert theory.metrics["largest_overlap"] == pytest.approx(0.8)
-    assert theory.metrics["n_seeds"] == 2
-    sampled = groups["attention-paths plain slice N=10"]
-    assert sampled.metrics["r_hat"] == pytest.approx(1.001)
-    assert "r_hat" not in theory.metrics
+    assert all("plain" in run.name for run in runs.values())
+    theory, sampled = (metrics_of(runs[f"{method} N=10"]) for method in ("theory", "slice"))
+    assert "P1 undecided" in runs["theory N=10"].tags[NOTE]
+    assert theory["gain"] == pytest.approx(0.14)
+    assert theory["largest_overlap"] == pytest.approx(0.8)
+    assert theory["n"] == 2
+    assert sampled["r_hat"] == pytest.approx(1.001)
+    assert "r_hat" not in theory

@@ -25,7 +25,7 @@ from analysis.report import main
 from study.launch.repetition import compare_evaluations
 from study.results import METRICS, Results, ResultsError
 from study.tasks import POSTS
-from study.tracking.runs import run_of
+from study.tracking.cells import of_cell
 from tests.conftest import not_drawn
 from tests.made_up.comparisons import (
     OF_KNOWN,
@@ -278,7 +278,7 @@ def test_mlflow_is_given_what_is_known(
 ) -> None:
     write_text(results, make_text_cell(), shares=SHARES | {split: share})
     (cell,) = results.cells().to_dict("records")
-    logged = {metric.key: metric.value for metric in run_of(cell, results.evaluations()).metrics}
+    logged = {p.name: p.value for p in of_cell(cell, results.evaluations(), "done").points}
     assert all(math.isfinite(value) for value in logged.values())
     of_split = {key.partition("/")[2] for key in logged if key.startswith(f"{split}/")}
     assert {"loss", "accuracy", "foreground_share"} <= of_split

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ from tests.made_up.fixed_focus import (
     record_all,
     record_linear,
 )
+from tests.made_up.summaries import NOTE, curves_of, metrics_of
 
 
 def settings_in(results: Results) -> list[Setting]:
@@ -107,7 +109,7 @@ def test_diverged_seeds_are_in_no_curve_and_said(results: Results) -> None:
     assert ends.loc[("soft", 0.2), "num_seeds"] == 3
     assert "1 at alpha 0.8" in found.text()
     (summary,) = [s for s in found.summaries() if s.params["paradigm"] == "soft"]
-    assert (summary.metrics["n_diverged"], summary.metrics["n_seeds"]) == (1, 2)
+    assert metrics_of(summary)["n"] == 2
     assert "hard: 2 of 6 cells are missing" in found.text()
 
 
@@ -123,7 +125,9 @@ def test_values_that_are_not_known_are_missing(results: Results) -> None:
     _, *of_unknown = found.pictures
     for picture in of_unknown:
         assert picture.png
-    assert all("final_incentive_alpha_0.2" in s.note for s in found.summaries())
+    for run in found.summaries():
+        assert "final_incentive_alpha_0.2" not in metrics_of(run)
+        assert "final_incentive_alpha_0.2" in run.tags[NOTE]
 
 
 # --- one learning rate a paradigm
@@ -325,11 +329,11 @@ def test_summaries_for_mlflow(results: Results) -> None:
     record_linear(results, alphas=(0.2,))
     summaries = only(results).summaries()
     assert len(summaries) == 6
-    (hard,) = [s for s in summaries if s.name.startswith("fixed focus digits m=5 hard")]
-    assert hard.metrics["final_loss_alpha_0.2"] == 0.85
-    assert hard.metrics["final_incentive_alpha_0.8"] == 0.0025
-    assert hard.params["C7"] == "undecided"
-    assert len(hard.curves["train/loss_alpha_0.2"]) == len(TIMES)
+    (hard,) = [s for s in summaries if re.match("hard n=2 .*digits m=5", s.name)]
+    assert metrics_of(hard)["final_loss_alpha_0.2"] == 0.85
+    assert metrics_of(hard)["final_incentive_alpha_0.8"] == 0.0025
+    assert "C7 undecided" in hard.tags[NOTE]
+    assert len(curves_of(hard)["train/loss_alpha_0.2"]) == len(TIMES)
 
 
 def test_cells_of_comparisons_and_of_other_paradigms_are_left_alone(results: Results) -> None:

@@ -18,6 +18,7 @@ from analysis.kinds import find
 from study.results import Results
 from tests.made_up import comparisons
 from tests.made_up.heads_results import SIMPLE, Law, train, write, write_study
+from tests.made_up.summaries import NOTE, metrics_of
 
 LAW = Law()
 
@@ -148,19 +149,19 @@ def test_a_matrix_names_as_many_paths_as_have_room(size: int, named: int) -> Non
 
 
 def test_each_method_and_width_has_a_summary(whole: Heads) -> None:
-    groups = {group.name.rpartition(" (")[0]: group for group in whole.summaries()}
+    runs = {run.name.partition(" n=6 ")[0]: run for run in whole.summaries()}
     names = [
         "trained", "theory N=10", "theory N=100", "limit", "weight-norm", "entropy",
         "sensitivity", "random", "greedy", "bound",
     ]  # fmt: skip
-    assert list(groups) == [f"one-shot omniglot {name}" for name in names]
-    theory = groups["one-shot omniglot theory N=10"]
-    assert theory.params["P8"] == "holds"
-    assert theory.metrics["gain"] == pytest.approx(0.03, abs=3e-4)
-    assert theory.metrics["n_seeds"] == 6
-    random = groups["one-shot omniglot random"].metrics
-    assert theory.metrics["area"] - random["area"] == pytest.approx(0.04, abs=3e-4)
-    assert "area" not in groups["one-shot omniglot limit"].metrics
+    assert list(runs) == names
+    assert all("omniglot" in run.name for run in runs.values())
+    assert "P8 holds" in runs["theory N=10"].tags[NOTE]
+    theory, random, limit = (metrics_of(runs[name]) for name in ("theory N=10", "random", "limit"))
+    assert theory["gain"] == pytest.approx(0.03, abs=3e-4)
+    assert theory["n"] == 6
+    assert theory["area"] - random["area"] == pytest.approx(0.04, abs=3e-4)
+    assert "area" not in limit
 
 
 # --- what must not decide

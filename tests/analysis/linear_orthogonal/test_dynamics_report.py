@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from analysis.comparison.compare import compare, compare_results, equal_compute
@@ -14,7 +15,7 @@ from analysis.kinds import find
 from analysis.linear_orthogonal.section import Trajectories
 from analysis.reading import load
 from analysis.section.base import Question, Section
-from analysis.section.summary import claim_counts
+from analysis.section.summary import counts_of
 from study.results import Results
 from tests.conftest import not_drawn
 from tests.made_up import comparisons as comparisons
@@ -91,13 +92,18 @@ def test_missing_cells_are_counted_over_both_kinds(results: Results, tmp_path: P
 # --- MLflow
 
 
-def test_every_verdict_of_a_claim_is_counted(alone: tuple[Results, Path]) -> None:
-    """Also those with 0, which replace what an earlier report logged."""
+def test_cells_are_counted_by_how_they_ended_and_claims_by_verdict(
+    alone: tuple[Results, Path],
+) -> None:
+    """Also verdicts with 0, which replace what an earlier answer logged."""
     (dynamics,) = find(alone[0])
-    assert claim_counts(dynamics.claims) == {
-        "claims/C15/holds": 2,
-        "claims/C15/does not hold": 1,
-        "claims/C15/undecided": 1,
-        "claims/C15/not run": 0,
+    others = pd.DataFrame({"status": ["done", "diverged"]})
+    assert counts_of(dynamics.claims, [dynamics.cells, others]) == {
+        "cells done": len(dynamics.cells) + 1,
+        "cells diverged": 1,
+        "cells censored": 0,
+        "claims holds": 2,
+        "claims does not hold": 1,
+        "claims undecided": 1,
+        "claims not run": 0,
     }
-    assert claim_counts([]) == {}

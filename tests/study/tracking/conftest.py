@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import pytest
 
 from study.cell import Cell
@@ -11,24 +9,11 @@ from study.results import Results
 from tests.made_up.comparisons import make_cell, write
 
 
-@pytest.fixture(autouse=True)
-def _no_word_on_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    """That depends on the machine; tests/faults/test_tracking_server.py has a slow server."""
-    monkeypatch.setattr("study.tracking.tracker.SILENT_SECONDS", math.inf)
-
-
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Failures are tried again at once, and given up soon."""
-    for name in ("FIRST_PAUSE", "LONGEST_PAUSE", "LAST_PAUSE"):
-        monkeypatch.setattr(f"study.tracking.tracker.{name}", 0.01)
-    monkeypatch.setattr("study.tracking.tracker.DOWN_SECONDS", 1.0)
-
-
-@pytest.fixture
-def as_a_server(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Runs are logged by MLflow's client, as those that go to a server."""
-    monkeypatch.setattr("study.tracking.store.database_of", lambda client: None)
+    for name, seconds in {"EVERY": 0.01, "LONGEST_PAUSE": 0.01, "DOWN_SECONDS": 1.0}.items():
+        monkeypatch.setattr(f"study.tracking.tracker.{name}", seconds)
 
 
 @pytest.fixture

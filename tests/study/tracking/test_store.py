@@ -1,0 +1,251 @@
+"""A real MLflow store is brought to what the results hold, whatever happened before."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from mlflow import MlflowClient
+from mlflow.entities import Run as Logged
+
+from study.cell import Cell
+from study.results import METRICS, Results
+from study.tracking.cells import CURVES
+from study.tracking.runs import METRIC_STEP_FLOPS
+from study.tracking.store import Store
+from tests.made_up.comparisons import make_cell, make_results, write
+from tests.made_up.tracking import (
+    SUMMARIES,
+    Failing,
+    answer,
+    assert_holds,
+    client_of,
+    runs_of,
+    start,
+    statuses,
+    summary,
+    track,
+)
+
+
+def test_a_run_holds_curves_and_last_values(results: Results, cells: list[Cell]) -> None:
+    track(results, cells)
+    assert_holds(results, cells)
+    client, evaluations = client_of(results), results.evaluations()
+    for run in runs_of(client)["cell"]:
+        cell = next(cell for cell in cells if cell.id == run.data.tags["cell_id"])
+        assert float(run.data.params["lr"]) == cell.lr
+        assert run.data.params["paradigm"] == cell.paradigm
+        assert int(run.data.params["seed"]) == cell.seed
+        for split in ("train", "validation", "test"):
+            of_split = evaluations["split"] == split
+            rows = evaluations[of_split & (evaluations["cell_id"] == cell.id)].sort_values("step")
+            for metric in METRICS:
+                shown = rows if metric in CURVES and split != "train" else rows.tail(1)
+                history = client.get_metric_history(run.info.run_id, f"{split}/{metric}")
+                history.sort(key=lambda entry: entry.step)
+                kept = shown[metric].replace(np.inf, np.finfo(float).max)  # as MLflow keeps it
+                np.testing.assert_allclose([entry.value for entry in history], kept)
+                assert [entry.step for entry in history] == [
+                    flops // METRIC_STEP_FLOPS for flops in shown["compute_flops"]
+                ]
+
+
+def test_cells_are_logged_without_matplotlib(
+    results: Results, cells: list[Cell], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It takes a tenth of a second a picture."""
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    track(results, cells)
+    assert_holds(results, cells)
+
+
+def test_a_cell_that_diverged_before_the_first_evaluation(results: Results) -> None:
+    cell = write(results, make_cell(), status="diverged", points=())
+    track(results, [cell])
+    (run,) = runs_of(client_of(results))["cell"]
+    assert run.data.tags["status"] == "diverged"
+
+
+def test_what_is_there_is_neither_read_nor_logged_again(
+    results: Results, cells: list[Cell], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    track(results, cells)
+    before = {run.info.run_id for runs in runs_of(client_of(results)).values() for run in runs}
+    wanted = statuses(cells, results)
+    monkeypatch.setattr(Results, "tables", None)
+    monkeypatch.setattr(MlflowClient, "create_run", None)
+    Store(results, "digits", None).sync(wanted, answer())
+    monkeypatch.undo()
+    after = {run.info.run_id for runs in runs_of(client_of(results)).values() for run in runs}
+    assert after == before
+
+
+def test_a_cell_that_went_on_is_logged_anew(results: Results, cells: list[Cell]) -> None:
+    cell = write(results, make_cell(seed=7), accuracy=0.2, status="censored")
+    track(results, [*cells, cell])
+    write(results, cell, accuracy=0.8, status="done")
+    track(results, [*cells, cell])
+    assert_holds(results, [*cells, cell])
+    found = {run.data.tags["cell_id"]: run for run in runs_of(client_of(results))["cell"]}
+    assert found[cell.id].data.metrics["test/accuracy"] == 0.8
+
+
+def test_what_a_kill_left_is_made_good(results: Results, cells: list[Cell]) -> None:
+    """Runs that are half logged are made anew, and nobody else's is touched."""
+    track(results, cells)
+    client = client_of(results)
+    found = runs_of(client)
+    experiment = found["study"][0].info.experiment_id
+    for run in (found["cell"][0], found["summary"][0], found["study"][0]):
+        client.update_run(run.info.run_id, status="RUNNING")
+    client.set_tag(found["study"][0].info.run_id, "state", "")
+    client.delete_run(found["cell"][1].info.run_id)
+    strange = client.create_run(experiment, tags={"note": "somebody's"})
+    theirs = client.create_run(experiment, tags={"key": cells[2].id, "results": "another"})
+    track(results, cells)
+    for other in (strange, theirs):
+        assert client.get_run(other.info.run_id).info.lifecycle_stage == "active"
+        client.delete_run(other.info.run_id)
+    assert_holds(results, cells)
+
+
+def test_what_was_logged_twice_is_left_once(results: Results, cells: list[Cell]) -> None:
+    """Two drivers may do so, and a server that acts on a request whose answer was lost."""
+    track(results, cells)
+    client = client_of(results)
+    found = runs_of(client)
+
+    def double(run: Logged, later: int) -> Logged:
+        tags = {name: text for name, text in run.data.tags.items() if name != "mlflow.runName"}
+        made = client.create_run(
+            run.info.experiment_id, run.info.start_time + later, tags, run.info.run_name
+        )
+        client.set_terminated(made.info.run_id)
+        return made
+
+    older = double(found["study"][0], -10)
+    client.set_tag(found["cell"][0].info.run_id, "mlflow.parentRunId", older.info.run_id)
+    for run in (*found["cell"], *found["summary"]):
+        double(run, -10_000)
+    track(results, cells)
+    assert_holds(results, cells)
+
+
+def test_summaries_stand_above_the_study_in_their_order(
+    results: Results, cells: list[Cell]
+) -> None:
+    track(results, cells)
+    client = client_of(results)
+    found = runs_of(client)
+    assert [run.info.run_name for run in found["summary"]] == [each.name for each in SUMMARIES]
+    tags = client.get_experiment_by_name("digits").tags
+    assert tags["mlflow.note.content"] == "the answer"
+    view = json.loads(tags["mlflow.sharedViewState.answer"])
+    assert view["selectedColumns"] == ["metrics.`saif`"]
+    assert len(view["compareRunCharts"]) == 2  # bars of SAIF, and its curve
+
+
+def test_an_answer_that_changes_replaces_what_it_changes(
+    results: Results, cells: list[Cell]
+) -> None:
+    track(results, cells)
+    before = {run.data.tags["key"]: run for run in runs_of(client_of(results))["summary"]}
+    later = answer([SUMMARIES[0], summary("soft", 0.6), summary("hybrid", 0.9)])
+    track(results, cells, later)
+    assert_holds(results, cells, later)
+    after = {run.data.tags["key"]: run for run in runs_of(client_of(results))["summary"]}
+    kept = {key for key in before if key in after and before[key].info == after[key].info}
+    assert kept == {SUMMARIES[0].key}
+
+
+@pytest.mark.parametrize("leave", [shutil.copytree, shutil.move])
+def test_a_directory_that_is_moved_or_copied_has_its_artifacts(
+    results: Results,
+    cells: list[Cell],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    leave: Callable[[str, Path], Any],
+) -> None:
+    """MLflow keeps absolute paths."""
+    track(results, cells)
+    leave(results.url, tmp_path / "else where")
+    left = sorted(Path(results.url).rglob("*"))
+    moved = Results(tmp_path / "else where")
+    track(moved, cells)
+    assert "logged anew" in capsys.readouterr().err
+    assert_holds(moved, cells)
+    for run in runs_of(client_of(moved))["cell"]:
+        assert run.info.artifact_uri.startswith((tmp_path / "else where").as_uri())
+    assert sorted(Path(results.url).rglob("*")) == left
+    track(moved, cells)
+    assert capsys.readouterr().err == ""
+
+
+def test_artifacts_that_are_kept_elsewhere_stay_there(
+    results: Results, cells: list[Cell], tmp_path: Path
+) -> None:
+    root = (tmp_path / "own").as_uri()
+    client_of(results).create_experiment("digits", artifact_location=root)
+    track(results, cells)
+    assert_holds(results, cells)
+    assert client_of(results).get_experiment_by_name("digits").artifact_location == root
+
+
+def test_a_directory_with_any_name_holds_its_database(
+    tmp_path: Path, empty_database: Path
+) -> None:
+    """Signs that mean something in a URL, or in a shell."""
+    folder = tmp_path / "w?q=1&x %20 #1 'é'"
+    made = make_results(folder)
+    shutil.copy(empty_database, folder / "mlflow.db")
+    cell = write(made, make_cell())
+    store = track(made, [cell])
+    uri = shlex.split(store.ui_command)[-1]  # as a shell reads it
+    assert_holds(made, [cell], client=MlflowClient(tracking_uri=uri))
+    assert list(tmp_path.iterdir()) == [folder]
+
+
+def test_a_deleted_experiment_comes_back(results: Results, cells: list[Cell]) -> None:
+    track(results, cells)
+    client = client_of(results)
+    client.delete_experiment(client.get_experiment_by_name("digits").experiment_id)
+    track(results, cells)
+    assert_holds(results, cells)
+
+
+def test_a_lost_answer_about_the_experiment(
+    results: Results, cells: list[Cell], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failing = Failing(monkeypatch)
+    failing.patch("create_experiment", lambda call: "after")
+    track(results, cells)
+    assert failing.failures == 1
+    assert_holds(results, cells)
+
+
+def test_two_directories_share_an_experiment(
+    tmp_path: Path, empty_database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each takes away its own summaries alone."""
+    monkeypatch.chdir(tmp_path)  # where MLflow puts artifacts
+    shutil.copy(empty_database, tmp_path / "both.db")
+    uri = f"sqlite:///{tmp_path / 'both.db'}"
+    for name, seed in (("a", 1), ("b", 2)):
+        results = make_results(tmp_path / name)
+        cell = write(results, make_cell(seed=seed))
+        mine = [summary("soft", seed / 10, comparison=name)]
+        tracker = start(results, uri)
+        tracker.log_cells({cell.id: "done"})
+        assert tracker.finish(answer(mine)) == 0
+    found = runs_of(MlflowClient(uri))
+    assert {role: len(runs) for role, runs in found.items()} == {
+        "cell": 2, "summary": 2, "study": 1,
+    }  # fmt: skip
