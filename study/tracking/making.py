@@ -34,8 +34,11 @@ def made_whole(uri: str) -> Iterator[None]:
     from sqlalchemy.exc import SQLAlchemyError
     from sqlalchemy.pool import NullPool
 
-    if uri.startswith("sqlite") and (path := make_url(uri).database):
-        _make_file(Path(path))
+    if uri.startswith("sqlite"):
+        path = make_url(uri).database
+        if path in (None, "", ":memory:"):
+            raise ValueError("it names no file")
+        _make_file(Path(str(path)))
     if not re.match(r"postgresql(\+\w+)?://", uri):
         yield
         return
@@ -57,6 +60,7 @@ def _make_file(path: Path) -> None:
 
     if path.exists():
         return
+    path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".mlflow-", dir=path.parent) as folder:
         made = Path(folder, "made.db")
         MlflowClient(tracking_uri=sqlite_url(made))

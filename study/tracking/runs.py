@@ -72,8 +72,9 @@ class Answer:
 
     @property
     def digest(self) -> str:
-        """Changes with any number or word."""
-        said = [self.text, dict(self.counts), [each.state for each in self.summaries]]
+        """Changes with any number, word or byte."""
+        files = [hashlib.sha256(file.read_bytes()).hexdigest() for file in self.files]
+        said = [self.text, dict(self.counts), [each.state for each in self.summaries], files]
         return hashlib.sha256(json.dumps(said).encode()).hexdigest()[:16]
 
 

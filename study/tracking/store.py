@@ -106,6 +106,7 @@ class Store:
         self._experiment: str | None = None  # its id
         self._origin = ""  # of the results directory
         self._held: dict[str, Held] = {}
+        self._unmade: Exception | None = None  # why a run could not be made
         self._is_known = False  # whether all runs were looked up since the last error
         self.made = 0
         self.closed: Answer | None = None
@@ -221,16 +222,18 @@ class Store:
             if not self._is_known or (answer and not self._folder):  # others may log there, too
                 self._connect()
                 self._look_up()
+            self._unmade = None
             lacking = [cell_id for cell_id in cells if not self.holds(cell_id, cells[cell_id])]
             for start in range(0, len(lacking), BATCH):
                 batch = {cell_id: cells[cell_id] for cell_id in lacking[start : start + BATCH]}
                 for run in self._runs_of(batch):
                     if is_stopped():
                         return
-                    self._put(run)
-                    self.made += 1
+                    self.made += self._put(run)
             if answer:
                 self._close(answer)
+            if self._unmade:
+                raise self._unmade
         except Exception:
             self._is_known = False
             raise
@@ -240,9 +243,14 @@ class Store:
         rows = dict(iter(evaluations.groupby("cell_id")))
         for cell in records(found):
             mine = rows.get(cell["cell_id"], evaluations.iloc[:0])
-            yield of_cell(cell, mine, cells[cell["cell_id"]])
+            try:
+                run = of_cell(cell, mine, cells[cell["cell_id"]])
+            except Exception as error:  # a record that nobody has met yet
+                self._unmade = error
+                continue
+            yield run
         if lost := cells.keys() - set(found["cell_id"]):
-            raise LookupError(f"the results have no cell {min(lost)}")
+            self._unmade = LookupError(f"the results have no cell {min(lost)}")
 
     def _look_up(self) -> None:
         """Looks up all runs, makes the study's own, and deletes what a failure left."""
@@ -251,11 +259,12 @@ class Store:
         doomed: list[str] = []
         for run in self._search():
             tags, run_id = run.data.tags, run.info.run_id
-            key, mine = tags.get("key"), tags.get("results") == self._origin
+            key = tags.get("key") if "results" in tags else None  # else it is nobody's of ours
+            mine = tags.get("results") == self._origin
             if key == STUDY or (key and run.info.status == "FINISHED"):
                 doomed += [held[key].run_id] if key in held else []
                 parent = tags.get("mlflow.parentRunId")
-                held[key] = Held(run_id, tags["state"], parent, mine)
+                held[key] = Held(run_id, tags.get("state", ""), parent, mine)
             elif key and mine:
                 doomed.append(run_id)
         for run_id in doomed:  # now, as pages of a search are counted off
@@ -289,11 +298,17 @@ class Store:
         )
         return Held(made.info.run_id, run.state, parent, True)
 
-    def _put(self, run: Run) -> None:
-        """Logs a run; one that is outdated goes first. It is marked finished last."""
-        files = run.files()  # first, so that MLflow keeps what it has if this fails
-        if outdated := self._held.pop(run.key, None):
-            self._client.delete_run(outdated.run_id)
+    def _put(self, run: Run) -> bool:
+        """Logs a run, which is marked finished last, in place of an outdated one.
+
+        Returns:
+            Whether its files could be made; the others are to be logged all the same.
+        """
+        try:
+            files = run.files()
+        except Exception as error:  # of whatever draws them
+            self._unmade = error
+            return False
         is_cell = "/" not in run.key
         made = self._create(run, self._held[STUDY].run_id if is_cell else None)
         self._log(made.run_id, run.points, run.params)
@@ -304,7 +319,10 @@ class Store:
                 file.write_bytes(content)
             self._client.log_artifacts(made.run_id, folder)
         self._client.set_terminated(made.run_id)
+        if outdated := self._held.get(run.key):
+            self._client.delete_run(outdated.run_id)
         self._held[run.key] = made
+        return True
 
     def _log(self, run_id: str, points: Iterable[Point], params: Mapping[str, str]) -> None:
         from mlflow.entities import Metric, Param
@@ -320,11 +338,12 @@ class Store:
         for key in self._held.keys() - {each.key for each in answer.summaries}:
             if "/" in key and self._held[key].mine:
                 self._client.delete_run(self._held.pop(key).run_id)
-        if not self.holds(STUDY, answer.digest):
-            self._say(answer)
-        self.closed = answer
+        if not self.holds(STUDY, digest := answer.digest):
+            self._say(answer, digest)
+        if not self._unmade:
+            self.closed = answer
 
-    def _say(self, answer: Answer) -> None:
+    def _say(self, answer: Answer, digest: str) -> None:
         """Puts an answer where it is seen first, and into the study's own run."""
         view = json.dumps(view_of(answer.summaries))
         tags = {f"mlflow.sharedViewState.{VIEW}": view, "mlflow.note.content": answer.text}
@@ -336,8 +355,8 @@ class Store:
         for file in answer.files:
             self._client.log_artifact(study.run_id, str(file))
         self._client.set_terminated(study.run_id)
-        self._client.set_tag(study.run_id, "state", answer.digest)  # last: by it the run counts
-        self._held[STUDY] = study._replace(state=answer.digest)
+        self._client.set_tag(study.run_id, "state", digest)  # last: by it the run counts
+        self._held[STUDY] = study._replace(state=digest)
 
 
 def _has_moved(location: str, here: str) -> bool:

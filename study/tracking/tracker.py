@@ -6,6 +6,7 @@ is down costs a line at the end, never a cell.
 
 from __future__ import annotations
 
+import math
 import sys
 import threading
 import time
@@ -114,18 +115,19 @@ class Tracker:
         return missing
 
     def _wait(self, seconds: float, patience: float) -> None:
-        started = progress = time.monotonic()
+        started = progress = now = time.monotonic()
         least, is_told = self.missing, False
-        while (missing := self.missing) and (now := time.monotonic()) - started < seconds:
+        while (missing := self.missing) and now - started < seconds and self._thread.is_alive():
+            now = time.monotonic()
             if missing < least:
                 least, progress = missing, now
             if self._error and now - progress >= patience:
                 return
-            if not is_told and now - started > SILENT_SECONDS and seconds == FINISH_SECONDS:
+            if not is_told and now - started > SILENT_SECONDS and math.isfinite(seconds):
                 is_told = True
                 last = counted(missing, "run")
                 print(f"MLflow takes the last {last}; Ctrl-C is safe", file=sys.stderr)
-            time.sleep(0.05)
+            time.sleep(0.05 + missing / 10_000)  # to count them takes a while, too
 
     def _work(self) -> None:
         assert self._store is not None

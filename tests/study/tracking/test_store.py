@@ -108,7 +108,8 @@ def test_what_a_kill_left_is_made_good(results: Results, cells: list[Cell]) -> N
         client.update_run(run.info.run_id, status="RUNNING")
     client.set_tag(found["study"][0].info.run_id, "state", "")
     client.delete_run(found["cell"][1].info.run_id)
-    strange = client.create_run(experiment, tags={"note": "somebody's"})
+    strange = client.create_run(experiment, tags={"note": "somebody's", "key": "C major"})
+    client.set_terminated(strange.info.run_id)
     theirs = client.create_run(experiment, tags={"key": cells[2].id, "results": "another"})
     track(results, cells)
     for other in (strange, theirs):

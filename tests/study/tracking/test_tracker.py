@@ -95,7 +95,7 @@ def test_a_store_that_lost_runs_gets_them_again(
     assert_holds(results, cells)
 
 
-def test_a_summary_that_cannot_be_drawn_keeps_no_cell_away(
+def test_a_summary_that_cannot_be_drawn_keeps_nothing_else_away(
     results: Results, cells: list[Cell], quick: None, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def draw() -> dict[str, bytes]:
@@ -110,6 +110,7 @@ def test_a_summary_that_cannot_be_drawn_keeps_no_cell_away(
     assert errors.endswith(f": uv run python -m study.track {results.url}\n")
     found = runs_of(client_of(results))
     assert [len(found[role]) for role in ("cell", "summary", "study")] == [3, 1, 1]
+    assert found["study"][0].info.status == "FINISHED"
 
 
 def test_a_cell_that_the_results_lost_is_named(

@@ -33,6 +33,7 @@ def refusal(results: Results, uri: str | None) -> RequestError:
         ("nonsense://store", "nonsense"),
         ("sqlite:////proc/x.db", "/proc"),
         ("sqlite:///{tmp}/text.db", "not a database"),
+        ("sqlite:///:memory:", "names no file"),
         ("http://host:99999", "99999|[Pp]ort"),
     ],
 )
