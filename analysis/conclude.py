@@ -289,7 +289,7 @@ class Conclusions:
         if len(shown) < len(runs):
             text.append(f"Below are {len(shown)} of {len(runs)} summaries; the report has all.")
         return Answer(
-            text="\n\n".join(text),
+            text="\n\n".join(filter(None, text)),
             summaries=shown,
             counts=counts_of(claims, (section.cells for section in self.sections)),
             files=files,

@@ -268,7 +268,9 @@ _VERBS = {
 
 
 def tallied(claims: Sequence[Claim]) -> str:
-    """``Of 12 tests of the paper's claims 5 hold (C7, C8), 2 ...``"""
+    """``Of 12 tests of the paper's claims, 5 hold (C7, C8), 2 ...``; empty without a claim."""
+    if not claims:
+        return ""
     parts = []
     for verdict in _VERBS:
         mine = [claim.name for claim in claims if claim.verdict == verdict]

@@ -89,7 +89,7 @@ def claims_note(claims: Sequence[Claim]) -> str:
         f"**{claim.name} {claim.verdict}** ({claim.setting}): {claim.statement} {claim.measured}"
         for claim in claims
     )
-    return "\n\n".join([tallied(claims), *said])
+    return "\n\n".join(filter(None, [tallied(claims), *said]))
 
 
 def counts_of(claims: Iterable[Claim], cells: Iterable[pd.DataFrame]) -> dict[str, float]:
