@@ -11,9 +11,9 @@ from tests.made_up.comparisons import make_cell, write
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Failures are tried again at once, and given up soon."""
-    for name, seconds in {"EVERY": 0.01, "LONGEST_PAUSE": 0.01, "DOWN_SECONDS": 1.0}.items():
-        monkeypatch.setattr(f"study.tracking.tracker.{name}", seconds)
+    """Failures are tried again at once."""
+    for name in ("EVERY", "LONGEST_PAUSE"):
+        monkeypatch.setattr(f"study.tracking.tracker.{name}", 0.01)
 
 
 @pytest.fixture
