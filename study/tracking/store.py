@@ -277,12 +277,13 @@ class Store:
                 self._client.set_tag(each.run_id, "mlflow.parentRunId", above)
         self._held, self._is_known = held, True
 
-    def _search(self) -> Iterator[Any]:
+    def _search(self, which: str = "") -> Iterator[Any]:
         """The runs of the experiment that are not deleted, oldest first."""
         token = None
         while token != "":
             page = self._client.search_runs(
                 [self._experiment],
+                which,
                 max_results=1000,
                 order_by=["attributes.start_time ASC"],
                 page_token=token,
@@ -340,8 +341,16 @@ class Store:
                 self._client.delete_run(self._held.pop(key).run_id)
         if not self.holds(STUDY, digest := answer.digest):
             self._say(answer, digest)
+        self._tidy()
         if not self._unmade:
             self.closed = answer
+
+    def _tidy(self) -> None:
+        """Deletes what a client that repeats requests has made twice, without an error."""
+        unfinished = [*self._search("attributes.status != 'FINISHED'")]
+        for run in unfinished:
+            if run.data.tags.get("results") == self._origin and "key" in run.data.tags:
+                self._client.delete_run(run.info.run_id)
 
     def _say(self, answer: Answer, digest: str) -> None:
         """Puts an answer where it is seen first, and into the study's own run."""
