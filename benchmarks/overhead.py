@@ -25,7 +25,8 @@ from search_spaces import all_studies
 from study import hardware, tasks
 from study.cell.work import Work
 from study.errors import RequestError
-from study.launch.tune import launch
+from study.launch.cluster import ray_session
+from study.launch.watching import Watch
 from study.plan.axes import resolve
 from study.plan.grid import make_plan
 from study.plan.plan import Plan
@@ -34,12 +35,12 @@ from study.tasks.sources.places import Places
 from study.terminal.progress import Progress
 
 
-class Watch(Progress):
+class Times(Progress):
     """Notes when each trial starts and ends."""
 
     def __init__(self, plan: Plan) -> None:
-        seconds = dict.fromkeys((cell.id for cell in plan.cells), 1.0)
-        super().__init__(plan.cells, seconds, plan.concurrent, stream=io.StringIO())
+        super().__init__(plan.concurrent, stream=io.StringIO())
+        self.expect(plan.cells, dict.fromkeys((cell.id for cell in plan.cells), 1.0))
         self.starts: dict[str, float] = {}
         self.ends: dict[str, float] = {}
 
@@ -73,7 +74,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         results = Results(folder)
         results.prepare()
-        watch = Watch(plan)
+        times = Times(plan)
+        watch = Watch(times, lambda cell_id, status: None)
         work = Work(
             study=space.name,
             results=folder,
@@ -82,14 +84,18 @@ def main() -> None:
             threads=plan.threads,
         )
         began = time.perf_counter()
-        failures = launch(plan.jobs, work, plan.resources, watch, lambda cell_id: "done")
-        wall = time.perf_counter() - began
+        with ray_session(plan.concurrent * plan.threads) as ray:
+            from study.launch.tune import run_trials
+
+            gpus = 1 if ray.cluster_resources().get("GPU") else 0
+            run_trials(plan.jobs, work, watch, gpus_per_trial=gpus, pending=plan.concurrent)
+            wall = time.perf_counter() - began
         cells = results.cells().set_index("cell_id")
-    if failures:
-        sys.exit(f"{len(failures)} cells failed: {failures[0].reason}")
+    if watch.failures:
+        sys.exit(f"{len(watch.failures)} cells failed: {watch.failures[0].reason}")
     print(machine(hardware.set_up(plan.threads)))
     print(f"{args.study}: {len(cells)} cells, {plan.concurrent} at a time, {wall:.0f} s")
-    trials = pd.Series(watch.ends) - pd.Series(watch.starts)
+    trials = pd.Series(times.ends) - pd.Series(times.starts)
     train, evaluate = cells["total_train_seconds"], cells["total_evaluate_seconds"]
     rest = cells["total_seconds"] - train - evaluate
     print(f"trials' wall time      {trials.sum():8.1f} s")
@@ -101,13 +107,13 @@ def main() -> None:
         print(f"  {name:<24}{seconds.sum():8.1f} s {100 * seconds.sum() / trials.sum():6.1f} %")
     share = evaluate.sum() / (train + evaluate).sum()
     print(f"evaluations / (steps + evaluations): {100 * share:.1f} %")
-    ends = sorted(watch.ends, key=watch.ends.__getitem__)
+    ends = sorted(times.ends, key=times.ends.__getitem__)
     first, later = ends[: plan.concurrent], ends[plan.concurrent :]
     if not later:
         return
-    print(f"first trials: {max(watch.ends[e] for e in first) - began:.1f} s from launch to end")
+    print(f"first trials: {max(times.ends[e] for e in first) - began:.1f} s from launch to end")
     # After the first trials, the workers do nothing but further trials.
-    busy = plan.concurrent * watch.ends[ends[-1]] - sum(watch.ends[e] for e in first)
+    busy = plan.concurrent * times.ends[ends[-1]] - sum(times.ends[e] for e in first)
     spent = cells.loc[later, "total_seconds"].sum()
     print(f"start-up of a further trial: {(busy - spent) / len(later):.2f} s")
 

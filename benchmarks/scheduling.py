@@ -40,13 +40,17 @@ from benchmarks.support.processes import below, training
 from search_spaces import all_studies
 from study import tasks
 from study.cell import Cell
-from study.cell.work import Work
+from study.cell.work import Job, Work
 from study.evaluate.saif_and_heat_map import HEATMAP_EDGES
-from study.launch.trial import train_cells
-from study.launch.tune import launch
+from study.launch.cluster import ray_session
+from study.launch.failures import Failure
+from study.launch.run_job import run_job
+from study.launch.watching import Watch
 from study.launch.workplace import looked_at
+from study.parts import PartFile
 from study.plan.axes import resolve
 from study.plan.grid import make_plan
+from study.plan.jobs import Seconds
 from study.plan.plan import Plan
 from study.results import SPLITS, Results
 from study.results.merging import compact, merge
@@ -71,6 +75,19 @@ PATIENCE = 60.0
 METHODS = ("GET", "HEAD", "PUT", "DELETE", "POST")
 
 HEATMAP_CELLS = (len(HEATMAP_EDGES) - 1) ** 2
+
+NOTHING = f"""
+import sys
+sys.path.insert(0, {str(Path(__file__).parents[1])!r})
+import study.train.run
+from benchmarks.scheduling import made_up
+from search_spaces.base import Preset, SearchSpace
+from study.parts import register_study
+
+register_study(SearchSpace("nothing", "digits", "", {{"quick": Preset("", {{}})}}))
+study.train.run.train_pack = made_up
+"""
+"""A part with which workers train nothing."""
 
 
 def main() -> int:
@@ -120,13 +137,8 @@ def plan_of(cells: int, evaluations: int, facts_of: Callable[[str, Any], Any]) -
     seeds = math.ceil(cells / OPTIONS_A_SEED)
     chosen = (*OPTIONS, f"seed=0-{seeds - 1}", f"evaluations={evaluations - 1}")
     plan = make_plan(space, "quick", resolve(space, "quick", list(chosen)), facts_of)
-    return replace(plan, cells=plan.cells[:cells], threads=1)
-
-
-def train_nothing(work: Work, report: Callable[[dict[str, Any]], Any]) -> object:
-    """Runs a trial without its training."""
-    with patch("study.train.run.train_pack", made_up):
-        return train_cells(work, report)
+    costs = {cell.id: Seconds(1.0, 0.0) for cell in plan.cells[:cells]}
+    return replace(plan, cells=plan.cells[:cells], costs=costs, threads=1)
 
 
 def made_up(
@@ -138,7 +150,7 @@ def made_up(
         rows = evaluations_of(cell)
         for row in rows:
             if row["split"] == "validation" and on_evaluation:
-                on_evaluation(cell, row)
+                on_evaluation({cell: row})
         outcomes.append(Outcome(steps=1_000, evaluations=rows, train_seconds=60.0))
     return outcomes
 
@@ -182,16 +194,14 @@ def tracker_of(results: Results, tracking: bool) -> Tracker:
 class Sample:
     """The state of the driver after a number of cells; times in seconds, sizes in MB.
 
-    `launching` is the CPU time of the thread in which Tune runs, `reading` and `merging` the parts
-    of it spent on recorded cells and on merging their files, `tracking` that of the thread that
-    logs, `process` that of all threads.
+    `launching` is the CPU time of the thread in which Tune runs, `merging` the part of it spent on
+    merging files of cells, `tracking` that of the thread that logs, `process` that of all threads.
     """
 
     cells: int
     wall: float
     process: float
     launching: float
-    reading: float
     merging: float
     tracking: float
     driver: float
@@ -214,8 +224,8 @@ class Driver(Progress):
     def __init__(
         self, plan: Plan, results: Results, tracker: Tracker, folder: Path, warm_up: int
     ) -> None:
-        seconds = dict.fromkeys((cell.id for cell in plan.cells), 1.0)
-        super().__init__(plan.cells, seconds, plan.concurrent, stream=io.StringIO())
+        super().__init__(plan.concurrent, stream=io.StringIO())
+        self.expect(plan.cells, plan.seconds)
         self._plan, self._results, self._tracker = plan, results, tracker
         self._place = looked_at(results.url)
         self._folder = folder
@@ -223,26 +233,30 @@ class Driver(Progress):
         first = min(warm_up, total // 2)
         self._stops = [first + (total - first) * i // QUARTERS for i in range(QUARTERS + 1)]
         self._cells = 0
-        self._reading = self._merging = 0.0
+        self._merging = 0.0
         self._tune_files: list[Path] = []
         self._threads = [t for t in threading.enumerate() if t.name == "mlflow"]
         self.samples: list[Sample] = []
 
-    def run(self) -> list[Any]:
+    def run(self) -> list[Failure]:
         """Runs the study; returns its failures."""
+        watch = Watch(self, self._on_ended)
         work = Work(
             study="digits",
             results=self._results.url,
             code_version="benchmark",
             origin=self._results.origin(),
+            parts=(PartFile("nothing.py", NOTHING),),
+            gpu=False,
         )
         self.began = time.perf_counter()
-        failures = launch(
-            *(self._plan.jobs, work, self._plan.resources, self, self._on_cell),
-            train=train_nothing,
-        )
-        self.ended_at = time.perf_counter()
-        return failures
+        with ray_session(self._plan.concurrent):
+            from study.launch.tune import run_trials
+
+            jobs, workers = self._plan.jobs, self._plan.concurrent
+            run_trials(jobs, work, watch, gpus_per_trial=0, pending=workers)
+            self.ended_at = time.perf_counter()
+        return watch.failures
 
     def ended(self, cell_id: str, status: str) -> None:
         super().ended(cell_id, status)
@@ -253,17 +267,12 @@ class Driver(Progress):
             self._tune_files = files_under(next(self._folder.glob("attention-study-*")))
             self._tune_bytes = sum(file.stat().st_size for file in self._tune_files)
 
-    def _on_cell(self, cell_id: str) -> str:
+    def _on_ended(self, cell_id: str, status: str) -> None:
         """As in `study.run`."""
-        before = time.thread_time()
-        status = self._results.status(cell_id)
-        self._reading += time.thread_time() - before
-        self._tracker.log_cells({cell_id: "done"})
+        self._tracker.log_cells({cell_id: status})
         before = time.thread_time()
         self._place.merge([cell_id], sys.exit)
         self._merging += time.thread_time() - before
-        assert status is not None
-        return status
 
     def _sample(self) -> Sample:
         mine = os.getpid()
@@ -273,7 +282,6 @@ class Driver(Progress):
             wall=time.perf_counter(),
             process=time.process_time(),
             launching=time.thread_time(),
-            reading=self._reading,
             merging=self._merging,
             tracking=sum(
                 time.clock_gettime(time.pthread_getcpuclockid(thread.ident))
@@ -306,8 +314,7 @@ class Driver(Progress):
             ("a cell", "1st quarter", "2nd", "3rd", "4th", "all"),
             ("wall ms", *milliseconds(lambda s: s.wall)),
             ("driver CPU ms", *milliseconds(lambda s: s.process)),
-            ("- Tune and launch", *milliseconds(lambda s: s.launching - s.reading - s.merging)),
-            ("- reading what was recorded", *milliseconds(lambda s: s.reading)),
+            ("- Tune and launch", *milliseconds(lambda s: s.launching - s.merging)),
             ("- merging files", *milliseconds(lambda s: s.merging)),
             ("- MLflow's thread", *milliseconds(lambda s: s.tracking)),
             (
@@ -326,7 +333,7 @@ class Driver(Progress):
         cells = last.cells - first.cells
         yield "cells a second, all workers", f"{cells / (last.wall - first.wall):.1f}"
         scheduling = (last.launching - first.launching) / cells
-        yield "scheduling, reading and merging: most cells an hour", f"{3600 / scheduling:,.0f}"
+        yield "scheduling and merging: most cells an hour", f"{3600 / scheduling:,.0f}"
         yield f"{GPUS} GPUs wait for it where cells take less than", f"{GPUS * scheduling:.1f} s"
         yield "launch to the first cells", f"{first.wall - self.began:.1f} s"
         yield "last cell to the end of launch", f"{self.ended_at - last.wall:.1f} s"
@@ -488,11 +495,11 @@ def print_requests(evaluations: int) -> None:
 
     def train(cell: Cell) -> None:
         known: dict[str, Any] = {"study": "digits", "results": url, "code_version": "benchmark"}
-        train_nothing(Work(**known, cells=(cell,), origin=origin, gpu=False), lambda event: None)
+        with patch("study.train.run.train_pack", made_up):
+            run_job(Job(((cell,),)), Work(**known, origin=origin, gpu=False))
 
     parts: dict[str, Callable[[], object]] = {
         "worker: a cell from start to record": lambda: train(cell),
-        "driver: reading what was recorded": lambda: results.status(cell.id),
         "driver: MLflow's thread, of a cell": lambda: results.tables([cell.id]),
         "driver: survey at a start, of two cells": lambda: Results(url).survey(),
         "driver: merging the files of two cells": lambda: merge(results, [first.id, cell.id]),

@@ -70,7 +70,7 @@ PATIENCE = 900.0
 MOST_IN_VAIN = 3
 """Times in a row that the command may end by itself without another cell."""
 
-FLIPPED = {"result": ("cells",), "checkpoint": ("checkpoints", "forks")}
+FLIPPED = {"result": ("cells",), "checkpoint": ("checkpoints",)}
 """Whose bytes flip -> the folders of such files."""
 
 
@@ -378,7 +378,7 @@ def print_table(seed: int, soak: Soak, study: Study, found: dict[str, int]) -> N
         f"its start, {hit['worker']} of workers, {hit['server']} of MLflow's server",
         "full disks": f"{hit['disk']}, {soak.full[UNUSABLE]} of them named in one line",
         "flipped bytes": f"{len(soak.flips)}: {in_results} in results, "
-        f"{len(soak.flips) - in_results} in checkpoints and fork points; {set_aside} of the files "
+        f"{len(soak.flips) - in_results} in checkpoints; {set_aside} of the files "
         "set aside, the others of no effect",
         "jumps of the clock": "all the time, in every process",
         "equal copies of a cell in two files": str(len(counted) - len(set(counted))),

@@ -1,35 +1,39 @@
-"""Opens the place where a study runs, and trains the missing cells while MLflow logs them."""
+"""Opens the place where a study runs, and trains the missing cells, stage by stage."""
 
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import os
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pandas as pd
 
 from study import parts, tasks
 from study.cell import AnyCell, Cell
 from study.cell.version import code_version, source_digest
-from study.cell.work import Work
+from study.cell.work import Job, Work
+from study.errors import RequestError
 from study.kinds import KINDS
-from study.launch.cluster import default_address, join, require_lasting
+from study.launch.cluster import default_address, join, ray_session, require_lasting
 from study.launch.failures import Failure
-from study.launch.tune import launch
+from study.launch.run_job import run_job
+from study.launch.watching import Watch
 from study.launch.workplace import Workplace, locked_if_there, results_in
+from study.plan.course import Course, like
 from study.plan.describe import num_settings
-from study.plan.networks import with_networks
 from study.plan.plan import Plan, Skip
-from study.plan.stages import Choose, unchosen
-from study.plan.to_come import CellsToCome
+from study.plan.stages import unchosen
 from study.request import Request
-from study.results import Results, ResultsError
-from study.search.halving import Judge
+from study.results import ResultsError
 from study.search.search import Search
 from study.storage.urls import absolute
+from study.terminal import counted
+from study.terminal.command import importing
 from study.terminal.progress import Progress
-from study.terminal.working import working
+from study.terminal.working import duration, working
 from study.tracking.tracker import Tracker, open_tracker
 from study.tracking.uris import tracking_uri
 
@@ -66,13 +70,28 @@ def work_of(request: Request, plan: Plan) -> Work:
         results=absolute(request.results),
         code_version=code_version(),
         confirm=plan.confirm,
-        share=plan.share,
         threads=plan.threads,
         **request.places._asdict(),
         parts=parts.loaded(),
         micro_batch=request.micro_batch,
         checkpoint_every=request.checkpoint_every,
     )
+
+
+def dry_run(request: Request, plans: Sequence[Plan]) -> None:
+    """Runs and evaluates a short cell of each sort; records nothing.
+
+    Raises:
+        Exception: whatever is wrong with a cell.
+    """
+    for plan in plans:
+        # The first of each sort.
+        sorts = {(cell.comparison_id, cell.label): cell for cell in reversed(plan.shown)}
+        work = replace(work_of(request, plan), dry_run=True)
+        for cell in reversed(sorts.values()):
+            short = KINDS[plan.kind].short(cell)
+            statuses = run_job(Job(((short,),)), work)
+            print(f"dry run: {cell.text}: {statuses[short.id]}")
 
 
 @dataclass(frozen=True)
@@ -96,9 +115,9 @@ class Trained:
     skipped: Sequence[Skip]
     unchosen: Sequence[Cell]
     tracker: Tracker
-    search: Search | None
-    start_seconds: float | None
-    ended_at: float | None
+    search: Search | None = None
+    start_seconds: float | None = None
+    ended_at: float | None = None
 
     @property
     def bug(self) -> Failure | None:
@@ -111,14 +130,14 @@ class Trained:
         return {cell_id for failure in self.failures for cell_id in failure.cell_ids}
 
 
-def train(request: Request, plans: Sequence[Plan], place: Workplace, choose: Choose) -> Trained:
-    """Runs the missing cells of a study while MLflow logs them.
+def train(request: Request, course: Course, plans: Sequence[Plan], place: Workplace) -> Trained:
+    """Runs the missing cells of a study, stage after stage, while MLflow logs them.
 
     Args:
         request: what was asked for.
-        plans: one after the other; the cells of the last may take apart networks of the first.
+        course: of the study.
+        plans: what it has to run, divided.
         place: where they run.
-        choose: chooses the options that are confirmed.
 
     Raises:
         RequestError: too few resources, or the results directory cannot be written any more.
@@ -126,140 +145,149 @@ def train(request: Request, plans: Sequence[Plan], place: Workplace, choose: Cho
     """
     with working("opening MLflow"):
         tracker = open_tracker(place.results, plans[-1].study, request.tracking)
-    done: list[Trained] = []
-    for plan in plans:
-        if done and plans[0].to_run:  # else the plan knows already which networks there are
-            survey = place.results.survey()
-            plan = with_networks(plan, survey.statuses, place.results.storage)
-        done.append(_train(request, plan, place, choose, tracker))
-        if done[-1].bug:
-            break
-    return Trained(
-        cells=[cell for each in done for cell in each.cells],
-        failures=[failure for each in done for failure in each.failures],
-        unchosen=[cell for each in done for cell in each.unchosen],
-        skipped=[skip for each in done for skip in each.skipped],
-        tracker=tracker,
-        search=done[-1].search,
-        start_seconds=next((s for each in done if (s := each.start_seconds)), None),
-        ended_at=next((s for each in reversed(done) if (s := each.ended_at)), None),
-    )
-
-
-def _train(
-    request: Request, plan: Plan, place: Workplace, choose: Choose, tracker: Tracker
-) -> Trained:
-    """Runs the missing cells of one plan."""
-    if not (plan.cells or plan.to_come):  # no network that it needs trained to its end
-        return Trained([], [], plan.skipped, [], tracker, None, None, None)
     started = time.monotonic()
-    results, statuses = place.results, place.survey.statuses
-    kind = KINDS[plan.kind]
-    kind.sweep(results.storage, plan.cells, place.finished)
-    progress = _progress(plan)
-    search = _search(request, plan, place, progress) if request.search else None
-    to_come = CellsToCome(plan, place.finished, choose, progress, search)
-    tracker.log_cells({cell_id: statuses[cell_id] for cell_id in sorted(plan.finished)})
+    divided = {plan.kind: plan for plan in plans}
+    progress = _progress(plans)
 
-    def on_cell(cell_id: str) -> str:
-        status = _recorded(results, cell_id)
+    def on_ended(cell_id: str, status: str) -> None:
         tracker.log_cells({cell_id: status})
         place.merge([cell_id], progress.note)
-        return status
 
-    failures: list[Failure] = []
-    if plan.to_run or plan.to_come:
-        origin = results.origin()
-        if place.cluster is not None:
-            place.cluster.require(results.url, origin)
-        source = source_digest() if place.cluster else None
-        judge = _judge(request, place) if request.scheduler else None
-        with progress.shown():
-            progress.note(f"starting Ray's workers on {plan.where}")  # most of the time before
-            failures = launch(
-                plan.jobs,
-                dataclasses.replace(work_of(request, plan), origin=origin, source=source),
-                plan.resources,
-                progress,
-                on_cell,
-                place.cluster,
-                request.max_retries,
-                to_come,
-                judge,
-            )
+    watch = Watch(progress, on_ended)
+    _expect(progress, plans, watch)
+    with contextlib.ExitStack() as stack:
+        launch: Launch | None = None
+        while not watch.stopped and (stage := next((p for p in plans if p.open), None)):
+            if launch is None:
+                stack.enter_context(progress.shown())
+                progress.note(f"starting Ray's workers on {stage.where}")  # most of the time
+                launch = stack.enter_context(_on_ray(request, plans, place))
+            progress.note(_stage_line(stage, progress))
+            launch(stage, watch, course)
+            _look(place, watch, stage)
+            failed = {i for i, status in watch.statuses.items() if status == "failed"}
+            plans = [like(plan, divided[plan.kind]) for plan in course.plans(failed)]
+            _expect(progress, plans, watch)
+        if launch is not None:
             progress.show(last=True)
-    cells = [*plan.cells, *(search.cells if search else []), *to_come.cells]
-    trained = Trained(
+    for failure in watch.failures:
+        if failure.kind == "request":
+            raise RequestError(failure.text)
+    cells = [cell for plan in plans for cell in plan.cells]
+    finished = place.finished
+    tracker.log_cells({cell.id: finished[cell.id] for cell in cells if cell.id in finished})
+    if not watch.stopped:
+        place.results.sweep()  # a worker may have been killed as it wrote
+        for kind in divided:
+            KINDS[kind].sweep(place.results.storage, finished)
+        if course.search:
+            course.search.sweep()
+    return Trained(
         cells=cells,
-        failures=failures,
-        unchosen=unchosen(cells, plan.confirm),
-        skipped=plan.skipped,
+        failures=watch.failures,
+        skipped=[skip for plan in plans for skip in plan.skipped],
+        unchosen=unchosen(cells, plans[-1].confirm),
         tracker=tracker,
-        search=search,
+        search=course.search,
         start_seconds=progress.began - started if progress.began else None,
         ended_at=progress.ended_at,
     )
-    if trained.bug:
-        return trained
-    ended = {cell.id for cell in trained.cells} - trained.failed
-    # What became known since may have been recorded before.
-    tracker.log_cells({i: s for i, s in statuses.items() if i in ended - plan.finished})
-    results.sweep()  # a worker may have been killed as it wrote
-    kind.sweep(results.storage, trained.cells, ended)
-    return trained
 
 
-def _recorded(results: Results, cell_id: str) -> str:
-    """The status of a cell that a trial has just recorded."""
-    status = None
-    try:  # another command may have merged the cell's file already
-        status = results.status(cell_id) or results.survey().statuses.get(cell_id)
-    except ResultsError:
-        if results.storage.exists("cells"):
-            raise
-    if status is None:
+Launch = Callable[[Plan, Watch, Course], None]
+"""Runs the open cells of a plan until all have ended, or a failure stops the study."""
+
+
+@contextlib.contextmanager
+def _on_ray(request: Request, plans: Sequence[Plan], place: Workplace) -> Iterator[Launch]:
+    """Gives what runs stages on the cluster, or else on a Ray of this machine."""
+    results, cluster = place.results, place.cluster
+    origin = results.origin()
+    if cluster is not None:
+        cluster.require(results.url, origin)
+    source = source_digest() if cluster else None
+    cores = max(plan.concurrent * plan.threads for plan in plans)
+    session = contextlib.nullcontext(cluster.ray) if cluster else ray_session(cores)
+    with session as ray:
+        with importing():
+            from study.launch.tune import PENDING_TRIALS, run_trials
+            from study.search.halving import Halving
+            from study.search.searcher import Suggestions
+
+        def launch(plan: Plan, watch: Watch, course: Course) -> None:
+            gpus = plan.gpus_per_trial
+            if gpus is None:
+                gpus = 1 if ray.cluster_resources().get("GPU") else 0
+            work = replace(work_of(request, plan), origin=origin, source=source, gpu=gpus > 0)
+            pending = PENDING_TRIALS if cluster else plan.concurrent
+            jobs: Any = plan.jobs
+            if course.searches:
+                jobs, pending = Suggestions(*course.suggesting(plan, watch)), 1
+            scheduler = None
+            if request.scheduler:
+                scheduler = Halving(request.judged_by, recorded(place))
+            run_trials(
+                jobs,
+                work,
+                watch,
+                gpus_per_trial=gpus,
+                max_concurrent=plan.max_concurrent,
+                max_retries=request.max_retries,
+                pending=pending,
+                scheduler=scheduler,
+            )
+
+        yield launch
+
+
+def recorded(place: Workplace) -> pd.DataFrame | None:
+    """What is recorded: cells with their evaluations; None: nothing."""
+    if not place.survey.statuses:
+        return None
+    return place.results.cells().merge(place.results.evaluations(), on="cell_id")
+
+
+def _look(place: Workplace, watch: Watch, stage: Plan) -> None:
+    """Looks at what the directory holds now; refuses to go on if it has lost cells."""
+    place.survey = place.results.survey()
+    held, ended = place.survey.statuses, watch.statuses
+    gone = [i for i, end in ended.items() if end not in ("failed", "censored") and i not in held]
+    if not gone and stage.to_run and not any(c.id in {*held, *ended} for c in stage.to_run):
+        gone = [stage.to_run[0].id]
+    if gone and not watch.stopped:
         raise ResultsError(
-            f"{results.url} has lost cell {cell_id}, which was recorded there. Bring the "
+            f"{place.results.url} has lost cell {gone[0]}, which was recorded there. Bring the "
             "directory back: the same command goes on where this one ended."
         )
-    return status
 
 
-def _judge(request: Request, place: Workplace) -> Judge:
-    judge = Judge(metric=request.judged_by)
-    if place.survey.statuses:
-        judge.prime(place.results.cells().merge(place.results.evaluations(), on="cell_id"))
-    return judge
-
-
-def _progress(plan: Plan) -> Progress:
-    to_come = plan.num_to_come
+def _progress(plans: Sequence[Plan]) -> Progress:
+    last = plans[-1]
+    overhead = last.overhead
     return Progress(
-        plan.to_run,
-        plan.seconds,
-        plan.concurrent,
-        len(plan.finished),
-        to_come=to_come,
-        seconds_each=plan.seconds_to_come / to_come if to_come else 0.0,
-        around=(plan.overhead.start, plan.overhead.report * num_settings(plan.shown)),
-        score=tasks.modality(plan.shown[0].task).score,
+        max(plan.concurrent for plan in plans),
+        (overhead.start, overhead.report * num_settings(last.shown)),
+        tasks.modality(last.shown[0].task).score,
     )
 
 
-def _search(request: Request, plan: Plan, place: Workplace, progress: Progress) -> Search:
-    """A search as the source of cells; their estimated times are those of the plan's examples."""
-    of_label = {cell.label: plan.seconds[cell.id] for cell in plan.shown}
-
-    def announce(cells: Sequence[AnyCell], done: int, gone: int) -> None:
-        progress.add(cells, {cell.id: of_label[cell.label] for cell in cells}, done, gone)
-
-    return Search(
-        name=plan.study,
-        results=place.results,
-        axes=request.axes,
-        make_cell=KINDS[plan.kind].maker(lambda task, opts: plan.facts[task, opts]).runnable,
-        objective=request.metrics,
-        num_samples=request.num_samples or 0,
-        finished=place.finished,
-        announce=announce,
+def _expect(progress: Progress, plans: Sequence[Plan], watch: Watch) -> None:
+    before = [c for p in plans for c in p.cells if c.id in p.finished - watch.statuses.keys()]
+    progress.expect(
+        [cell for plan in plans for cell in plan.to_run],
+        {cell_id: s for plan in plans for cell_id, s in plan.seconds.items()},
+        finished=len(before),
+        to_come=sum(plan.num_to_come for plan in plans),
+        seconds_to_come=sum(plan.seconds_to_come for plan in plans),
     )
+
+
+def _stage_line(plan: Plan, progress: Progress) -> str:
+    """Which stage begins, what was chosen for it, and how long the rest takes."""
+    options = {c.group: c.schedule.text for c in plan.to_run if c.seed in plan.confirm}
+    cells = counted(len(plan.to_run) or plan.to_come[0].count, "cell")
+    what = f"tuning: {cells}" if plan.confirm or plan.watched else f"{plan.kind}: {cells}"
+    if options and len(options) == len({c.group for c in plan.to_run}):
+        what = f"confirming {', '.join(dict.fromkeys(options.values()))}: {cells}"
+    left = progress.seconds_left()
+    return what if left is None else f"{what}, {duration(left)} left"

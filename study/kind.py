@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from study import terminal
 from study.cell import AnyCell, Cell
 from study.cell.declared import Axis
-from study.cell.events import Ended, Report
+from study.cell.events import Report, Runner
 from study.cell.work import Work
 from study.errors import RequestError
 from study.storage.storage import Storage
@@ -162,32 +162,20 @@ class Kind(ABC, Generic[C]):
         """A cell that runs the same code as this one in moments, for a dry run."""
 
     @abstractmethod
-    def run(self, work: Work, device: torch.device, report: Report | None = None) -> list[Ended]:
-        """Runs cells, from where an interrupted process left them.
+    def runner(self, work: Work, device: torch.device, report: Report | None = None) -> Runner:
+        """Runs the cells of one job; raises RequestError if the data differs from the plan's.
 
         Args:
-            work: at least one cell.
+            work: as the job's trial was given it.
             device: from `study.hardware.set_up`.
             report: told of events.
-
-        Returns:
-            How each cell ended, in their order.
-
-        Raises:
-            RequestError: the data differs from the plan's.
         """
 
     def discard(self, storage: Storage, cell_id: str) -> None:
         """Removes what `run` keeps of a cell until it is recorded."""
 
-    def sweep(self, storage: Storage, cells: Collection[C], ended: Collection[str]) -> None:
-        """Removes what killed processes left and no cell needs.
-
-        Args:
-            storage: of the results directory.
-            cells: of the study.
-            ended: ids of those that need no run.
-        """
+    def sweep(self, storage: Storage, ended: Collection[str]) -> None:
+        """Removes what killed processes left of cells that need no run."""
 
     @abstractmethod
     def run_name(self, row: Mapping[str, Any]) -> str:

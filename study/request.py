@@ -130,13 +130,13 @@ class Request:
         choices=OBJECTIVES,
     )
     search: str | None = option(
-        "suggest learning rates, switch points and paradigms within the ranges of their axes, "
+        "suggest learning rates and switch points of each paradigm within the ranges of axes, "
         "instead of the grid",
         no_use=(_THEORY, _HEADS),
         choices=("optuna",),
     )
     num_samples: int | None = option(
-        "suggestions of a search, in total",
+        "suggestions of a search, of each paradigm",
         no_use=(_THEORY, _HEADS),
         type=positive,
         metavar="K",

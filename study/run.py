@@ -29,23 +29,18 @@ def _run(argv: Sequence[str] | None) -> int:
     with importing(), working("starting"):
         from study.concluding.choice import Choice
         from study.concluding.closing import close
-        from study.drive import opened, train, work_of
+        from study.drive import dry_run, opened, train
+        from study.plan.course import Course
         from study.plan.describe import describe
-        from study.plan.dry_run import dry_run
-        from study.plan.networks import with_networks_first
         from study.plan.planning import divided, planned
-        from study.plan.stages import staged
 
     with opened(request) as place:
         with working("planning"):
-            plan = planned(request)
+            grid = planned(request)
             if request.trains:
                 place.prepare()
-            choose = Choice(request, place)
-            plan = staged(plan, request.confirm, place.survey.cells, place.finished, choose)
-            storage = place.results.storage
-            plans = with_networks_first(request, plan, place.survey, place.finished, storage)
-            plans = [divided(request, each, place.cluster) for each in plans]
+            course = Course(request, grid, place, Choice(request, place))
+            plans = [divided(request, each, place.cluster) for each in course.plans()]
             texts = [describe(each, request.about, request.price_per_hour) for each in plans]
         for text in texts:
             print(text, flush=True)
@@ -54,10 +49,9 @@ def _run(argv: Sequence[str] | None) -> int:
                 print(f"note: {damage.name} is damaged ({damage.reason}); a run sets it aside")
             return DONE
         if request.then == "dry run":
-            for each in plans:
-                dry_run(each, work_of(request, each))
+            dry_run(request, plans)
             return DONE
-        return close(request, plans[-1], place, train(request, plans, place, choose))
+        return close(request, plans[-1], place, train(request, course, plans, place))
 
 
 if __name__ == "__main__":

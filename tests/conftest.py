@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import base64
 import contextlib
-import functools
 import logging
 import os
 import shutil
 import signal
 import sys
 from collections.abc import Callable, Generator, Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -22,10 +20,7 @@ import torch
 
 from study import run, tasks
 from study.cell import Cell, Schedule
-from study.cell.work import Work
 from study.launch.cluster import SETTINGS, ray_session
-from study.launch.running import Running
-from study.launch.tune import Train, carry_out
 from study.models import build
 from study.models.flops import ModelFlops
 from study.results import Results
@@ -320,35 +315,19 @@ def without_ray() -> Iterator[None]:
 
 @contextlib.contextmanager
 def trials_here() -> Iterator[None]:
-    """`study.launch.tune` runs its trials one after the other in this process.
+    """`study.drive` runs its trials one after the other in this process, on its CPU.
 
     That Ray makes no difference to them, tests/study/launch/test_launch.py shows.
     """
+    from tests.made_up.trials import here  # which imports Ray
+
     threads = torch.get_num_threads()
     try:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("study.launch.tune.train_on_ray", _train_here)
+            patch.setattr("study.drive._on_ray", here)
             yield
     finally:
         torch.set_num_threads(threads)
-
-
-def _train_here(
-    work: Work, _: object, running: Running, cluster: object, judge: Any, train: Train
-) -> None:
-    work = replace(work, gpu=False)
-
-    def report(event: dict[str, Any]) -> bool:
-        running.told("here", event)
-        return judge is not None and event["event"] == "evaluation" and judge.verdict(event)
-
-    while not running.jobs.over:
-        job = running.start("here")
-        if job is None:  # the source failed, or had nothing more
-            continue
-        running.started("here")
-        carry_out(functools.partial(train, job.of(work), report), report)
-        running.completed("here")
 
 
 def run_without_ray(arguments: Sequence[str]) -> None:

@@ -73,7 +73,7 @@ class Flip:
 
     Attributes:
         name: of the file, in the results directory.
-        cell_ids: whose results are in the file; empty for a checkpoint or fork point.
+        cell_ids: whose results are in the file; empty for a checkpoint.
     """
 
     name: str

@@ -10,10 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 Report = Callable[[dict[str, Any]], bool | None]
-"""Called with events, dicts with a key `event`: `evaluation` (cell_id, comparison_id,
-budget_fraction, validation accuracy, and of a cell that trains paradigm, schedule and validation
-saif; the answer True stops the cell), `fork`
-(cell_id, steps: a fork point is written), `note` (text, for people)."""
+"""Called with events, dicts with a key `event`:
+
+- `evaluation`: of the cells that train side by side, at a point of the budget. budget_fraction;
+  cells, id -> validation accuracy; and accuracy and saif, means over the cells. The answer True
+  stops them.
+- `ended`: cell_id, status and, of a cell that failed, kind and text of the
+  `study.launch.failures.Failure`.
+- `raised`: cells, ids of the pack at which the job ends with an error.
+- `note`: text, for people.
+"""
 
 
 @dataclass(frozen=True)
@@ -34,3 +40,8 @@ class Ended:
     evaluations: Sequence[Mapping[str, Any]]
     earlier_seconds: float = 0.0
     base_images: NDArray[np.int64] | None = None
+
+
+Runner = Callable[[Sequence[Any], Sequence[Any]], list[Ended]]
+"""Runs cells side by side, from where an interrupted process left them; gives how each ended. The
+second argument are those that it will run later, which may go on from where these have been."""

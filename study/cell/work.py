@@ -1,10 +1,10 @@
-"""The work that a worker is given."""
+"""The work that a worker is given: jobs, and what all jobs of a study have in common."""
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from study.cell.any_cell import AnyCell
@@ -21,20 +21,73 @@ DEFAULT_INTERVAL = 60.0
 """Seconds of training that a kill may cost."""
 
 
+@dataclass(frozen=True)
+class Job:
+    """What one trial does: packs, one after the other, whose cells train side by side.
+
+    Attributes:
+        packs: at least one, each of cells that differ only in seed and learning rates.
+        share: whether cells may start, in memory, from states that earlier ones pass through.
+        watched: whether its cells are the seeds of one option, whose mean a search or a scheduler
+            follows.
+    """
+
+    packs: tuple[tuple[Any, ...], ...]
+    share: bool = False
+    watched: bool = False
+
+    @property
+    def cells(self) -> tuple[Any, ...]:
+        return tuple(cell for pack in self.packs for cell in pack)
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        return tuple(cell.id for cell in self.cells)
+
+    def to_config(self) -> dict[str, Any]:
+        """The job as plain values of a Tune trial's configuration, those that people read first.
+
+        A value that its cells do not share is a text of all values.
+        """
+        columns = [{**cell.columns, "seed": cell.seed} for cell in self.cells]
+        shown = {name: _all_of(columns, name) for name in _SHOWN}
+        named = {name: value for name, value in shown.items() if value is not None}
+        return {
+            **named,
+            "group": "/".join(self.cells[0].group),
+            "ids": list(self.ids),
+            "first": len(self.packs[0]),
+            "packs": json.dumps([[cell.to_dict() for cell in pack] for pack in self.packs]),
+            "share": self.share,
+            "watched": self.watched,
+        }
+
+    @classmethod
+    def of_config(cls, config: Mapping[str, Any], cell: type[AnyCell]) -> Job:
+        """The job that `to_config` gave; `cell` is the type of its cells."""
+        packs = json.loads(config["packs"])
+        made = (tuple(cell.from_dict(each) for each in pack) for pack in packs)
+        return cls(tuple(made), config["share"], config["watched"])
+
+
+_SHOWN = ("paradigm", "m", "lr", "switch_point", "seed")
+
+
+def _all_of(columns: Sequence[Mapping[str, Any]], name: str) -> Any:
+    values = {each.get(name): None for each in columns}
+    return next(iter(values)) if len(values) == 1 else ", ".join(map(str, values))
+
+
 @dataclass(frozen=True, kw_only=True)
 class Work(Declared):
-    """Cells to run, and all that a worker needs for that.
+    """All that a worker needs to run the jobs of a study.
 
     Args:
         study: name of the study, recorded beside each cell.
         kind: of its cells, one of `study.kinds.KINDS`.
         results: results directory, path or URL.
         code_version: recorded beside each cell.
-        cells: of that kind; several train as one pack and differ only in seed and learning rates.
-            Empty in the work that all trials of a study share.
         confirm: seeds that confirm the chosen options; empty: the study has one stage.
-        fork_steps: steps after which other cells fork from this one.
-        share: whether to start from fork points of other cells.
         threads: CPU threads of the worker, >= 1.
         gpu: whether to use a GPU if there is one.
         data_dir, cache_dir, weights, category_words: see `study.tasks.sources.places.Places`.
@@ -56,10 +109,7 @@ class Work(Declared):
     kind: str = "training"
     results: str
     code_version: str
-    cells: tuple[Any, ...] = ()
     confirm: tuple[int, ...] = ()
-    fork_steps: tuple[int, ...] = ()
-    share: bool = False
     threads: int = checked(Whole(1), 1)
     gpu: bool = True
     data_dir: str | None = None
@@ -83,15 +133,3 @@ class Work(Declared):
     def planned_seeds(self, cell: AnyCell) -> int | None:
         """How many seeds were to confirm when a confirming cell ran; None of others."""
         return len(self.confirm) if self.stage(cell) == CONFIRM else None
-
-    @classmethod
-    def of_plain(cls, values: Mapping[str, Any], cell: type[AnyCell]) -> Work:
-        """The work that `to_dict` gave; other keys, such as a trial's name, are ignored.
-
-        Args:
-            values: plain values, which Tune passes to a worker.
-            cell: type of the cells of its kind, see `study.kind.Kind`.
-        """
-        known = {each.name: values[each.name] for each in fields(cls) if each.name in values}
-        cells = tuple(cell.from_dict(each) for each in known.pop("cells", ()))
-        return dataclasses.replace(cls.from_dict(known), cells=cells)

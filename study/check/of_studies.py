@@ -10,9 +10,9 @@ from search_spaces.base import Preset, SearchSpace
 from study import tasks
 from study.cell import Options
 from study.cell.version import code_version
-from study.cell.work import Work
+from study.cell.work import Job, Work
 from study.check.promises import Promise, promise, require
-from study.launch.trial import train_cells
+from study.launch.run_job import run_job
 from study.plan.axes import resolve
 from study.plan.grid import make_plan
 from study.results import Results
@@ -82,11 +82,10 @@ def tiny_study(paradigm: str, task: str, architecture: str, places: Places) -> N
             study="check",
             results=folder,
             code_version=code_version(),
-            cells=plan.cells,
             gpu=False,
             **places._asdict(),
         )
-        train_cells(work)
+        run_job(Job(tuple((cell,) for cell in plan.cells)), work)
         rows = results.cells().merge(results.evaluations(), on="cell_id")
     reasons = set(rows["status_reason"].dropna())
     require((rows["status"] == "done").all(), f"its training ended as {', '.join(reasons)}")

@@ -95,7 +95,7 @@ def report(request: Request, plan: Plan, place: Workplace, trained: Trained) -> 
     changed = f", changed by {request.departures}" if request.departures else ""
     made = f"{plan.preset}: {request.about}{changed}"
     print(terminal.fitted(f"preset {made}"))
-    new = [cell for cell in cells if cell.id in asked - place.finished.keys()]
+    new = [cell for cell in cells if cell.id in asked - place.held]
     added = _added(new, len(ids))
     for sentence in added:
         print(terminal.fitted(sentence))

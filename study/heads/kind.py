@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from study.cell import Cell
 from study.cell.declared import Axis, Number, axes_of
-from study.cell.events import Ended, Report
+from study.cell.events import Report, Runner
 from study.cell.work import Work
 from study.heads.cell import BOUND, SOLVED, HeadsCell
 from study.heads.temperatures import FIXED, PUBLISHED, VALIDATION
@@ -134,10 +134,10 @@ class Heads(Kind[HeadsCell]):
         few = replace(TRAINING.short(cell.network), validation_size=20, test_size=20)
         return replace(cell, network=few, examples=min(cell.examples, 20))
 
-    def run(self, work: Work, device: torch.device, report: Report | None = None) -> list[Ended]:
+    def runner(self, work: Work, device: torch.device, report: Report | None = None) -> Runner:
         from study.heads.run import run
 
-        return run(work, report)
+        return lambda cells, later: run(cells, work, report)
 
     def run_name(self, row: Mapping[str, Any]) -> str:
         width = row["network_width"]

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -45,15 +44,14 @@ RANDOM_ORDERS = 1_000
 """Of heads, whose mean is the curve of `random`."""
 
 
-def run(work: Work, report: Report | None = None) -> list[Ended]:
-    """Runs cells one after the other; see `study.kind.Kind.run`."""
+def run(cells: Sequence[HeadsCell], work: Work, report: Report | None = None) -> list[Ended]:
+    """Runs cells one after the other; see `study.kind.Kind.runner`."""
     with threadpool_limits(work.threads):
-        return [_run(cell, work, report) for cell in work.cells]
+        return [_run(cell, work, report) for cell in cells]
 
 
 def _run(cell: HeadsCell, work: Work, report: Report | None) -> Ended:
-    shared = dataclasses.replace(work, cells=(), fork_steps=(), confirm=())
-    apart = _apart(cell.network, cell.examples, shared)
+    apart = _apart(cell.network, cell.examples, work)
     started = time.perf_counter()
     if cell.method in SOLVED:
         try:

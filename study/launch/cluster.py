@@ -24,6 +24,8 @@ _WORKER_SETTINGS = {
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
     # Trials run in a thread, and only glibc's first arena keeps memory for reuse.
     "MALLOC_ARENA_MAX": "1",
+    # How long a trial that a scheduler stopped may record its cells before the next one starts.
+    "TUNE_FUNCTION_THREAD_TIMEOUT_S": "60",
     # More queues into a GPU than its default of 8, for the members of a pack.
     "CUDA_DEVICE_MAX_CONNECTIONS": "32",
 }

@@ -23,11 +23,11 @@ import pandas as pd
 from study import tasks
 from study.cell import AnyCell
 from study.cell.version import code_version
-from study.cell.work import Work
+from study.cell.work import Job, Work
 from study.errors import RequestError
 from study.kind import Kind
 from study.kinds import kind_of
-from study.launch.trial import train_cells
+from study.launch.run_job import run_job
 from study.results import FURTHER, METRICS, Results
 from study.results.records import DUPLICATE_TOLERANCE
 from study.tasks.sources.places import NO_PLACES, Places
@@ -136,7 +136,6 @@ def repeat(results: Results, cell_id: str, places: Places = NO_PLACES) -> Repeti
             kind=recorded["kind"],
             results=folder,
             code_version=code_version(),
-            cells=(cell,),
             threads=int(recorded["threads"]),
             gpu=not str(recorded["device"]).startswith("cpu"),
             **places._asdict(),
@@ -144,7 +143,8 @@ def repeat(results: Results, cell_id: str, places: Places = NO_PLACES) -> Repeti
             checkpoint_every=math.inf,
             networks=results.url,
         )
-        train_cells(work, report)
+        if "failed" in run_job(Job(((cell,),)), work, report).values():
+            raise RequestError(f"cell {cell.id} needs more memory than there is now.")
         seconds = time.perf_counter() - started
         (row,) = again.cells([cell.id]).to_dict("records")
         anew = again.evaluations([cell.id])
@@ -319,11 +319,12 @@ def _progress(cell: AnyCell) -> Iterator[Any]:
         yield None
         return
     # The time left follows from the cell's own pace, so its estimate may be anything.
-    progress = Progress([cell], {cell.id: 1.0}, 1)
+    progress = Progress(1)
+    progress.expect([cell], {cell.id: 1.0})
 
     def report(event: Mapping[str, Any]) -> None:
         if event["event"] == "evaluation":
-            progress.evaluated(event)
+            progress.evaluated(event["budget_fraction"], event["cells"])
 
     with progress.shown(kept=False):
         yield report

@@ -1,138 +1,98 @@
-"""Distributes cells over Ray Tune: one trial a pack of cells, workers reused between trials.
+"""Runs the jobs of a stage as trials of Ray Tune, on this machine or a cluster.
 
-Tune finds the resources, starts the workers and notices when one is lost. `study.launch.job_queue`
-decides what runs next and whether a failed job is tried again; a search algorithm hands its jobs
-to Tune. A trial never raises: it reports why it failed. So an error in Tune is a lost worker.
+A trial does a job and never raises: it tells why it failed. So an error in Tune is a lost worker,
+which Tune tries again. To be imported once Ray has its settings (`study.launch.cluster`).
 """
 
 from __future__ import annotations
 
+import atexit
 import contextlib
-import dataclasses
+import functools
 import hashlib
 import math
 import os
 import shutil
 import tempfile
+import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ray import tune
+from ray.tune.schedulers import TrialScheduler
+from ray.tune.search import Searcher
+
 from study import parts
-from study.cell.events import Report
-from study.cell.work import Work
-from study.errors import RequestError
+from study.cell.work import Job, Work
 from study.hardware import give_back_memory
 from study.kinds import KINDS
-from study.launch.cluster import ray_session
-from study.launch.failures import Failure, failure_of, failure_of_trial
-from study.launch.fork_points import ForkPoints
-from study.launch.job_queue import Job, Jobs, Resources, Source
-from study.launch.nodes import Cluster
-from study.launch.running import OnCell, Running
-from study.launch.trial import train_cells
-from study.storage.storage import Storage
-from study.terminal.command import importing
-from study.terminal.progress import Progress
-
-Train = Callable[[Work, Report], object]
+from study.launch.failures import failure_of, failure_of_trial
+from study.launch.run_job import run_job
+from study.launch.watching import Watch
 
 PENDING_TRIALS = 64
 """Workers that may be starting at the same time on a cluster."""
 
+LONGEST_RECORD = 60.0
+"""Seconds in which cells are recorded that a scheduler stopped."""
+
 TOLD_EVERY = 1.0
-"""Seconds between two evaluations of a cell that the driver is told of."""
+"""Seconds between two evaluations that the driver is told of: each costs it a millisecond, half of
+all that a short cell costs it."""
 
 
-def launch(
-    jobs: Sequence[Job],
+def run_trials(
+    jobs: Sequence[Job] | Searcher,
     work: Work,
-    resources: Resources,
-    progress: Progress,
-    on_cell: OnCell,
-    cluster: Cluster | None = None,
+    watch: Watch,
+    *,
+    gpus_per_trial: float,
+    max_concurrent: int | None = None,
     max_retries: int = 3,
-    source: Source | None = None,
-    judge: Any = None,
-    train: Train = train_cells,
-) -> list[Failure]:
-    """Runs the jobs of a study.
+    pending: int = PENDING_TRIALS,
+    scheduler: TrialScheduler | None = None,
+) -> None:
+    """Runs jobs until all have ended, or a failure stops the study.
 
     Args:
-        jobs: the first ones.
-        work: what all trials have in common.
-        resources: what the trials take.
-        progress: told of every start, evaluation and end.
-        on_cell: see `study.launch.running.OnCell`.
-        cluster: to train on; None starts Ray on this machine and stops it after.
+        jobs: to run; or what suggests them, as configurations of `Job.to_config`.
+        work: what they have in common.
+        watch: told of their events.
+        gpus_per_trial: GPUs of a trial.
+        max_concurrent: most trials at a time; None: as many as find room.
         max_retries: how often a trial whose worker was lost is tried again.
-        source: of further jobs while the study runs.
-        judge: stops cells early, see `study.search.halving.Judge`; None: all run to their end.
-        train: what a trial runs.
-
-    Returns:
-        Failures of the cells that were given up, and the bug that stopped the study, if any.
+        pending: workers that may be starting at the same time.
+        scheduler: stops trials early; None: all run to their end.
 
     Raises:
-        RequestError: too few resources, or the results directory cannot be written any more.
         KeyboardInterrupt: Ctrl-C; recorded cells stay.
     """
-    forks = ForkPoints(Storage(work.results))
-    queue = Jobs(jobs, max_retries, source, forks.expect)
-    running = Running(queue, progress, on_cell, forks, source)
-    train_on_ray(work, resources, running, cluster, judge, train)
-    for failure in queue.failures:
-        if failure.kind == "request":
-            raise RequestError(failure.text)
-    return queue.failures
-
-
-def train_on_ray(
-    work: Work,
-    resources: Resources,
-    running: Running,
-    cluster: Cluster | None,
-    judge: Any,
-    train: Train,
-) -> None:
-    """Runs trials until the jobs are over; arguments as for `launch`."""
-    session = ray_session(resources.concurrent * work.threads)
-    with (
-        contextlib.nullcontext(cluster.ray) if cluster else session as ray,
-        _scratch(work.results) as storage,
-    ):
-        with importing():
-            from ray import tune
-
-        gpus = resources.gpus_per_trial
-        if gpus is None:
-            gpus = 1 if ray.cluster_resources().get("GPU") else 0
-        pending = PENDING_TRIALS if cluster else resources.concurrent
-        os.environ["TUNE_MAX_PENDING_TRIALS_PG"] = str(pending)
-        judging = ray.remote(num_cpus=0)(_Judging).remote(judge) if judge else None
+    os.environ["TUNE_MAX_PENDING_TRIALS_PG"] = str(pending)
+    trial = functools.partial(do, work=work)
+    space, search = {}, None
+    if isinstance(jobs, Searcher):
+        search = jobs
+    else:
+        space["job"] = tune.grid_search([job.to_config() for job in jobs])
+    with _scratch(work.results) as storage:
         tune.Tuner(
-            tune.with_resources(_trainable(train, judging), {"cpu": work.threads, "gpu": gpus}),
-            param_space=dataclasses.replace(work, gpu=gpus > 0).to_dict(),
+            tune.with_resources(trial, {"cpu": work.threads, "gpu": gpus_per_trial}),
+            param_space=space,
             tune_config=tune.TuneConfig(
-                num_samples=-1,
-                search_alg=_search_algorithm(
-                    tune.search.Searcher, running, resources.max_concurrent
-                ),
-                scheduler=_scheduler(tune.schedulers.FIFOScheduler, running),
+                num_samples=-1 if search else 1,
+                search_alg=search,
+                scheduler=scheduler,
+                max_concurrent_trials=max_concurrent,
                 reuse_actors=True,
-                trial_name_creator=_trial_name,
-                trial_dirname_creator=_trial_name,
             ),
             run_config=tune.RunConfig(
                 name=work.study,
                 storage_path=storage,
-                callbacks=[
-                    _observer(tune.Callback, running),
-                    _silence(tune.progress_reporter.TrialProgressCallback),
-                ],
-                failure_config=tune.FailureConfig(max_failures=0),
-                stop=_stopper(tune.Stopper, running.jobs),
+                callbacks=[_Told(watch)],
+                failure_config=tune.FailureConfig(max_failures=max_retries),
+                stop=_Stop(watch),
                 verbose=0,
             ),
         ).fit()
@@ -157,236 +117,111 @@ def _scratch(results: str) -> Iterator[str]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _trainable(train: Train, judging: Any) -> Callable[[dict[str, Any]], None]:
-    def trial(config: dict[str, Any]) -> None:
-        import ray
-        from ray import tune
-
-        tell = Sparing(tune.report)
-
-        def report(event: dict[str, Any]) -> bool:
-            tell(event)
-            if judging is None or event["event"] != "evaluation":
-                return False
-            try:
-                return ray.get(judging.verdict.remote(event))
-            except ray.exceptions.RayActorError:
-                return False  # the judge's node was lost: all cells go on
-
-        carry_out(lambda: train(_work(config), report), report)
-        tell.the_last()
-
-    return trial
-
-
-class Sparing:
-    """Passes events on, but of the evaluations of a cell one a second only, and the last one.
-
-    Each costs the driver a millisecond, half of all that a short cell costs it.
-
-    Args:
-        send: takes what is passed on.
-        clock: in seconds.
-    """
-
-    def __init__(
-        self,
-        send: Callable[[dict[str, Any]], object],
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._send = send
-        self._clock = clock
-        self._sent_at: dict[str, float] = {}
-        self._kept: dict[str, dict[str, Any]] = {}
-
-    def __call__(self, event: dict[str, Any]) -> None:
-        if event["event"] == "evaluation":
-            cell_id, now = event["cell_id"], self._clock()
-            if now - self._sent_at.get(cell_id, -math.inf) < TOLD_EVERY:
-                self._kept[cell_id] = event
-                return
-            self._sent_at[cell_id] = now
-            self._kept.pop(cell_id, None)
-        self._send(event)
-
-    def the_last(self) -> None:
-        """Passes on the last evaluation of each cell, at the end of a trial."""
-        for event in self._kept.values():
-            self._send(event)
-
-
-def _work(config: dict[str, Any]) -> Work:
-    """The work of a trial, whose cells may name parts that this process has not imported yet."""
-    parts.load(parts.PartFile(*each) for each in config["parts"])
-    parts.load_installed()
-    return Work.of_plain(config, KINDS[config["kind"]].cell)
-
-
-def carry_out(trial: Callable[[], object], report: Report) -> None:
-    """Runs a trial; reports why it failed instead of raising."""
+def do(config: Mapping[str, Any], work: Work) -> None:
+    """Does a job; tells why it failed instead of raising."""
+    report = Report(config["job"])
     failure = None
     try:
-        trial()
+        parts.load(parts.PartFile(*each) for each in work.parts)  # before cells that name them
+        parts.load_installed()
+        run_job(Job.of_config(config["job"], KINDS[work.kind].cell), work, report)
     except Exception as error:
         failure = failure_of(error)
+    report.catch_up()
     if failure is not None:  # outside the except clause, which holds on to tensors
         if not failure.ends_process:
             give_back_memory()
-        report({"event": "failure", "kind": failure.kind, "text": failure.text})
+        if failure.kind != "worker lost":
+            tune.report({"event": "failure", "kind": failure.kind, "text": failure.text})
         if failure.ends_process:
-            os._exit(1)  # else Tune would give it its next trials
+            os._exit(1)  # of a lost worker Tune tries the trial again, in another process
+    if report.stopped:
+        report.is_recorded.set()
+        raise SystemExit  # as Tune did
 
 
-class _Judging:
-    """A judge in its own process, which all workers ask."""
+class Report:
+    """Passes a job's events to Tune; takes its word to stop as an answer.
 
-    def __init__(self, judge: Any) -> None:
-        self._judge = judge
-
-    def verdict(self, event: Mapping[str, Any]) -> bool:
-        return self._judge.verdict(event)
-
-
-def _trial_name(trial: Any) -> str:
-    return trial.config["name"]
-
-
-# Tune pickles the objects below, classes included, though the pickles are never read. So they keep
-# their state in attributes, which `__getstate__` leaves out, and methods refer to modules only.
-
-
-def _search_algorithm(base: Any, running: Running, max_concurrent: int | None) -> Any:
-    """Hands Tune the jobs one by one; `base` is `ray.tune.search.Searcher`."""
-
-    class Algorithm(base):
-        def __getstate__(self) -> dict[str, Any]:
-            return {}
-
-        def suggest(self, trial_id: str) -> Any:
-            if self.max_concurrent and len(self.running.job) >= self.max_concurrent:
-                return None
-            job = self.running.start(trial_id)
-            if job is None:
-                return self.FINISHED if self.running.jobs.over else None
-            cells = [cell.to_dict() for cell in job.cells]
-            name = f"{job.ids[0]}-{trial_id}"
-            return {"name": name, "cells": cells, "fork_steps": list(job.fork_steps)}
-
-        def on_trial_complete(self, trial_id: str, *_: Any, **__: Any) -> None:
-            pass  # the observer learns more
-
-        def save(self, checkpoint_path: str) -> None:
-            pass
-
-        def restore(self, checkpoint_path: str) -> None:
-            pass
-
-    algorithm = Algorithm()
-    algorithm.running, algorithm.max_concurrent = running, max_concurrent
-    return algorithm
-
-
-def _scheduler(base: Any, running: Running) -> Any:
-    """First come, first served; `base` is `ray.tune.schedulers.FIFOScheduler`.
-
-    The base looks through all trials, ended ones too, at every event. Here ended ones are dropped
-    before the next one starts.
+    Evaluations carry what schedulers look at: budget_percent, and accuracy and saif, means over
+    the job's cells. Of those of a job that nobody watches only some are told.
     """
 
-    class Scheduler(base):
-        def __getstate__(self) -> dict[str, Any]:
-            return {}
+    def __init__(self, job: Mapping[str, Any]) -> None:
+        self._watched = job["watched"]
+        self._told_at = -math.inf
+        self._kept: dict[str, Any] | None = None
+        self.stopped = False
+        self.is_recorded = threading.Event()
 
-        def on_trial_add(self, tune_controller: Any, trial: Any) -> None:
-            _forget_ended(tune_controller._tune_controller)
+    def __call__(self, event: dict[str, Any]) -> bool:
+        if event["event"] == "evaluation":
+            now = time.monotonic()
+            if not self._watched and now - self._told_at < TOLD_EVERY:
+                self._kept = event
+                return False
+            self._told_at, self._kept = now, None
+            # Rounded, so that a tenth of the budget does not miss its rung by the last bit.
+            event["budget_percent"] = round(100 * event["budget_fraction"], 9)
+        elif event["event"] == "ended":
+            self.catch_up()
+        return self._tell(event)
 
-        def choose_trial_to_run(self, tune_controller: Any) -> Any:
-            live = tune_controller.get_live_trials()
-            pending = {trial.trial_id: trial for trial in live if trial.status == "PENDING"}
-            in_order = (pending[i] for i in self.running.job if i in pending)
-            return next(in_order, None)
+    def catch_up(self) -> None:
+        """Tells of an evaluation that was left out."""
+        if self._kept is not None:
+            self._tell(self._kept)
+            self._kept = None
 
-    scheduler = Scheduler()
-    scheduler.running = running
-    return scheduler
-
-
-def _forget_ended(controller: Any) -> None:
-    """Removes ended trials from Tune, each with its cells, last event and task.
-
-    Tune would keep them until the study ends: for a report that nobody reads, in its list of
-    pending trials, and with the requests for workers that a reused one made needless.
-    """
-    for ended in (controller._stopped_trials, controller._failed_trials):
-        controller._live_trials -= ended  # Tune leaves failed ones there
-        controller._trials_to_cache -= ended
-        for trials in (controller._trials, controller._pending_trials_list):
-            trials[:] = [trial for trial in trials if trial not in ended]
-        ended.clear()
-    workers = controller._actor_manager
-    asked, tasks = (
-        workers._pending_actors_to_attrs,
-        workers._pending_actors_to_enqueued_actor_tasks,
-    )
-    for worker in tasks.keys() - asked.keys():
-        del tasks[worker]
+    def _tell(self, event: dict[str, Any]) -> bool:
+        if not self.stopped:
+            try:
+                tune.report(event)
+            except SystemExit:  # Tune's way to end the thread of a trial that a scheduler stops
+                self.stopped = True
+                # Where no other trial follows, it ends this process, too.
+                atexit.register(self.is_recorded.wait, LONGEST_RECORD)
+        return self.stopped
 
 
-def _stopper(base: Any, jobs: Jobs) -> Any:
-    """Stops all trials once a failure stops the study; `base` is `ray.tune.Stopper`."""
+class _Told(tune.Callback):
+    """Passes what Tune tells on."""
 
-    class Stopper(base):
-        def __getstate__(self) -> dict[str, Any]:
-            return {}
+    def __init__(self, watch: Watch) -> None:
+        self._watch = watch
 
-        def __call__(self, trial_id: str, result: dict[str, Any]) -> bool:
-            return False
+    def __getstate__(self) -> dict[str, Any]:
+        return {}  # Tune pickles it, and never reads that
 
-        def stop_all(self) -> bool:
-            return self.jobs.stopped
+    def on_trial_start(self, iteration: int, trials: list, trial: Any, **_: Any) -> None:
+        self._watch.started(trial.config["job"]["ids"][: trial.config["job"]["first"]])
 
-    stopper = Stopper()
-    stopper.jobs = jobs
-    return stopper
+    def on_trial_result(
+        self, iteration: int, trials: list, trial: Any, result: dict, **_: Any
+    ) -> None:
+        self._watch.told(trial.config["job"]["ids"], result)
 
+    def on_trial_complete(self, iteration: int, trials: list, trial: Any, **_: Any) -> None:
+        self._watch.completed(trial.config["job"]["ids"])
 
-def _observer(base: Any, running: Running) -> Any:
-    """Passes Tune's starts, results, ends and errors on; `base` is `ray.tune.Callback`."""
+    def on_trial_recover(self, iteration: int, trials: list, trial: Any, **_: Any) -> None:
+        self._watch.lost(trial.config["job"]["ids"])
 
-    class Observer(base):
-        def __getstate__(self) -> dict[str, Any]:
-            return {}
-
-        def on_trial_start(self, iteration: int, trials: list, trial: Any, **_: Any) -> None:
-            self.running.started(trial.trial_id)
-
-        def on_trial_result(
-            self, iteration: int, trials: list, trial: Any, result: dict, **_: Any
-        ) -> None:
-            self.running.told(trial.trial_id, result)
-
-        def on_trial_complete(self, iteration: int, trials: list, trial: Any, **_: Any) -> None:
-            self.running.completed(trial.trial_id)
-
-        def on_trial_error(self, iteration: int, trials: list, trial: Any, **_: Any) -> None:
-            self.running.lost(trial.trial_id, failure_of_trial(trial))
-
-    observer = Observer()
-    observer.running = running
-    return observer
+    def on_trial_error(self, iteration: int, trials: list, trial: Any, **_: Any) -> None:
+        self._watch.failed(trial.config["job"]["ids"], failure_of_trial(trial))
 
 
-def _silence(base: Any) -> Any:
-    """Replaces Tune's own printer, which keeps all trials, ended ones too.
+class _Stop(tune.Stopper):
+    """Stops all trials once a failure stops the study."""
 
-    `base` is `ray.tune.progress_reporter.TrialProgressCallback`.
-    """
+    def __init__(self, watch: Watch) -> None:
+        self._watch = watch
 
-    class Silence(base):
-        def log_result(self, *_: Any, **__: Any) -> None:
-            pass
+    def __getstate__(self) -> dict[str, Any]:
+        return {}
 
-        def on_trial_complete(self, *_: Any, **__: Any) -> None:
-            pass
+    def __call__(self, trial_id: str, result: dict[str, Any]) -> bool:
+        return False
 
-    return Silence()
+    def stop_all(self) -> bool:
+        return self._watch.stopped

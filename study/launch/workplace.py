@@ -21,7 +21,8 @@ class Workplace:
 
     Attributes:
         results: its results directory.
-        survey: of the directory, before this command trains anything.
+        survey: of the directory, as it was last looked at.
+        held: ids of the cells that it held before this command trained anything.
         cluster: to train on; None: this machine.
         accepts_censored: whether cells that a scheduler stopped early need no run; for a study
             without a scheduler they are no results.
@@ -33,6 +34,7 @@ class Workplace:
     accepts_censored: bool
     _locks: contextlib.ExitStack
     _locked: bool
+    held: frozenset[str] = frozenset()
     _unmerged: list[str] | None = field(default_factory=list)
 
     @property
@@ -69,6 +71,7 @@ class Workplace:
         if not self._locked:
             self._locks.enter_context(self.results.lock())
             self.survey = self.results.survey()  # another command may have been faster
+        self.held = frozenset(self.survey.statuses)
         self.results.sweep()
         _set_aside_damage(self.results, self.survey)
         with working("merging files"):

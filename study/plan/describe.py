@@ -11,8 +11,8 @@ import torch
 from study import terminal
 from study.cell import AnyCell
 from study.kinds import KINDS
+from study.plan.jobs import MOST_TRIALS
 from study.plan.plan import Plan, ToCome
-from study.plan.prefixes import saved_flops
 from study.tasks.base import UNKNOWN_DIGEST
 from study.terminal import counted
 from study.terminal.working import duration
@@ -63,6 +63,7 @@ def _lines(plan: Plan, about: str, price_per_hour: float | None) -> Iterator[str
         if KINDS[plan.kind].trains:
             yield _packing(plan)
             yield _sharing(plan)
+        yield _trials(plan)
         for note in plan.notes:
             yield f"note: {note}"
 
@@ -143,11 +144,11 @@ def _money(amount: float) -> str:
 def _packing(plan: Plan) -> str:
     reason = plan.packing.reason
     if plan.packing.choice == "none":
-        return f"packs: none, each cell is a trial ({reason})"
-    largest = max(len(job.cells) for job in plan.jobs)
+        return f"packs: none ({reason})"
+    largest = max((len(pack) for job in plan.jobs for pack in job.packs), default=1)
     return (
         f"packs: cells that differ in {plan.packing.choice.replace(',', ' and ')} only train "
-        f"together, {counted(len(plan.jobs), 'trial')} of up to {largest} ({reason})"
+        f"together, up to {largest} ({reason})"
     )
 
 
@@ -155,15 +156,33 @@ def _sharing(plan: Plan) -> str:
     """How much training shared prefixes save."""
     if not plan.share:
         return f"shared prefixes: none ({plan.no_share_reason})"
+    if not plan.forks:
+        return "shared prefixes: none (no two cells of a trial begin alike)"
     total = sum(timeline(c, plan.flops[c.id])[-1].compute_flops for c in plan.to_run)
-    saved = saved_flops(plan.jobs, plan.flops)
-    forks = sum(1 for job in plan.jobs if job.waits_for)
-    if not forks:
-        return "shared prefixes: none (no two cells begin alike)"
+    stops = ([s for s in timeline(c, plan.flops[c.id]) if s.phase == 0] for c in plan.forks)
+    saved = sum(of_cell[-1].compute_flops for of_cell in stops)
     return (
-        f"shared prefixes: {forks} of the cells start from the steps of another one, which saves "
-        f"{saved:.3g} of {total:.3g} training FLOPs ({saved / total:.0%}); --no-share runs all"
+        f"shared prefixes: {len(plan.forks)} of the cells start from the steps of another one, "
+        f"which saves {saved:.3g} of {total:.3g} training FLOPs ({saved / total:.0%}); --no-share "
+        "runs all"
     )
+
+
+def _trials(plan: Plan) -> str:
+    """Which cells are a trial of Ray Tune together, and why."""
+    jobs = plan.jobs
+    if not jobs:
+        return "trials: an option each, with its seeds side by side"
+    reasons = []
+    if any(job.watched for job in jobs):
+        reasons.append("the seeds of an option side by side")
+    if plan.packing.choice != "none":
+        reasons.append("a pack each")
+    if plan.forks:
+        reasons.append("cells that share a prefix in turn, unless workers would idle at the end")
+    if len(plan.to_run) > MOST_TRIALS and any(len(job.packs) > 1 for job in jobs):
+        reasons.append("short cells in batches, as Tune keeps all trials in mind")
+    return f"trials: {len(jobs):,} ({'; '.join(reasons) or 'a cell each'})"
 
 
 def _settings(plan: Plan) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -49,7 +50,7 @@ def with_packing(
     if room is not None:
         threads = threads or CLUSTER_THREADS
         slots = room(threads)
-        concurrent = min(slots, len(form(plan.cells, packing, slots)) + plan.num_to_come)
+        concurrent = min(slots, _trials(plan, packing, slots))
     else:
         gpus, cores = torch.cuda.device_count(), cores_for(threads)
         if (plan.gpus_per_trial or 0) > gpus:
@@ -58,7 +59,7 @@ def with_packing(
                 f"{counted(gpus, 'GPU')}. Leave it out to use what is there."
             )
         slots = gpu_slots(gpus, plan.gpus_per_trial)
-        trials = len(form(plan.cells, packing, slots or cores)) + plan.num_to_come
+        trials = _trials(plan, packing, slots or cores)
         concurrent, share_of_cores = share_cores(trials, cores, slots)
         if threads:
             concurrent = min(concurrent, cores // threads)
@@ -74,6 +75,14 @@ def with_packing(
         share=share and not packed,
         no_share_reason="packed cells do not fork" if packed else no_share_reason,
     )
+
+
+def _trials(plan: Plan, packing: Packing, workers: int) -> int:
+    """How many trials the cells of a plan are at most."""
+    if plan.watched:  # the seeds of an option are one
+        seeds = len({cell.seed for cell in plan.shown})
+        return math.ceil((len(plan.cells) + plan.num_to_come) / seeds)
+    return len(form(plan.cells, packing, workers)) + plan.num_to_come
 
 
 def cores_for(threads: int | None) -> int:

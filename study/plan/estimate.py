@@ -15,8 +15,8 @@ from study.cell import Budget, Cell, Schedule
 from study.errors import RequestError
 from study.kinds import KINDS
 from study.launch.failures import failure_of
+from study.plan.jobs import Seconds, families
 from study.plan.plan import Plan
-from study.plan.prefixes import shared_jobs
 from study.terminal.working import working
 from study.train.budget import cost
 from study.train.budget.timeline import steps_by_phase, timeline
@@ -36,23 +36,20 @@ WORTHWHILE = 1.1
 """Least speedup at which cells are packed, over cells alone that share prefixes if they may."""
 
 
-def cell_seconds(plan: Plan, cells: Sequence[Cell]) -> dict[str, float]:
+def cell_seconds(plan: Plan, cells: Sequence[Cell]) -> dict[str, Seconds]:
     """Estimated seconds of each cell at the plan's threads, evaluations included, by cell id.
 
-    A packed cell counts its share of the pack's time, a forked cell only what it trains itself.
     The timing takes seconds, however large the grid.
     """
-    seconds = KINDS[plan.kind].seconds(cells, plan.threads)
-    if seconds is not None:
-        return seconds
-    forks = {cell.id for job in plan.jobs if job.waits_for for cell in job.cells}
+    known = KINDS[plan.kind].seconds(cells, plan.threads)
+    if known is not None:
+        return {cell_id: Seconds(seconds, seconds) for cell_id, seconds in known.items()}
     with (
         _timing(plan) as timings,
         working("timing cells", unit="sorts", measured=lambda: len(timings.known)),
     ):
         return {
-            cell.id: timings.cell(cell, cell.id in forks, plan.packing.measured_of(cell).speedup)
-            for cell in cells
+            cell.id: timings.cell(cell, plan.packing.measured_of(cell).speedup) for cell in cells
         }
 
 
@@ -83,12 +80,13 @@ def choose_packing(plan: Plan, requested: str, share: bool = True) -> Packing:
         return Packing(reason="no two cells to run differ in seed and learning rates only")
     with _timing(plan) as timings:
         packing = dataclasses.replace(candidates, measured=_measured(plan.to_run, timings))
-        jobs = shared_jobs(plan.to_run, plan.flops) if share else []
-        forks = {cell.id for job in jobs if job.waits_for for cell in job.cells}
-        alone = sum(timings.cell(cell, cell.id in forks) for cell in plan.to_run)
+        groups = families(plan.to_run) if share else [[cell] for cell in plan.to_run]
+        alone = sum(timings.cell(first).alone for first, *_ in groups)
+        alone += sum(timings.cell(cell).forked for _, *forks in groups for cell in forks)
         packed = sum(
-            timings.cell(cell, speedup=packing.measured_of(cell).speedup) for cell in plan.to_run
+            timings.cell(cell, packing.measured_of(cell).speedup).alone for cell in plan.to_run
         )
+    forks = len(plan.to_run) > len(groups)
     than = "cells alone that share prefixes" if forks else "its cells alone"
     if alone < WORTHWHILE * packed:
         reason = f"measured {alone / packed:.2f} times as fast in packs as {than}"
@@ -150,18 +148,16 @@ class _Timings:
         self.device = device
         self.known = dict(plan.packing.timed)
 
-    def cell(self, cell: Cell, forks: bool = False, speedup: float = 1.0) -> float:
-        """Seconds of a cell: alone, from a fork point, or its share of a pack's."""
+    def cell(self, cell: Cell, speedup: float = 1.0) -> Seconds:
+        """Seconds of a cell; in a pack its share of the pack's."""
         stops = timeline(cell, self._plan.flops[cell.id])
-        total = 0.0
+        phases = []
         for index, steps in enumerate(steps_by_phase(cell, stops)):
-            if forks and index == 0:
-                continue
             train, evaluate = self._of(cell, cell.schedule.phases[index].paradigm)
             evaluations = sum(1 for stop in stops if stop.phase == index and stop.evaluate_at)
-            total += steps * cell.batch_size * train / speedup
-            total += evaluations * sum(_sizes(cell).values()) * evaluate
-        return total
+            seconds = steps * cell.batch_size * train / speedup
+            phases.append(seconds + evaluations * sum(_sizes(cell).values()) * evaluate)
+        return Seconds(sum(phases), sum(phases[1:]))
 
     def speedup(self, cells: Sequence[Cell]) -> float:
         """Cell-steps per second of a pack relative to its first cell's alone; 0: it does not fit.
@@ -237,9 +233,9 @@ class _Timings:
         with hardware.products(short.precision, self.device):
             member = Member(short, self._task(cell, short.n), self.device, None)
             member.enter_phase(0)
-            member.stop(None)
+            member.stop()
             first = member.outcome.evaluate_seconds
-            member.stop(None)
+            member.stop()
         return (member.outcome.evaluate_seconds - first) / sum(sizes.values())
 
     def _batch(self, cell: Cell) -> int:

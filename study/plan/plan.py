@@ -9,11 +9,11 @@ from typing import Any
 
 from study.cell import Options
 from study.cell.cell import Group
-from study.launch.job_queue import Job, Resources
+from study.cell.work import Job
+from study.plan.jobs import Seconds, forks, jobs_of, option_jobs
 from study.plan.overhead import Overhead
-from study.plan.prefixes import shared_jobs
 from study.tasks.base import Facts
-from study.train.steps.packs import Packing, form
+from study.train.steps.packs import Packing
 
 THIS_MACHINE = "this machine"
 
@@ -70,9 +70,11 @@ class Plan:
         to_come: cells that a search will suggest, and those that will confirm what is not chosen
             yet, by group.
         confirm: seeds that confirm the chosen options; empty: the study has one stage.
+        watched: whether options are tuned by the mean of their seeds, which then train side by
+            side: a search or a scheduler looks at it.
         where: place where the cells train, for people.
         notes: sentences on the device, for people.
-        seconds: cell id -> estimated seconds, of each cell to run and each example.
+        costs: cell id -> estimated seconds, of each cell to run and each example.
         overhead: seconds before and after training.
     """
 
@@ -96,14 +98,11 @@ class Plan:
     search: str = ""
     to_come: tuple[ToCome, ...] = ()
     confirm: tuple[int, ...] = ()
+    watched: bool = False
     where: str = THIS_MACHINE
     notes: tuple[str, ...] = ()
-    seconds: Mapping[str, float] = field(default_factory=dict)
+    costs: Mapping[str, Seconds] = field(default_factory=dict)
     overhead: Overhead = field(default_factory=Overhead)
-
-    @property
-    def resources(self) -> Resources:
-        return Resources(self.concurrent, self.gpus_per_trial, self.max_concurrent)
 
     def resumed(self, finished: Collection[str]) -> Plan:
         """The same plan with these cells finished."""
@@ -118,6 +117,11 @@ class Plan:
     @property
     def to_run(self) -> list[Any]:
         return [cell for cell in self.cells if cell.id not in self.finished]
+
+    @property
+    def open(self) -> bool:
+        """Whether anything can run now: cells, or a search."""
+        return bool(self.to_run) or any(each.group is None for each in self.to_come)
 
     @property
     def examples(self) -> list[Any]:
@@ -145,6 +149,20 @@ class Plan:
     @cached_property
     def jobs(self) -> list[Job]:
         """The cells to run, as trials."""
-        if self.share:
-            return shared_jobs(self.to_run, self.flops)
-        return [Job(tuple(pack)) for pack in form(self.to_run, self.packing, self.concurrent)]
+        tuning = [cell for cell in self.to_run if self.watched and cell.seed not in self.confirm]
+        mine = {cell.id for cell in tuning}
+        others = [cell for cell in self.to_run if cell.id not in mine]
+        return option_jobs(tuning) + jobs_of(
+            others, self.costs, self.packing, self.concurrent, self.share
+        )
+
+    @cached_property
+    def forks(self) -> list[Any]:
+        """The cells that start from the first phase of another one."""
+        return [cell for job in self.jobs for cell in forks(job)]
+
+    @cached_property
+    def seconds(self) -> dict[str, float]:
+        """Cell id -> estimated seconds as the cell trains: of a fork, after its first phase."""
+        alone = {cell_id: cost.alone for cell_id, cost in self.costs.items()}
+        return alone | {cell.id: self.costs[cell.id].forked for cell in self.forks}

@@ -70,15 +70,17 @@ def planned(request: Request) -> Plan:
         gpus_per_trial=request.gpus_per_trial if KINDS[space.kind].trains else 0,
         micro_batch=request.micro_batch,
         max_concurrent=request.max_concurrent,
+        watched=bool(request.search or request.scheduler),
     )
     if searched is None:
         return plan
     num_samples = request.num_samples or 0
+    count = num_samples * len(searched.seeds) * len(searched.paradigms)
     return dataclasses.replace(
         plan,
         cells=(),
         search=searched.describe(num_samples, request.metrics),
-        to_come=(ToCome(plan.cells, num_samples * len(searched.seeds)),),
+        to_come=(ToCome(plan.cells, count),),
     )
 
 
@@ -112,7 +114,7 @@ def divided(request: Request, plan: Plan, cluster: Cluster | None) -> Plan:
             packing = call(choose_packing, plan, request.pack, request.share)
             plan = divide(plan, packing, share=request.share and KINDS[plan.kind].trains)
         timed = [*plan.to_run, *plan.examples]
-        seconds = call(cell_seconds, plan, timed)
+        costs = call(cell_seconds, plan, timed)
         precisions = {cell.precision for cell in timed}
         notes = [_SHARED_GPU] if 0 < (plan.gpus_per_trial or 0) < 1 else []
         if "tf32" in precisions and not _uses_gpu(plan, cluster):
@@ -123,7 +125,7 @@ def divided(request: Request, plan: Plan, cluster: Cluster | None) -> Plan:
             notes.append(f"{plan.where} lacks bfloat16 instructions; float32 is faster there")
     return dataclasses.replace(
         plan,
-        seconds=seconds,
+        costs=costs,
         notes=tuple(notes),
         overhead=overhead.recall(cache_root(request.places.cache_dir), plan.where),
     )

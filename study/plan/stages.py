@@ -55,13 +55,15 @@ def staged(
         _require_not_confirming(plan.shown, recorded)
         return plan.resumed(finished)
     _require_not_tuning(confirm, recorded)
-    given = _of_one_option(plan.cells, recorded)
+    is_searching = any(each.group is None for each in plan.to_come)
+    # Of what a search tries only its end tells which options there are.
+    given = {} if plan.search else _of_one_option(plan.cells, recorded)
     tuning = [cell for cell in plan.cells if cell.group not in given]
     _require_not_confirming([*tuning, *plan.examples], recorded)
     tuned = {
         group: ids
         for group, cells in grouped(tuning).items()
-        if (ids := {cell.id for cell in cells}) <= set(finished)
+        if not is_searching and (ids := {cell.id for cell in cells}) <= set(finished)
     }
     known = {**given, **(choose(tuned) if tuned else {})}
     chosen = {group: known[group] for group in grouped(plan.cells) if group in known}

@@ -7,7 +7,7 @@ from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 from study.cell.declared import Axis, Name, axes_of
-from study.cell.events import Ended, Report
+from study.cell.events import Report, Runner
 from study.cell.work import Work
 from study.kind import Kind, Maker
 from study.posterior.cell import LEAST_DRAWS, LIMIT, SAMPLING, SLICE, PosteriorCell
@@ -99,10 +99,10 @@ class Posterior(Kind[PosteriorCell]):
             few |= {"draws": LEAST_DRAWS, "warmup": 1}
         return replace(cell, **few)
 
-    def run(self, work: Work, device: torch.device, report: Report | None = None) -> list[Ended]:
+    def runner(self, work: Work, device: torch.device, report: Report | None = None) -> Runner:
         from study.posterior.run import run
 
-        return run(work, report)
+        return lambda cells, later: run(cells, work, report)
 
     def run_name(self, row: Mapping[str, Any]) -> str:
         width, paths = row["network_width"], row["paths"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from scipy.linalg import LinAlgError
@@ -25,16 +25,16 @@ USUAL: Mapping[str, Any] = {
 """Columns of a cell that takes no training steps; those that it does not fill are missing."""
 
 
-def run(work: Work, report: Report | None = None) -> list[Ended]:
-    """Runs cells one after the other; see `study.kind.Kind.run`."""
-    for cell in work.cells:
+def run(cells: Sequence[PosteriorCell], work: Work, report: Report | None = None) -> list[Ended]:
+    """Runs cells one after the other; see `study.kind.Kind.runner`."""
+    for cell in cells:
         if cell.data_digest != hidden_markov.DIGEST:
             raise RequestError(
                 f"cell {cell.id} was planned on data {cell.data_digest}, but this version makes "
                 f"{hidden_markov.DIGEST}. Run the command again to plan it anew."
             )
     with threadpool_limits(work.threads):
-        return [_run(cell, report) for cell in work.cells]
+        return [_run(cell, report) for cell in cells]
 
 
 def _run(cell: PosteriorCell, report: Report | None) -> Ended:
@@ -69,15 +69,9 @@ def _run(cell: PosteriorCell, report: Report | None) -> Ended:
 def tell(report: Report | None, cell: AnyCell, rows: Mapping[str, Mapping[str, Any]]) -> None:
     """Reports the one evaluation of a cell; `rows` are those of its splits."""
     if report is not None:
-        report(
-            {
-                "event": "evaluation",
-                "cell_id": cell.id,
-                "comparison_id": cell.comparison_id,
-                "budget_fraction": 1.0,
-                "accuracy": rows["validation"]["accuracy"],
-            }
-        )
+        accuracy = rows["validation"]["accuracy"]
+        told = {"budget_fraction": 1.0, "cells": {cell.id: accuracy}}
+        report({"event": "evaluation", "accuracy": accuracy, "saif": None, **told})
 
 
 def diverged(reason: str, seconds: float) -> Ended:

@@ -32,7 +32,7 @@ from study.storage.storage import ResultsError, Storage
 from study.storage.urls import place_of
 
 _ORIGIN = ".origin"
-_FOLDERS = (CELLS, "checkpoints", "forks", "networks", instances.FOLDER)
+_FOLDERS = (CELLS, "checkpoints", "networks", instances.FOLDER)
 _GLANCE = 0.2  # seconds; `is_running` holds the lock for far less
 
 

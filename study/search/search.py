@@ -1,84 +1,82 @@
-"""Search beyond grids: Optuna suggests schedules, each trained over the same seeds.
+"""Search beyond grids: Optuna suggests options, each trained over the same seeds.
 
-A search varies paradigm, learning rates and switch point, between the least and the greatest value
-that the study declares (or `--set` gives). All other axes have one value, so that all cells belong
-to one comparison. Optuna is told the mean over seeds of a validation metric at the end of the
-budget, read from the results. It keeps nothing: a second run tells it anew what it suggested,
-which a file in the results directory holds, and how that ended.
-
-The paradigm is searched like a number, so a search spends more on a paradigm that does well. To
-compare paradigms at equal effort, search each by itself (`--set paradigm=NAME`).
+A search varies learning rates and switch point of each paradigm, between the least and the
+greatest value that the study declares (or `--set` gives). All other axes have one value, so that
+all cells belong to one comparison. Each paradigm has an Optuna of its own, which is told the mean
+over seeds of a validation metric at the end of the budget, and gets as many suggestions. What was
+tried is read from the results, whichever command trained it. An option whose cells are in training
+has a file `search/<hash>.json`, so that a killed run loses none: the next one begins with those.
 """
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from search_spaces.base import By, Values
 from study import tasks
 from study.cell import Cell
 from study.cell.seeds import stream_seed
-from study.errors import RequestError, ResultsError
+from study.cell.work import CONFIRM, Job
+from study.errors import RequestError
 from study.request import OBJECTIVES
-from study.results import Results
+from study.results import Results, Survey
 from study.search.space import Space
 from study.terminal import counted
 from study.terminal.command import importing
 
 if TYPE_CHECKING:
     import optuna
-    from optuna.trial import TrialState
 
 FOLDER = "search"
 MOST_REFUSED = 100
 """Suggestions in a row that cannot run and so end a search."""
 
+NAMES = {"COMPLETE": "done", "PRUNED": "pruned", "FAIL": "failed"}
+"""How a suggestion ended, by Optuna's name of the state."""
+
 
 @dataclass
-class _Suggestion:
-    """What Optuna suggested: cells, one a seed, and what it was told of them, if anything yet."""
+class Option:
+    """What was suggested, or trained by other means, within the space of a search.
 
-    trial: optuna.Trial
-    cells: list[Cell]
-    told: TrialState | None = None
+    Attributes:
+        cells: one a seed.
+        point: searched axis -> value.
+        state: Optuna's, see `NAMES`; empty: it is in training, or left to train.
+        values: means over its seeds of the metrics that are improved; of one that was stopped the
+            metric where it was.
+        percent: how far it came in its budget.
+        trial: Optuna's, of its own suggestion in this run.
+    """
+
+    cells: tuple[Cell, ...]
+    point: Mapping[str, float]
+    state: str = ""
+    values: tuple[float, ...] = ()
+    percent: int = 100
+    trial: optuna.Trial | None = None
 
     @property
-    def ids(self) -> set[str]:
-        return {cell.id for cell in self.cells}
+    def paradigm(self) -> str:
+        return self.cells[0].paradigm
 
 
 class Search:
-    """Optuna's suggestions, each trained over the same seeds.
-
-    It trains nothing: `more` gives cells to train, and `ended` takes how each of them ended.
-
-    Suggestion number k draws from its own seed, even after an interruption. It is recorded before
-    its cells are given, so a killed run loses none: the next one begins with those whose cells are
-    not all recorded. Suggested one by one, all that follow are those of a run without a kill.
+    """The options of a search: those that were tried, and Optuna's next ones.
 
     Args:
-        name: of the study. A search is known by it and by what makes suggestions comparable
-            (settings, seeds, objective, paradigms), so another budget or objective is another
-            search in the same results directory.
-        results: the results directory, prepared and locked.
-        axes: as `study.plan.axes.resolve` gives them.
+        name: of the study.
+        results: its directory.
+        space: what is searched.
         make_cell: point (axis -> value) -> cell; RequestError or ValueError if it cannot run.
         objective: one or both of `OBJECTIVES`, in their order.
-        num_samples: suggestions in total, over all runs of this search.
-        finished: cell id -> status of the cells that need no run, whoever trained them.
-        announce: told of each suggestion which cells will run, how many more were done before, and
-            how many an earlier suggestion has.
-
-    Raises:
-        RequestError: the space cannot be searched, none of its points can run, or the file of
-            earlier suggestions is damaged.
+        num_samples: options a paradigm, over all runs of this search.
     """
 
     def __init__(
@@ -86,252 +84,304 @@ class Search:
         *,
         name: str,
         results: Results,
-        axes: Mapping[str, Values | By],
+        space: Space,
         make_cell: Callable[[Mapping[str, Any]], Cell],
         objective: Sequence[str],
         num_samples: int,
-        finished: Mapping[str, str],
-        announce: Callable[[list[Cell], int, int], object],
     ) -> None:
-        with importing():
-            import optuna
-
+        self.space = space
         self._name = name
         self._results = results
-        self._space = Space.of(axes)
         self._make_cell = make_cell
         self._objective = objective
         self._num_samples = num_samples
-        self._statuses = dict(finished)
-        self._announce = announce
-        self._given: list[_Suggestion] = []
-        self._left: list[_Suggestion] = []
-        self._cells: dict[str, Cell] = {}
-        optuna.logging.set_verbosity(optuna.logging.WARNING)
-        self._study = optuna.create_study(directions=["maximize"] * len(self._objective))
-        self._file = f"{FOLDER}/{self._title()}.json"
-        results.storage.make(FOLDER)
-        self._recorded = self._read()
-        could_run = [each for each in self._recorded if "point" in each]
-        for suggestion in map(self._recalled, could_run):
-            if suggestion.ids <= self._statuses.keys():
-                self._give(suggestion)
-            else:
-                self._left.append(suggestion)
-        self._settle()
-
-    @property
-    def exhausted(self) -> bool:
-        """Whether all suggestions are given."""
-        return len(self._given) >= self._num_samples
+        self._statuses: Mapping[str, str] = {}
+        self._options: dict[str, Option] = {}
+        self._studies: dict[str, optuna.Study] = {}
+        self._running: dict[str, Option] = {}
 
     @property
     def cells(self) -> list[Cell]:
-        """The cells of every suggestion that was given so far, in earlier runs, too."""
-        return list(self._cells.values())
+        """The cells of every option that was tried."""
+        return [cell for option in self._options.values() for cell in option.cells]
 
-    def more(self) -> list[Cell]:
-        """The cells to train of the next suggestion that has any; empty: there is none left.
+    @property
+    def left(self) -> int:
+        """How many options are still to be suggested, or to be trained to their end."""
+        wanted = {name: self._most(name) for name in self.space.paradigms}
+        tried = Counter(option.paradigm for option in self._options.values() if option.state)
+        return sum(max(0, count - tried[name]) for name, count in wanted.items())
+
+    def look(self, survey: Survey, finished: Mapping[str, str]) -> None:
+        """Finds the options that were tried or are left in training.
+
+        Args:
+            survey: of the results directory.
+            finished: cell id -> status of the cells that need no run.
+
+        Raises:
+            RequestError: none of the space's points can run.
+        """
+        self._statuses = finished
+        self._options, self._studies, self._running = {}, {}, {}
+        for cell in [*self._recorded(survey), *self._in_training()]:
+            self._know(cell)
+        self._settle(self._options.values())
+
+    def next(self, trial_id: str) -> Job | None:
+        """What a trial is to train; None: nothing is left.
 
         Raises:
             RequestError: `MOST_REFUSED` suggestions in a row cannot run, or none can be recorded.
         """
-        while not self.exhausted:
-            missing = self._give(self._left.pop(0) if self._left else self._ask())
-            self._settle()
-            if missing:
-                return missing
-        return []
+        running = {id(option) for option in self._running.values()}
+        options = (o for o in self._options.values() if not o.state and id(o) not in running)
+        option = next(options, None)
+        while option is None and (paradigm := self._whose_turn()):
+            suggested = self._suggested(paradigm)
+            self._settle([suggested])  # another command may have trained it
+            option = None if suggested.state else suggested
+        if option is None:
+            return None
+        self._running[trial_id] = option
+        missing = tuple(cell for cell in option.cells if cell.id not in self._statuses)
+        self._results.storage.make(FOLDER)
+        for cell in missing:
+            self._results.storage.write(_file(cell), json.dumps(cell.to_dict()).encode())
+        return Job((missing,), watched=True)
 
-    def ended(self, cell_id: str, status: str) -> None:
-        """Notes that a cell ended; tells Optuna if it was the last one of its suggestion.
+    def ended(
+        self, trial_id: str, statuses: Mapping[str, str], last: Mapping[str, Any] | None = None
+    ) -> None:
+        """Tells Optuna how the option of a trial ended.
 
         Args:
-            cell_id: of a cell that `more` gave.
-            status: done, diverged or censored if the results hold the cell, else failed.
+            trial_id: given to `next`.
+            statuses: cell id -> how it ended.
+            last: the last evaluation of an option without statuses, which a scheduler stopped:
+                budget_percent, accuracy and saif. Empty: it failed.
         """
-        self._statuses[cell_id] = status
-        self._settle()
+        option = self._running.pop(trial_id)
+        ids = {cell.id for cell in option.cells}
+        self._statuses = {**self._statuses, **{i: statuses[i] for i in ids & statuses.keys()}}
+        if ids <= self._statuses.keys():
+            self._settle([option])
+            return
+        option.state = "FAIL"
+        if last and last.get("budget_percent"):
+            option.state, option.percent = "PRUNED", round(last["budget_percent"])
+            option.values = tuple(last[metric] for metric in self._objective)
+        self._tell(option)
+
+    def sweep(self) -> None:
+        """Removes what tells the next run of options in training, of those that have ended."""
+        for option in self._options.values():
+            for cell in option.cells if option.state else ():
+                self._results.storage.remove(_file(cell))
 
     def summary(self, select: str = "accuracy") -> str:
-        """The lines printed at the end: counts, best suggestion or Pareto front.
+        """The lines printed at the end: counts, best options or Pareto front.
 
         Args:
-            select: the metric by which the tables' options were chosen among all suggestions.
+            select: the metric by which the tables' options were chosen among all.
         """
-        ends = Counter(each.told.name for each in self._given if each.told)
-        names = {"COMPLETE": "done", "PRUNED": "pruned", "FAIL": "failed"}
-        parts = [f"{ends[end]} {name}" for end, name in names.items() if ends[end]]
-        lines = [f"{counted(len(self._given), 'suggestion')}: {', '.join(parts)}"]
-        if refused := [each["refused"] for each in self._recorded if "refused" in each]:
-            lines[0] += f"; {len(refused)} more cannot run ({refused[-1]})"
-        if ends["COMPLETE"]:
-            lines += self._best()
+        ends = Counter(option.state for option in self._options.values() if option.state)
+        ended = ", ".join(f"{ends[end]} {name}" for end, name in NAMES.items() if ends[end])
+        lines = [f"{counted(sum(ends.values()), 'suggestion')}: {ended}", *self._best()]
         if "saif" in self._objective:
             lines.append(
-                f"The search improved {self._space.improved(self._objective)}; SAIF uses the "
+                f"The search improved {self.space.improved(self._objective)}; SAIF uses the "
                 "hidden foreground. The tables show what validation "
-                f"{self._space.label(select)} chose (--select)."
+                f"{self.space.label(select)} chose (--select)."
             )
         return "\n".join(lines)
 
-    def _best(self) -> list[str]:
-        schedules = {each.trial.number: each.cells[0].schedule.text for each in self._given}
-        rows = sorted(self._study.best_trials, key=lambda trial: [-v for v in trial.values])
-        if len(self._objective) == 1:
-            rows, head = rows[:1], "best suggestion:"
+    def _best(self) -> Iterator[str]:
+        done = [option for option in self._options.values() if option.state == "COMPLETE"]
+        done.sort(key=lambda option: option.values, reverse=True)
+        best = [option for option in done if not any(_is_better(o, option) for o in done)]
+        if not done:
+            return
+        if len(self._objective) > 1:
+            yield "Pareto front of each paradigm: no suggestion is better in both."
         else:
-            head = "Pareto front: no suggestion is better in both."
-        header = [f"{self._space.label(metric)} %" for metric in self._objective] + ["schedule"]
+            yield "best suggestion of each paradigm:"
+        header = [f"{self.space.label(metric)} %" for metric in self._objective] + ["schedule"]
         table = [
-            [f"{value * 100:.1f}" for value in trial.values] + [schedules[trial.number]]
-            for trial in rows
+            [f"{value * 100:.1f}" for value in option.values] + [option.cells[0].schedule.text]
+            for option in best
         ]
         widths = [max(map(len, column)) for column in zip(header, *table, strict=True)]
-        return [
-            head,
-            *("  " + "  ".join(map(str.ljust, row, widths)).rstrip() for row in [header, *table]),
-        ]
+        for row in [header, *table]:
+            yield "  " + "  ".join(map(str.ljust, row, widths)).rstrip()
 
-    # --- what was suggested
+    # --- what was tried
 
-    def _title(self) -> str:
-        """The name of the file: one for all that is comparable, whatever its ranges."""
-        comparison_id = self._comparison_id()
-        key = json.dumps([comparison_id, self._objective, self._space.key], sort_keys=True)
-        digest = f"{stream_seed('search', self._name, key):016x}"[:8]
-        return f"{self._name}-{'+'.join(self._objective)}-{comparison_id[:8]}-{digest}"
+    def _recorded(self, survey: Survey) -> Iterator[Cell]:
+        """The cells of the results that lie in the space, on its seeds."""
+        rows = survey.cells
+        rows = rows[rows["comparison_id"] == self._comparison_id()]
+        rows = rows[rows["stage"].ne(CONFIRM) & rows["seed"].isin(self.space.seeds)]
+        if rows.empty:  # the directory may not be there yet
+            return
+        texts = self._results.cells(rows["cell_id"], ["cell_id", "cell"])["cell"]
+        yield from (Cell.from_dict(json.loads(text)) for text in sorted(texts))
+
+    def _in_training(self) -> Iterator[Cell]:
+        """The cells of options that an earlier run began to train."""
+        for name in self._results.storage.names(FOLDER):
+            try:
+                yield Cell.from_dict(json.loads(self._results.storage.read(name)))
+            except (FileNotFoundError, ValueError, TypeError, KeyError):
+                continue  # another version's: its option is suggested anew
+
+    def _know(self, cell: Cell) -> Option | None:
+        """The option of a cell, if it lies in the space."""
+        point = self.space.point_of(cell)
+        if point is None:
+            return None
+        try:
+            cells = self._cells_of(cell.paradigm, point)
+        except (RequestError, ValueError):
+            return None
+        if cell.id not in {each.id for each in cells}:
+            return None
+        key = cell.hash_without("seed")
+        return self._options.setdefault(key, Option(tuple(cells), point))
 
     def _comparison_id(self) -> str:
         """The comparison id of all cells of this search, whatever their schedule and seed."""
         reasons = []
-        for point in self._space.middles():
+        for paradigm, point in self.space.middles().items():
             try:
-                return self._cells_of(point)[0].comparison_id
+                return self._cells_of(paradigm, point)[0].comparison_id
             except (RequestError, ValueError) as error:
                 reasons.append(str(error))
         raise RequestError(f"nothing to run in this search: {'; '.join(dict.fromkeys(reasons))}")
 
-    def _read(self) -> list[dict[str, Any]]:
-        """All suggestions so far by their numbers, and why one could not run."""
-        storage = self._results.storage
-        try:
-            recorded = json.loads(storage.read(self._file))
-            if not isinstance(recorded, list):
-                raise ValueError("it is no list of suggestions")
-            return recorded
-        except FileNotFoundError:
-            return []
-        except ValueError as error:  # it was cut
-            raise ResultsError(
-                f"{storage.path(self._file)} is damaged ({error}). Remove it: the search begins "
-                "anew, and its cells stay."
-            ) from error
+    def _cells_of(self, paradigm: str, point: Mapping[str, Any]) -> list[Cell]:
+        return [self._make_cell(full) for full in self.space.full(paradigm, point)]
 
-    def _record(self, trial: optuna.Trial, point: Mapping[str, Any]) -> None:
-        """Records a suggestion, with Optuna's numbers beside those of its cells, which are round.
-
-        The ranges may be others in the next run.
-        """
-        from optuna.distributions import distribution_to_json
-
-        ranges = {name: distribution_to_json(each) for name, each in trial.distributions.items()}
-        self._recorded.append({"point": point, "params": trial.params, "ranges": ranges})
-        text = json.dumps(self._recorded, indent=1)
-        self._results.storage.write(self._file, text.encode())
-
-    def _recalled(self, recorded: Mapping[str, Any]) -> _Suggestion:
-        """A recorded suggestion, which Optuna makes once more."""
-        from optuna.distributions import json_to_distribution
-
-        ranges = {name: json_to_distribution(text) for name, text in recorded["ranges"].items()}
-        self._study.enqueue_trial(recorded["params"])
-        return _Suggestion(self._study.ask(ranges), self._cells_of(recorded["point"]))
-
-    # --- one suggestion
-
-    def _ask(self) -> _Suggestion:
-        """A new suggestion that can run, recorded."""
-        import optuna
-
-        for _ in range(MOST_REFUSED):
-            number = len(self._recorded)
-            # A sampler a suggestion: one that is seeded once would repeat itself in the next run.
-            self._study.sampler = optuna.samplers.TPESampler(
-                seed=stream_seed("search", self._name, number) % 2**32,
-                constant_liar=True,  # keeps new suggestions away from those still in training
-            )
-            trial = self._study.ask()
-            point = self._space.suggest(trial)
-            try:
-                cells = self._cells_of(point)
-            except (RequestError, ValueError) as error:
-                reason = error
-                self._study.tell(trial, state=optuna.trial.TrialState.FAIL)
-                self._recorded.append({"refused": str(error)})
-                continue
-            self._record(trial, point)
-            return _Suggestion(trial, cells)
-        raise RequestError(
-            f"the last {MOST_REFUSED} suggestions of the search cannot run: {reason}. "
-            "Change the ranges with --set."
-        ) from reason
-
-    def _cells_of(self, point: Mapping[str, Any]) -> list[Cell]:
-        return [
-            self._make_cell({**self._space.fixed, **point, "seed": seed})
-            for seed in self._space.seeds
-        ]
-
-    def _give(self, suggestion: _Suggestion) -> list[Cell]:
-        """Counts a suggestion; its cells that are to be trained.
-
-        Two suggestions may round to the same cells, which then train once.
-        """
-        new = {cell.id: cell for cell in suggestion.cells if cell.id not in self._cells}
-        missing = [cell for cell in new.values() if cell.id not in self._statuses]
-        self._announce(missing, len(new) - len(missing), len(suggestion.cells) - len(new))
-        self._cells |= new
-        self._given.append(suggestion)
-        return missing
-
-    def _settle(self) -> None:
-        """Tells Optuna of the suggestions all of whose cells have ended."""
+    def _settle(self, options: Iterable[Option]) -> None:
+        """Finds how options ended whose cells have all ended, and tells Optuna."""
         over = [
-            each for each in self._given if not each.told and each.ids <= self._statuses.keys()
+            option
+            for option in options
+            if not option.state and all(cell.id in self._statuses for cell in option.cells)
         ]
         if not over:
             return
-        ids = {cell.id for each in over for cell in each.cells}
+        ids = {cell.id for option in over for cell in option.cells}
         scores = last_scores(self._results.cells(ids), self._results.evaluations(ids))
-        for suggestion in over:
-            self._tell(suggestion, scores[scores.index.isin(suggestion.ids)])
+        for option in over:
+            mine = [cell.id for cell in option.cells]
+            self._end(option, scores[scores.index.isin(mine)], {self._statuses[i] for i in mine})
+            self._tell(option)
 
-    def _tell(self, suggestion: _Suggestion, scores: pd.DataFrame) -> None:
-        from optuna.trial import TrialState
-
-        statuses = {self._statuses[cell.id] for cell in suggestion.cells}
-        values: list[float] | None = None
-        if "failed" in statuses:
-            told = TrialState.FAIL
-        elif "censored" in statuses:
-            told = TrialState.PRUNED
+    def _end(self, option: Option, scores: pd.DataFrame, statuses: set[str]) -> None:
+        if "censored" in statuses:
             censored = scores[scores["status"] == "censored"]
             fraction = censored["budget_fraction"].max()
-            furthest = censored[censored["budget_fraction"] == fraction]
-            # The sampler ranks what was pruned by how far it came, and by this value.
-            suggestion.trial.report(_mean(furthest, self._objective[0]), round(100 * fraction))
-        else:
-            told = TrialState.COMPLETE
-            values = [_mean(scores, metric) for metric in self._objective]
-            if np.isnan(values).any():  # no foreground is known
-                told, values = TrialState.FAIL, None
-        self._study.tell(suggestion.trial, values, told)
-        suggestion.told = told
+            scores = censored[censored["budget_fraction"] == fraction]
+            option.percent = round(100 * fraction)
+        option.values = tuple(float(scores[metric].mean()) for metric in self._objective)
+        option.state = "PRUNED" if "censored" in statuses else "COMPLETE"
+        if "failed" in statuses or np.isnan(option.values).any():  # no foreground is known
+            option.state = "FAIL"
+
+    def _tell(self, option: Option) -> None:
+        """The sampler ranks what was pruned by how far it came, and by its value there."""
+        import optuna
+
+        study = self._study_of(option.paradigm)
+        if study is None:
+            return
+        state = optuna.trial.TrialState[option.state]
+        values = option.values if option.state == "COMPLETE" else None
+        at = {option.percent: option.values[0]} if option.state == "PRUNED" else {}
+        if option.trial is None:
+            told = optuna.trial.create_trial(
+                state=state,
+                values=values,
+                params=dict(option.point),
+                distributions=self.space.ranges(option.paradigm),
+                intermediate_values=at,
+            )
+            study.add_trial(told)
+            return
+        for percent, value in at.items():
+            option.trial.report(value, percent)
+        study.tell(option.trial, values, state)
+
+    # --- what comes next
+
+    def _most(self, paradigm: str) -> int:
+        return self._num_samples if self.space.ranges(paradigm) else 1
+
+    def _whose_turn(self) -> str | None:
+        """Of the paradigms that have not had their share the one with the fewest options."""
+        tried = Counter(option.paradigm for option in self._options.values())
+        left = [name for name in self.space.paradigms if tried[name] < self._most(name)]
+        return min(left, key=lambda name: tried[name], default=None)
+
+    def _suggested(self, paradigm: str) -> Option:
+        """A new option of a paradigm that can run."""
+        study = self._study_of(paradigm)
+        for _ in range(MOST_REFUSED):
+            trial = study.ask(self.space.ranges(paradigm)) if study else None
+            point = self.space.rounded(paradigm, trial.params if trial else {})
+            try:
+                option = Option(tuple(self._cells_of(paradigm, point)), point, trial=trial)
+            except (RequestError, ValueError) as error:
+                reason = str(error)
+            else:
+                key = option.cells[0].hash_without("seed")
+                if self._options.setdefault(key, option) is option:
+                    return option
+                reason = "they were tried before"
+            if study and trial:
+                study.tell(trial, state=_fail())
+        raise RequestError(
+            f"the last {MOST_REFUSED} suggestions of the search cannot run: {reason}. "
+            "Change the ranges with --set."
+        )
+
+    def _study_of(self, paradigm: str) -> optuna.Study | None:
+        """Optuna's study of a paradigm; None: it has nothing to search."""
+        if paradigm not in self._studies and self.space.ranges(paradigm):
+            with importing():
+                import optuna
+
+            optuna.logging.set_verbosity(optuna.logging.WARNING)
+            # One that is seeded alike in each run would repeat itself.
+            tried = sum(option.paradigm == paradigm for option in self._options.values())
+            seed = stream_seed("search", self._name, paradigm, tried) % 2**32
+            self._studies[paradigm] = optuna.create_study(
+                directions=["maximize"] * len(self._objective),
+                # The liar keeps new suggestions away from those still in training.
+                sampler=optuna.samplers.TPESampler(seed=seed, constant_liar=True),
+            )
+        return self._studies.get(paradigm)
 
 
-def _mean(scores: pd.DataFrame, metric: str) -> float:
-    return float(np.mean(scores[metric].to_numpy(float)))
+def _fail() -> Any:
+    from optuna.trial import TrialState
+
+    return TrialState.FAIL
+
+
+def _file(cell: Cell) -> str:
+    return f"{FOLDER}/{cell.id}.json"
+
+
+def _is_better(one: Option, other: Option) -> bool:
+    """Whether one is at least as good in all, and better in some, within a paradigm."""
+    pairs = zip(one.values, other.values, strict=True)
+    return (
+        one.paradigm == other.paradigm
+        and one.values != other.values
+        and all(a >= b for a, b in pairs)
+    )
 
 
 def last_scores(cells: pd.DataFrame, evaluations: pd.DataFrame) -> pd.DataFrame:

@@ -5,18 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from search_spaces.base import By, Values
 from study import tasks
-from study.cell import HYBRIDS
+from study.cell import HYBRIDS, Cell
 from study.cell.axis import values_at
 from study.cell.declared import SAME
 from study.errors import RequestError
 from study.terminal import counted
-
-if TYPE_CHECKING:
-    import optuna
 
 SIGNIFICANT_DIGITS = 4
 """Suggested numbers are rounded to these: finer steps do not change how a cell learns, and a
@@ -40,9 +37,8 @@ class Range:
     high: float
     log: bool
 
-    def suggest(self, trial: optuna.Trial, name: str) -> float:
-        """A suggested number within the bounds, rounded to `SIGNIFICANT_DIGITS`."""
-        value = trial.suggest_float(name, self.low, self.high, log=self.log)
+    def rounded(self, value: float) -> float:
+        """A suggested number, with `SIGNIFICANT_DIGITS`, within the bounds."""
         return min(max(float(f"{value:.{SIGNIFICANT_DIGITS}g}"), self.low), self.high)
 
     @property
@@ -99,41 +95,68 @@ class Space:
             )
         return cls(fixed, tuple(values_at(axes["seed"], "seed", fixed)), paradigms)
 
-    def suggest(self, trial: optuna.Trial) -> dict[str, Any]:
-        """One point: paradigm, lr and, of a hybrid, hard_lr and switch_point.
+    def ranges(self, paradigm: str) -> dict[str, Any]:
+        """Searched axis -> Optuna's distribution."""
+        from optuna.distributions import FloatDistribution
 
-        Optuna's parameters are named PARADIGM.AXIS, since ranges and meanings may differ.
-        """
-        names = list(self.paradigms)
-        paradigm = trial.suggest_categorical("paradigm", names) if len(names) > 1 else names[0]
-        point: dict[str, Any] = {"paradigm": paradigm}
-        for axis, values in self.paradigms[paradigm].items():
+        return {
+            axis: FloatDistribution(values.low, values.high, log=values.log)
+            for axis, values in self.paradigms[paradigm].items()
+            if isinstance(values, Range)
+        }
+
+    def rounded(self, paradigm: str, suggested: Mapping[str, float]) -> dict[str, float]:
+        """A suggestion as a point of the space: searched axis -> value."""
+        values = self.paradigms[paradigm]
+        return {
+            axis: each.rounded(suggested[axis])
+            for axis, each in values.items()
+            if isinstance(each, Range)
+        }
+
+    def full(self, paradigm: str, point: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+        """A point with the values of all axes, one a seed."""
+        for seed in self.seeds:
+            yield {
+                **self.fixed, "paradigm": paradigm, **self.paradigms[paradigm], **point,
+                "seed": seed,
+            }  # fmt: skip
+
+    def point_of(self, cell: Cell) -> dict[str, float] | None:
+        """Where a cell lies in the space; None: outside."""
+        if cell.paradigm not in self.paradigms:
+            return None
+        phases = cell.schedule.phases
+        found = {"lr": cell.lr, "hard_lr": phases[-1].lr, "switch_point": cell.switch_point}
+        point = {}
+        for axis, values in self.paradigms[cell.paradigm].items():
             if isinstance(values, Range):
-                point[axis] = values.suggest(trial, f"{paradigm}.{axis}")
-            else:
-                point[axis] = values
+                value = found[axis]
+                if value is None or not values.low <= value <= values.high:
+                    return None
+                point[axis] = value
         return point
 
-    def middles(self) -> Iterator[dict[str, Any]]:
-        """One point a paradigm, in the middle of its ranges."""
-        for paradigm, values in self.paradigms.items():
-            yield {"paradigm": paradigm} | {
-                axis: _middle(value) if isinstance(value, Range) else value
-                for axis, value in values.items()
-            }
+    def middles(self) -> dict[str, dict[str, Any]]:
+        """Paradigm -> the point in the middle of its ranges."""
+        return {
+            paradigm: {a: _middle(v) for a, v in values.items() if isinstance(v, Range)}
+            for paradigm, values in self.paradigms.items()
+        }
 
-    def examples(self) -> Iterator[dict[str, Any]]:
+    def examples(self) -> list[dict[str, Any]]:
         """One full point a seed and paradigm, in the middle of its ranges."""
-        for seed in self.seeds:
-            for middle in self.middles():
-                yield {**self.fixed, **middle, "seed": seed}
+        points = [[*self.full(paradigm, point)] for paradigm, point in self.middles().items()]
+        return [point for of_seed in zip(*points, strict=True) for point in of_seed]
 
     def describe(self, num_samples: int, objective: Sequence[str]) -> str:
         """What a search would try, as lines for people."""
         count = len(self.seeds)
+        paradigms = len(self.paradigms)
         head = (
-            f"search: {counted(num_samples, 'suggestion')} x {counted(count, 'seed')} = "
-            f"{counted(num_samples * count, 'cell')}, improving {self.improved(objective)}"
+            f"search: {counted(paradigms, 'paradigm')} x {counted(num_samples, 'suggestion')} x "
+            f"{counted(count, 'seed')} = {counted(paradigms * num_samples * count, 'cell')}, "
+            f"improving {self.improved(objective)}"
         )
         lines = [head]
         for paradigm, values in self.paradigms.items():
@@ -152,18 +175,6 @@ class Space:
     def label(self, metric: str) -> str:
         """The name for people of one of `study.request.OBJECTIVES`."""
         return "SAIF" if metric == "saif" else tasks.modality(self.fixed["task"]).score
-
-    @property
-    def key(self) -> list[Any]:
-        """What all suggestions of one search share: seeds, paradigms and unsearched values.
-
-        Ranges are left out, so that a search goes on when its ranges change.
-        """
-        paradigms = {
-            paradigm: {a: None if isinstance(v, Range) else v for a, v in values.items()}
-            for paradigm, values in self.paradigms.items()
-        }
-        return [self.seeds, paradigms]
 
 
 def _depends_on_paradigm(axis: Values | By) -> bool:

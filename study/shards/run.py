@@ -2,33 +2,36 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
 
-from study import hardware
+from study import hardware, tasks
 from study.cell import AnyCell
+from study.cell.work import Job
 from study.concluding.choice import Choice
 from study.drive import work_of
 from study.errors import RequestError
 from study.hardware import TF32_NEEDS_GPU
 from study.kinds import KINDS
 from study.launch.failures import Failure
+from study.launch.here import Pace, run_here
+from study.launch.watching import Watch
 from study.launch.workplace import Workplace, beside_others, looked_at
+from study.plan.course import Course
 from study.plan.describe import describe
 from study.plan.divide import cores_for
 from study.plan.estimate import cell_seconds, choose_packing
-from study.plan.networks import with_networks_first
 from study.plan.overhead import Overhead
 from study.plan.plan import Plan
 from study.plan.planning import planned
-from study.plan.stages import staged
 from study.request import Request, Shard
-from study.shards.in_turn import train_in_turn
 from study.shards.share import Share
 from study.terminal import counted
 from study.terminal.command import DONE, FAILED, terminating
-from study.terminal.working import working
+from study.terminal.progress import Progress
+from study.terminal.working import duration, working
 
 
 def run_shard(request: Request, shard: Shard, began: float) -> int:
@@ -82,39 +85,65 @@ def _train(request: Request, grid: Plan, place: Workplace, share: Share, end: fl
         f"{len(known.to_run)} to run",
         flush=True,
     )
-    failures: list[Failure] = []
-    left: list[AnyCell] = []
-    while known.to_run and not (failures or left):
-        work = replace(work_of(request, known), gpu=known.gpus_per_trial != 0)
-        failures, left = train_in_turn(known, work, end)
-        place.survey = place.results.survey()
-        known, waiting = _known(request, grid, place, share)
-    _tell(failures)
+    progress = Progress(1, score=tasks.modality(grid.cells[0].task).score)
+    watch = Watch(progress, lambda cell_id, status: None)
+    left: list[Job] = []
+    with progress.shown():
+        while known.to_run and not (watch.failures or left):
+            progress.expect(known.to_run, known.seconds, len(known.finished))
+            work = replace(work_of(request, known), gpu=known.gpus_per_trial != 0)
+            pace = Pace(functools.partial(estimate, known), end)
+            left = run_here(known.jobs, work, watch, pace)
+            place.survey = place.results.survey()
+            known, waiting = _known(request, grid, place, share)
+        progress.show(last=True)
+    if left:
+        print(f"{_why(left, watch.failures, pace)}: the same command goes on")
+    _tell(watch.failures)
     for skip in known.skipped:
         print(f"skipped: {skip.what}: {skip.reason}")
     print(f"results: {place.results.url}")
     if to_come := _still_to_come(known, waiting):
         print(to_come, end="")
-    elif not (failures or left):
+    elif not (watch.failures or left):
         print("this share is done; once all are, the same command without --shard reports")
-    return FAILED if failures else DONE
+    return FAILED if watch.failures else DONE
 
 
 def _known(
     request: Request, grid: Plan, place: Workplace, share: Share
 ) -> tuple[Plan, Sequence[AnyCell]]:
     """The plan of what a shard can train now, and cells of its share that wait for networks."""
-    choose = Choice(request, place)
-    plan = staged(grid, request.confirm, place.survey.cells, place.finished, choose)
-    storage = place.results.storage
-    plans = with_networks_first(request, plan, place.survey, place.finished, storage)
+    plans = Course(request, grid, place, Choice(request, place)).plans()
     first = next((each for each in plans if each.to_run), plans[-1])
     waiting = share.of(plans[-1]).to_run if first is not plans[-1] else []
     mine = share.of(first)
     with working("timing cells"):
         mine = replace(mine, packing=choose_packing(mine, request.pack, share=False))
-        seconds = cell_seconds(mine, [*mine.to_run, *mine.examples])
-    return replace(mine, seconds=seconds), waiting
+        costs = cell_seconds(mine, [*mine.to_run, *mine.examples])
+    return replace(mine, costs=costs), waiting
+
+
+def estimate(plan: Plan, job: Job) -> float:
+    """Seconds of a pack; a smaller one than was measured takes as long, or as its cells alone."""
+    measured = plan.packing.measured_of(job.cells[0])
+    shares = sum(plan.seconds[cell_id] for cell_id in job.ids)
+    return shares * min(measured.speedup, measured.members / len(job.cells))
+
+
+def _why(left: Sequence[Job], failures: Sequence[Failure], pace: Pace) -> str:
+    """Why cells are left."""
+    cells = [cell for job in left for cell in job.cells]
+    if failures and failures[-1].ends_process:
+        wait = counted(len(cells), "cell waits", "cells wait")
+        return f"{wait} for another process, as this one cannot use its GPU any more"
+    if failures:
+        return f"{counted(len(cells), 'cell is', 'cells are')} left"
+    shortest = duration(min(pace.seconds(Job(((cell,),))) for cell in cells))
+    return (
+        f"{counted(len(cells), 'cell')} would not have ended in time (the shortest takes about "
+        f"{shortest})"
+    )
 
 
 def _tell(failures: Sequence[Failure]) -> None:
@@ -122,9 +151,8 @@ def _tell(failures: Sequence[Failure]) -> None:
     for failure in failures:
         ids = ", ".join(failure.cell_ids)
         print(f"cell {ids} failed: {failure.kind}: {failure.reason}", file=sys.stderr)
-    bug = next((failure for failure in failures if failure.kind == "bug"), None)
-    if bug is not None:
-        print(f"\nthe first bug:\n{bug.text}", file=sys.stderr)
+        if failure.kind == "bug":
+            print(f"\n{failure.text}", file=sys.stderr)
     if failures:
         print("the same command tries the failed cells again", file=sys.stderr)
 

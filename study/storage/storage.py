@@ -1,6 +1,6 @@
 """A directory on a local disk or in an object store, whose files are never half written.
 
-Results, checkpoints and fork points go through here. Names are relative to the directory, with `/`
+Results and checkpoints go through here. Names are relative to the directory, with `/`
 between folders.
 """
 

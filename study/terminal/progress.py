@@ -8,7 +8,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from study import terminal
 from study.cell import AnyCell
@@ -29,15 +29,10 @@ class Progress:
     """Collects what trials report and shows it: bars inside `shown`, else a line now and then.
 
     Args:
-        cells: to run.
-        estimates: cell id -> estimated seconds; scaled by the time that training really takes.
         concurrent: cells trained at a time.
-        finished: cells of the study that were done before.
-        stream: to print on.
-        to_come: further cells, which `add` will name.
-        seconds_each: estimate of each of those.
         around: estimated seconds before the first evaluation, and after the last cell.
         score: name of the cells' score.
+        stream: to print on.
 
     Attributes:
         began: time of the first evaluation, in seconds of `time.monotonic`; None: not yet.
@@ -46,26 +41,20 @@ class Progress:
 
     def __init__(
         self,
-        cells: Sequence[AnyCell],
-        estimates: Mapping[str, float],
         concurrent: int,
-        finished: int = 0,
-        stream: TextIO | None = None,
-        to_come: int = 0,
-        seconds_each: float = 0.0,
         around: tuple[float, float] = (0.0, 0.0),
         score: str = "accuracy",
+        stream: TextIO | None = None,
     ) -> None:
-        self._labels = {cell.id: cell.label for cell in cells}
-        self._estimates = dict(estimates)
+        self._labels: dict[str, str] = {}
+        self._estimates: dict[str, float] = {}
+        self._finished = self._to_come = 0
+        self._seconds_to_come = 0.0
         self._concurrent = concurrent
-        self._finished = finished
-        self._to_come = to_come
-        self._seconds_each = seconds_each
         self._stream = stream or sys.stderr
         self._running: dict[str, float] = {}
         self._ended: dict[str, str] = {}
-        self._last: dict[str, Mapping[str, Any]] = {}
+        self._last: dict[str, float] = {}
         self._best: dict[str, float] = {}
         self._before, self._after = around
         self._score = score
@@ -74,6 +63,39 @@ class Progress:
         self._live: Live | None = None
         self._view: RenderableType = ""
         self._shown_at = -float("inf")
+
+    def expect(
+        self,
+        cells: Sequence[AnyCell],
+        estimates: Mapping[str, float],
+        finished: int = 0,
+        to_come: int = 0,
+        seconds_to_come: float = 0.0,
+    ) -> None:
+        """Says what is left to do, in place of what was said before.
+
+        Args:
+            cells: to run.
+            estimates: cell id -> estimated seconds; scaled by the time that training really takes.
+            finished: cells of the study that were done before.
+            to_come: further cells, which will be named.
+            seconds_to_come: estimated seconds of all those.
+        """
+        self._labels = {i: self._labels[i] for i in self._ended}
+        self._finished, self._to_come = finished, to_come
+        self._seconds_to_come = seconds_to_come
+        self._name(cells, estimates)
+
+    def name(self, cells: Sequence[AnyCell], estimates: Mapping[str, float]) -> None:
+        """Names some of the cells to come."""
+        share = min(1.0, len(cells) / self._to_come) if self._to_come else 1.0
+        self._seconds_to_come *= 1 - share
+        self._to_come = max(0, self._to_come - len(cells))
+        self._name(cells, estimates)
+
+    def _name(self, cells: Sequence[AnyCell], estimates: Mapping[str, float]) -> None:
+        self._labels |= {cell.id: cell.label for cell in cells}
+        self._estimates |= estimates
 
     @contextlib.contextmanager
     def shown(self, kept: bool = True) -> Iterator[None]:
@@ -94,12 +116,13 @@ class Progress:
                 self._view = self._bars(took=time.monotonic() - began)
         self._live = None
 
-    def evaluated(self, report: Mapping[str, Any]) -> None:
-        """Takes an evaluation of a running cell: cell_id, budget_fraction, accuracy, saif."""
+    def evaluated(self, fraction: float, accuracies: Mapping[str, float]) -> None:
+        """Takes an evaluation at a fraction of the budget: id of a running cell -> accuracy."""
         if self.began is None:
             self.began = time.monotonic()
-        self._running[report["cell_id"]] = report["budget_fraction"]
-        self._last[report["cell_id"]] = report
+        for cell_id in accuracies.keys() - self._ended.keys():
+            self._running[cell_id] = fraction
+        self._last |= accuracies
         self.show()
 
     def started(self, cell_id: str) -> None:
@@ -111,9 +134,9 @@ class Progress:
         self._running.pop(cell_id, None)
         self._ended[cell_id] = status
         self.ended_at = time.monotonic()
-        last = self._last.pop(cell_id, None)
-        if status == "done" and last is not None:
-            label, accuracy = self._labels[cell_id], last["accuracy"]
+        accuracy = self._last.pop(cell_id, None)
+        if status == "done" and accuracy is not None:
+            label = self._labels[cell_id]
             self._best[label] = max(accuracy, self._best.get(label, 0.0))
         self.show()
 
@@ -121,26 +144,6 @@ class Progress:
         """Notes that a running cell was lost and will be tried again."""
         self._running.pop(cell_id, None)
         self.show()
-
-    def add(
-        self,
-        cells: Sequence[AnyCell],
-        estimates: Mapping[str, float],
-        done: int = 0,
-        gone: int = 0,
-    ) -> None:
-        """Names some of the cells to come.
-
-        Args:
-            cells: these will run.
-            estimates: cell id -> estimated seconds of each.
-            done: how many more were done before.
-            gone: how many will not come after all.
-        """
-        self._labels |= {cell.id: cell.label for cell in cells}
-        self._estimates |= estimates
-        self._finished += done
-        self._to_come = max(0, self._to_come - len(cells) - done - gone)
 
     def note(self, text: str) -> None:
         """Prints a line that stays."""
@@ -206,7 +209,7 @@ class Progress:
         spent = sum(self._estimates[cell_id] for cell_id in self._ended)
         spent += sum(share * self._estimates[cell_id] for cell_id, share in self._running.items())
         total = sum(self._estimates[cell_id] for cell_id in self._labels)
-        total += self._to_come * self._seconds_each
+        total += self._seconds_to_come
         if not spent or self.began is None:
             around = self._after + (self._before if self.began is None else 0.0)
             return total / self._concurrent + around if total else None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from study.cell import Budget, Cell, Schedule
 from study.cell.declared import Axis
-from study.cell.events import Ended, Report
+from study.cell.events import Report, Runner
 from study.cell.work import Work
 from study.kind import Column, Kind
 from study.storage.storage import Storage
@@ -71,21 +71,20 @@ class Training(Kind[Cell]):
             evaluation_points=(0.0, 1.0),
         )
 
-    def run(self, work: Work, device: torch.device, report: Report | None = None) -> list[Ended]:
-        from study.train.run import run
+    def runner(self, work: Work, device: torch.device, report: Report | None = None) -> Runner:
+        from study.train.run import Trainer
 
-        return run(work, device, report)
+        return Trainer(work, device, report)
 
     def discard(self, storage: Storage, cell_id: str) -> None:
         from study.train.steps.checkpoints import discard
 
         discard(storage, cell_id)
 
-    def sweep(self, storage: Storage, cells: Collection[Cell], ended: Collection[str]) -> None:
+    def sweep(self, storage: Storage, ended: Collection[str]) -> None:
         from study.train.steps.checkpoints import sweep
 
-        needed = {cell.first_phase_id for cell in cells if cell.id not in ended}
-        sweep(storage, ended, {cell.first_phase_id for cell in cells} - needed)
+        sweep(storage, ended)
 
     def run_name(self, row: Mapping[str, Any]) -> str:
         from pandas import notna

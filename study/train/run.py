@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import torch
 
@@ -21,22 +23,29 @@ from study.train.steps.loop import train_pack
 from study.train.steps.pack_member import OnEvaluation, Outcome
 
 
-def run(work: Work, device: torch.device, report: Report | None = None) -> list[Ended]:
-    """Trains a trial's cells as one pack; see `study.kind.Kind.run`."""
-    for cell in work.cells:
-        parts.require(cell)
-    first = work.cells[0]
-    if first.decoder is not None:  # this node may lack what the driver has
-        require_scorers()
-    task = loaded(first, work)
-    checkpoints = None if work.dry_run else _checkpoints(work, report)
-    outcomes = train_pack(
-        work.cells, task, device, _reporter(work, report), work.micro_batch, checkpoints
-    )
-    for cell, outcome in zip(work.cells, outcomes, strict=True):
-        if outcome.weights is not None and not work.dry_run:
-            kept.keep(Storage(work.results), cell.id, outcome.weights)
-    return [_ended(task, *each) for each in zip(work.cells, outcomes, strict=True)]
+class Trainer:
+    """Trains the packs of a job, one after the other; see `study.kind.Kind.runner`."""
+
+    def __init__(self, work: Work, device: torch.device, report: Report | None) -> None:
+        self._work, self._device, self._report = work, device, report
+        self._checkpoints = None if work.dry_run else _checkpoints(work, report)
+
+    def __call__(self, cells: Sequence[Cell], later: Sequence[Cell] = ()) -> list[Ended]:
+        """Trains cells as one pack; later ones may go on from states that these pass through."""
+        for cell in cells:
+            parts.require(cell)
+        work, first = self._work, cells[0]
+        if first.decoder is not None:  # this node may lack what the driver has
+            require_scorers()
+        task = loaded(first, work)
+        if self._checkpoints:
+            self._checkpoints.expect(cells, later)
+        tell = _reporter(cells, task, self._report)
+        outcomes = train_pack(cells, task, self._device, tell, work.micro_batch, self._checkpoints)
+        for cell, outcome in zip(cells, outcomes, strict=True):
+            if outcome.weights is not None and not work.dry_run:
+                kept.keep(Storage(work.results), cell.id, outcome.weights)
+        return [_ended(task, *each) for each in zip(cells, outcomes, strict=True)]
 
 
 def loaded(cell: Cell, work: Work) -> Task:
@@ -66,22 +75,24 @@ def _require_same_data(cell: Cell, task: Task) -> None:
         )
 
 
-def _reporter(work: Work, report: Report | None) -> OnEvaluation | None:
+def _reporter(cells: Sequence[Cell], task: Task, report: Report | None) -> OnEvaluation | None:
+    """Reports a pack's evaluations; in their mean a cell that diverged counts as a guess."""
     if report is None:
         return None
-    return lambda cell, row: report(
-        {
-            "event": "evaluation",
-            "cell_id": cell.id,
-            "comparison_id": cell.comparison_id,
-            "stage": work.stage(cell),
-            "paradigm": cell.paradigm,
-            "schedule": cell.schedule.text,
-            "budget_fraction": row["budget_fraction"],
-            "accuracy": row["accuracy"],
-            "saif": row["saif"],
-        }
-    )
+    guess = {"accuracy": tasks.modality(task.name).chance / task.num_classes, "saif": 0.0}
+
+    def tell(rows: Mapping[Cell, Mapping[str, Any]]) -> bool | None:
+        if not rows:
+            return False
+        event: dict[str, Any] = {"event": "evaluation"}
+        event["budget_fraction"] = next(iter(rows.values()))["budget_fraction"]
+        for metric, guessed in guess.items():
+            values = [rows[cell][metric] if cell in rows else guessed for cell in cells]
+            event[metric] = None if None in values else sum(values) / len(values)
+        event["cells"] = {cell.id: row["accuracy"] for cell, row in rows.items()}
+        return report(event)
+
+    return tell
 
 
 def _checkpoints(work: Work, report: Report | None) -> Checkpoints:
@@ -89,10 +100,7 @@ def _checkpoints(work: Work, report: Report | None) -> Checkpoints:
     return Checkpoints(
         Storage(work.results),
         work.checkpoint_every,
-        work.fork_steps,
-        work.share,
         note=lambda text: tell({"event": "note", "text": text}),
-        on_fork=lambda steps: tell({"event": "fork", "cell_id": work.cells[0].id, "steps": steps}),
     )
 
 

@@ -105,7 +105,7 @@ COMMANDS = {
             "results": "the following arguments are required: CELL_ID",
             "results 3f2a --data": "unrecognized arguments: --data",
         },
-        "study.launch.repetition.train_cells",
+        "study.launch.repetition.run_job",
         "the results are as they were",
     ),
     "study.track": Command(

@@ -14,9 +14,9 @@ import search_spaces
 from search_spaces.base import SearchSpace
 from study import tasks
 from study.cell import AnyCell
-from study.cell.work import Work
+from study.cell.work import Job, Work
 from study.kinds import KINDS, kind_of
-from study.launch.trial import train_cells
+from study.launch.run_job import run_job
 from study.plan.axes import resolve, tasks_of
 from study.plan.grid import make_plan
 from study.plan.plan import Plan
@@ -67,13 +67,12 @@ def plan(space: SearchSpace) -> Plan:
     )
 
 
-def work_of(space: SearchSpace, results: Path, cell: AnyCell) -> Work:
+def work_of(space: SearchSpace, results: Path) -> Work:
     return Work(
         study=space.name,
         kind=space.kind,
         results=str(results),
         code_version="test",
-        cells=(cell,),
     )
 
 
@@ -135,8 +134,8 @@ def test_a_short_cell_runs_in_moments(space: SearchSpace, plan: Plan, tmp_path: 
     """Of every sort, by which a dry run tells cells apart; and it leaves nothing behind."""
     for cell in {(cell.comparison_id, cell.label): cell for cell in plan.cells}.values():
         short = KINDS[space.kind].short(cell)
-        work = replace(work_of(space, tmp_path, short), dry_run=True)
-        assert train_cells(work) == {short.id: "done"}
+        work = replace(work_of(space, tmp_path), dry_run=True)
+        assert run_job(Job(((short,),)), work) == {short.id: "done"}
     assert not list(tmp_path.iterdir())
 
 
@@ -146,21 +145,21 @@ def test_a_cell_runs_and_is_recorded(space: SearchSpace, plan: Plan, tmp_path: P
     results = Results(tmp_path)
     results.prepare()
     for network in kind.needs([cell]):
-        train_cells(replace(work_of(space, tmp_path, network), kind="training"))
-    work = work_of(space, tmp_path, cell)
+        run_job(Job(((network,),)), replace(work_of(space, tmp_path), kind="training"))
+    work, job = work_of(space, tmp_path), Job(((cell,),))
     events: list[dict] = []
-    (ended,) = kind.run(work, torch.device("cpu"), events.append)
+    (ended,) = kind.runner(work, torch.device("cpu"), events.append)([cell], [])
     assert ended.status == "done"
     assert set(ended.columns) <= set(CELLS_SCHEMA.names)
     assert not ended.columns.keys() & cell.columns.keys()
     assert all(row.keys() <= set(EVALUATIONS_SCHEMA.names) for row in ended.evaluations)
     told = [event for event in events if event["event"] == "evaluation"]
     assert [event["budget_fraction"] for event in told] == list(cell.evaluation_points)
-    assert {event["cell_id"] for event in told} == {cell.id}
+    assert {cell_id for event in told for cell_id in event["cells"]} == {cell.id}
     kind.discard(results.storage, cell.id)
 
-    assert train_cells(work) == {cell.id: "done"}
-    assert train_cells(work) == {}
+    for _ in range(2):
+        assert run_job(job, work) == {cell.id: "done"}
     assert not list(tmp_path.glob("checkpoints/*"))
     rows = results.evaluations([cell.id])
     assert len(rows) == len(ended.evaluations)
@@ -174,7 +173,6 @@ def test_a_cell_runs_and_is_recorded(space: SearchSpace, plan: Plan, tmp_path: P
         assert content
 
 
-def test_work_travels_as_plain_values(space: SearchSpace, plan: Plan, tmp_path: Path) -> None:
-    parts = (("mine.py", "x = 1"),)
-    work = replace(work_of(space, tmp_path, plan.cells[0]), parts=parts)
-    assert Work.of_plain(json.loads(json.dumps(work.to_dict())), KINDS[space.kind].cell) == work
+def test_a_job_travels_as_plain_values(space: SearchSpace, plan: Plan) -> None:
+    job = Job((tuple(plan.cells[:2]), tuple(plan.cells[2:])), share=True, watched=True)
+    assert Job.of_config(json.loads(json.dumps(job.to_config())), KINDS[space.kind].cell) == job

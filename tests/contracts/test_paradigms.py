@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,11 +15,11 @@ import analysis
 from search_spaces import all_studies
 from study import paradigms, parts
 from study.cell import PARADIGMS
-from study.cell.work import Work
+from study.cell.work import Job, Work
 from study.check.of_paradigms import PROMISES, B, D, Problem
 from study.check.promises import Promise
 from study.errors import RequestError
-from study.launch.trial import train_cells
+from study.launch.run_job import run_job
 from study.paradigms.base import Paradigm
 from study.plan.axes import resolve
 from study.plan.grid import make_plan
@@ -239,7 +238,7 @@ def test_a_new_paradigm_is_planned_trained_and_recorded(
     results = make_results(tmp_path / "results")
     work = Work(study="digits", results=results.url, code_version="test")
     for cell in cells:
-        assert train_cells(replace(work, cells=(cell,))) == {cell.id: "done"}
+        assert run_job(Job(((cell,),)), work) == {cell.id: "done"}
     rows = analysis.load(results)
     assert set(zip(rows["paradigm"], rows["inference"], strict=True)) == {
         ("soft", "soft"), ("soft", "sparsemax"), ("sparsemax", "sparsemax"),

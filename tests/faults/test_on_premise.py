@@ -212,7 +212,7 @@ def test_a_study_runs_on_both_hosts_with_the_numbers_of_one_machine(
     assert f"{CELLS}/{CELLS} cells" in printed  # with a bar: `ray` gives a terminal
     pd.testing.assert_frame_equal(table(results), table(alone), check_exact=True)
     assert len(list(results.glob("cells/*"))) == CELLS
-    assert [*results.glob("checkpoints/*"), *results.glob("forks/*")] == []
+    assert [*results.glob("checkpoints/*")] == []
     groups = [path.stat().st_gid for path in results.glob("cells/*")]
     assert set(groups) == {host.group for host in cluster.hosts}, groups
 

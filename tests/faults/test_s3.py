@@ -27,8 +27,8 @@ from botocore.exceptions import EndpointConnectionError, NoCredentialsError
 from analysis.report import main as report
 from study import compact, repeat, run, track
 from study.cell import Cell, Schedule
-from study.cell.work import Work
-from study.launch.trial import train_cells
+from study.cell.work import Job, Work
+from study.launch.run_job import run_job
 from study.results import Results, ResultsError, Survey
 from study.storage.storage import Storage
 from study.tasks.mosaics.mosaics import MosaicTask
@@ -68,15 +68,15 @@ def keys(s3: Any, bucket: str) -> list[str]:
     return [each["Key"] for each in s3.list_objects_v2(Bucket=bucket).get("Contents", [])]
 
 
-def work_on(results: Results, cell: Cell) -> Work:
-    return Work(study="digits", results=results.url, code_version="test", cells=(cell,), gpu=False)
+def work_in(results: Results) -> Work:
+    return Work(study="digits", results=results.url, code_version="test", gpu=False)
 
 
 def on_disk(folder: Path, cells: list[Cell]) -> Results:
     results = Results(folder / "on-disk")
     results.prepare()
     for cell in cells:
-        train_cells(work_on(results, cell))
+        run_job(Job(((cell,),)), work_in(results))
     return results
 
 
@@ -156,9 +156,8 @@ def test_results_equal_those_on_a_disk(
     cells = [tiny_cell(digits), tiny_cell(digits, Schedule.hybrid(0.1, 0.05, 0.4))]
     local = on_disk(tmp_path, cells)
     for cell in cells:
-        assert train_cells(work_on(results, cell)) == {cell.id: "done"}
+        assert run_job(Job(((cell,),)), work_in(results)) == {cell.id: "done"}
         assert results.status(cell.id) == "done"
-        assert train_cells(work_on(results, cell)) == {}
     pd.testing.assert_frame_equal(rows(results), rows(local), check_exact=True)
     times = ["total_seconds", "total_train_seconds", "total_evaluate_seconds", "finished_at"]
     ours, theirs = (each.cells().drop(columns=times) for each in (results, local))
@@ -172,10 +171,10 @@ def test_a_killed_trial_goes_on_from_its_checkpoint(
 ) -> None:
     cell = tiny_cell(digits, Schedule.hybrid(0.1, 0.05, 0.4), n=400)
     local = on_disk(tmp_path, [cell])
-    work = replace(work_on(results, cell), checkpoint_every=0).to_dict()
-    code = "from study.launch.trial import train_cells; from study.cell.work import Work; "
+    work = replace(work_in(results), checkpoint_every=0).to_dict()
+    code = "from study.launch.run_job import run_job; from study.cell.work import Job, Work; "
     code += "from study.cell import Cell; "
-    code += f"train_cells(Work.of_plain({work!r}, Cell))"
+    code += f"run_job(Job(((Cell.from_dict({cell.to_dict()!r}),),)), Work.from_dict({work!r}))"
     trial = subprocess.Popen([sys.executable, "-c", code], cwd=PROJECT)
     name = f"checkpoints/{cell.id}.ckpt"
     deadline = time.monotonic() + 60
@@ -187,7 +186,7 @@ def test_a_killed_trial_goes_on_from_its_checkpoint(
     trial.wait()
     assert results.storage.names("cells") == []
     events: list[dict[str, Any]] = []
-    train_cells(work_on(results, cell), events.append)
+    run_job(Job(((cell,),)), work_in(results), events.append)
     assert any("goes on from its checkpoint" in event.get("text", "") for event in events)
     pd.testing.assert_frame_equal(rows(results), rows(local), check_exact=True)
     assert results.storage.names("checkpoints") == []
@@ -240,7 +239,7 @@ def test_a_study_with_its_results_on_s3(studied: Studied) -> None:
     assert page == f"{results.url}/report/digits/report.html"
     assert results.storage.read("report/digits/report.html").startswith(b"<!DOCTYPE html>")
     assert results.storage.names("report", ".part") == []
-    assert results.storage.names("checkpoints") == results.storage.names("forks") == []
+    assert results.storage.names("checkpoints") == []
 
 
 @pytest.mark.usefixtures("no_pictures")

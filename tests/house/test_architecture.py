@@ -75,7 +75,7 @@ STOREYS = [
 MOST_FILES = 15
 MAY_IMPORT = {
     "ray": {"study.launch.tune", "study.launch.cluster", "study.launch.nodes"}
-    | {"study.search.halving"},
+    | {"study.search.halving", "study.search.searcher"},
     "mlflow": {"study.tracking.store", "study.tracking.making", "study.tracking.uris"},
     "optuna": {"study.search.search", "study.search.space"},
     "analysis": {"study.concluding.choice", "study.concluding.closing", "study.track"},
@@ -184,8 +184,8 @@ from study.cell import Cell, Schedule
 from study.train.budget.cost import soft_epochs
 from study.models import build
 from study.results import Results
-from study.launch.trial import train_cells
-from study.cell.work import Work
+from study.launch.run_job import run_job
+from study.cell.work import Job, Work
 task = tasks.load("digits")  # the prepared form: without scikit-learn, too
 flops = build("perceptron", "digits", (1, 8, 8), 3).flops((1, 8, 8))
 cell = Cell(task="digits", data_digest=task.facts.digest, m=3, n=40, architecture="perceptron",
@@ -193,8 +193,8 @@ cell = Cell(task="digits", data_digest=task.facts.digest, m=3, n=40, architectur
             batch_size=8, train_metrics_size=20, validation_size=20, test_size=20)
 results = Results({str(tmp_path)!r})
 results.prepare()
-work = Work(cells=(cell,), study="digits", results={str(tmp_path)!r}, code_version="test")
-assert train_cells(work) == {{cell.id: "done"}}
+work = Work(study="digits", results={str(tmp_path)!r}, code_version="test")
+assert run_job(Job(((cell,),)), work) == {{cell.id: "done"}}
 assert results.finished() == {{cell.id}}
 loaded = [name for name in {blocked!r} if sys.modules.get(name) is not None]
 assert not loaded, loaded
@@ -208,7 +208,7 @@ assert not loaded, loaded
 def test_nothing_heavy_is_imported_before_it_is_needed() -> None:
     """Ray and MLflow take seconds to import: `--help` and `--plan` do without them.
 
-    What draws with Bokeh, for pages alone, is imported late as a whole.
+    What draws with Bokeh, for pages alone, and what Tune calls are imported late as a whole.
     """
     early = {
         (module, name)
@@ -216,9 +216,13 @@ def test_nothing_heavy_is_imported_before_it_is_needed() -> None:
         for node in ast.parse(path.read_text()).body
         for name in named_by(node)
     }
-    late = {"ray", "mlflow", "optuna", "bokeh", "analysis.figures.interactive"}
+    whole = {
+        "analysis.figures.interactive", "study.launch.tune", "study.search.halving",
+        "study.search.searcher",
+    }  # fmt: skip
+    late = {"ray", "mlflow", "optuna", "bokeh", *whole}
     found = [(module, name) for module, name in early if {name, name.split(".")[0]} & late]
-    assert {module for module, _ in found} == {"analysis.figures.interactive"}
+    assert {module for module, _ in found} == whole
 
 
 def named_by(node: ast.stmt) -> set[str]:

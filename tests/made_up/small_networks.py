@@ -45,8 +45,6 @@ def cells(*changes: str) -> tuple[HeadsCell, ...]:
 
 
 def work(results: object, *of: Any, **given: Any) -> Work:
-    """The work of cells of either kind."""
+    """The work of jobs of such cells, of either kind."""
     kind = next(name for name, each in KINDS.items() if isinstance(of[0], each.cell))
-    return Work(
-        study="one-shot", kind=kind, results=str(results), code_version="test", cells=of, **given
-    )
+    return Work(study="one-shot", kind=kind, results=str(results), code_version="test", **given)

@@ -15,7 +15,7 @@ TIMES = ("train_seconds", "evaluate_seconds", "earlier_seconds")
 
 
 def numbers(outcome: Outcome) -> dict[str, Any]:
-    """All of an outcome but the times, and whether it began at another's fork point."""
+    """All of an outcome but the times, and whether it forked from another."""
     values = dataclasses.asdict(outcome)
     for name in (*TIMES, "shared_prefix"):
         del values[name]
@@ -27,8 +27,7 @@ def numbers(outcome: Outcome) -> dict[str, Any]:
 def make_storage(path: Path) -> Storage:
     """Of a results directory, with the folders that training writes to."""
     storage = Storage(path)
-    for folder in ("checkpoints", "forks"):
-        storage.make(folder)
+    storage.make("checkpoints")
     return storage
 
 
@@ -37,16 +36,25 @@ class Killed(BaseException):
 
 
 class Killing(Checkpoints):
-    """Saves after the given steps, and dies after the last of them."""
+    """Saves after the given steps, and dies after the last of them; of one cell, or of any."""
 
-    def __init__(self, storage: Storage, steps: Sequence[int], **changes: Any) -> None:
+    def __init__(
+        self, storage: Storage, steps: Sequence[int], of: str | None = None, **changes: Any
+    ) -> None:
         super().__init__(storage, interval=1e9, **changes)
         self._steps = list(steps)
+        self._of = of
+        self._now = False
 
-    def _is_overdue(self, members: Sequence[Member]) -> bool:
-        return members[0].steps in self._steps
+    def due(self, members: Sequence[Member]) -> bool:
+        of = self._of or members[0].cell.id
+        self._now = members[0].steps in self._steps and members[0].cell.id == of
+        return super().due(members)
+
+    def _is_overdue(self) -> bool:
+        return self._now
 
     def save(self, members: Sequence[Member]) -> None:
         super().save(members)
-        if members[0].steps == self._steps[-1]:
+        if self._now and members[0].steps == self._steps[-1]:
             raise Killed

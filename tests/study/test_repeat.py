@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,26 +17,26 @@ import pytest
 from study import repeat
 from study.cell import Cell, Schedule
 from study.cell.version import code_version
-from study.cell.work import Work
+from study.cell.work import Job, Work
 from study.launch.repetition import compare_evaluations, differing_circumstances
-from study.launch.trial import train_cells
-from study.plan.prefixes import first_phase
+from study.launch.run_job import run_job
 from study.results import CELLS_SCHEMA, EVALUATIONS_SCHEMA, METRICS, Results
 from study.results.cell_file import rows_of
 from study.results.merging import compact
 from study.results.records import DUPLICATE_TOLERANCE
 from study.tasks.mosaics.mosaics import MosaicTask
-from tests.conftest import tiny_cell, tiny_flops
+from tests.conftest import tiny_cell
 from tests.made_up.commands import one_line
 from tests.made_up.screen import screen
 
 
-def train(cells: list[Cell], folder: Path, **more: Any) -> Results:
-    """Trains the cells as one pack and records them, as a study does."""
+def train(packs: Sequence[Sequence[Cell]], folder: Path, **more: Any) -> Results:
+    """Runs a job and records its cells, as a study does."""
     results = Results(folder)
     results.prepare()
     known: dict[str, Any] = {"study": "digits", "results": results.url, "gpu": False}
-    train_cells(Work(**known, cells=tuple(cells), **{"code_version": code_version(), **more}))
+    work = Work(**known, **{"code_version": code_version(), **more})
+    run_job(Job(tuple(map(tuple, packs)), share=True), work)
     return results
 
 
@@ -45,12 +45,10 @@ def recorded(digits: MosaicTask, tmp_path_factory: pytest.TempPathFactory) -> Re
     """Cells that were trained in each of the ways a study may train them."""
     folder = tmp_path_factory.mktemp("repeat") / "results"
     alone = tiny_cell(digits, Schedule.single("hard-sampled", 0.1), seed=3)
-    train([alone], folder, micro_batch=7)
-    train([tiny_cell(digits, Schedule.single("lvml", lr)) for lr in (0.1, 1e20)], folder)
+    train([[alone]], folder, micro_batch=7)
+    train([[tiny_cell(digits, Schedule.single("lvml", lr)) for lr in (0.1, 1e20)]], folder)
     hybrid = tiny_cell(digits, Schedule.hybrid(0.1, 0.05, 0.5))
-    steps, _ = first_phase(hybrid, tiny_flops())
-    train([tiny_cell(digits)], folder, fork_steps=[steps])
-    return train([hybrid], folder, share=True)
+    return train([[tiny_cell(digits)], [hybrid]], folder)
 
 
 @pytest.fixture
@@ -144,11 +142,11 @@ def test_only_a_gpu_that_was_used_is_used(
 ) -> None:
     asked: list[Work] = []
 
-    def spy(work: Work, report: Any) -> dict[str, str]:
+    def spy(job: Job, work: Work, report: Any) -> dict[str, str]:
         asked.append(work)
-        return train_cells(replace(work, gpu=False), report)
+        return run_job(job, replace(work, gpu=False), report)
 
-    monkeypatch.setattr("study.launch.repetition.train_cells", spy)
+    monkeypatch.setattr("study.launch.repetition.run_job", spy)
     cell_id = ids(copied)["soft lr=0.1"]
     assert run(copied, cell_id)[0] == 0
     rewrite(copied, cell_id, {"device": "NVIDIA H200", "threads": 2, "micro_batch": 8})

@@ -22,6 +22,7 @@ from mlflow import MlflowClient
 
 import analysis
 from study import run
+from study.launch.workplace import Workplace
 from study.plan import overhead
 from study.plan.plan import THIS_MACHINE, Plan
 from study.plan.planning import planned
@@ -371,7 +372,8 @@ def test_posts_in_both_models(
     """Plan, cells, forks, report and MLflow of a data set of posts; and the plan afterwards."""
     folder, results = write_posts(tmp_path / "posts"), Path(results_with_store.url)
     asked = [
-        "hatexplain", "--data-dir", str(folder), "--results", str(results), "--set",
+        "hatexplain", "--data-dir", str(folder), "--results", str(results),
+        "--max-concurrent", "1", "--set",
         "paradigm=soft,hybrid", "lr=0.1", "seed=0", "batch_size=10", "epochs=2", "m=10",
         "confirm=none", "evaluations=2", "min_count=1",
     ]  # fmt: skip
@@ -432,20 +434,18 @@ def test_neither_shared_prefixes_nor_merged_files_change_anything(
     assert np.isfinite(forked.evaluations()["loss"]).all()
     assert [len(opened.storage.names("cells")) for opened in (forked, straight)] == [8, 2 + 2]
     for opened in (forked, straight):
-        assert opened.storage.names("forks") == opened.storage.names("checkpoints") == []
+        assert opened.storage.names("checkpoints") == []
 
 
 def test_another_command_may_merge_what_this_one_has_just_recorded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, without_ray: None, no_report: None
 ) -> None:
     """As in an object store, where no lock keeps it away."""
-    status = Results.status
 
-    def merged_first(self: Results, cell_id: str) -> str | None:
-        merging.merge(self, self.finished())
-        return status(self, cell_id)
+    def merged(self: Workplace, *_: object) -> None:
+        merging.merge(self.results, self.results.finished())
 
-    monkeypatch.setattr(Results, "status", merged_first)
+    monkeypatch.setattr(Workplace, "merge", merged)
     asked = ["paradigm=soft", "--tracking", "none", "--results", str(tmp_path)]
     assert run.main(["digits", *TINY, *asked]) == DONE
     assert len(Results(tmp_path).cells()) == 2
@@ -463,26 +463,26 @@ def test_a_search_is_continued_by_a_second_run(
     ]  # fmt: skip
     status, printed, _ = main(capsys, *arguments, "--num-samples", "2", "--plan")
     assert status == 0
-    assert "search: 2 suggestions x 2 seeds = 4 cells" in printed
+    assert "search: 2 paradigms x 2 suggestions x 2 seeds = 8 cells" in printed
     assert "hybrid: lr 0.01 to 0.3 (log-uniform), hard_lr same, switch_point 0.2 to 0.8" in printed
     assert not list(tmp_path.iterdir())
     status, printed, errors = main(capsys, *arguments, "--num-samples", "2")
     assert status == 0, errors
-    assert "2 suggestions: 2 done" in printed
+    assert "4 suggestions: 4 done" in printed
     assert "Pareto front" in printed
     how = "--search optuna --num-samples 2 --objective accuracy,saif"
     assert how in " ".join(printed.split())
     assert how in (tmp_path / "report" / "digits" / "report.md").read_text()
     kept = {path: path.read_bytes() for path in tmp_path.glob("cells/*")}
-    assert len(kept) == 4
+    assert len(kept) == 8
     status, printed, errors = main(capsys, *arguments, "--num-samples", "3")
     assert status == 0, errors
-    assert "3 suggestions: 3 done" in printed
-    assert "6/6 cells done, 0 running, 0 left" in errors
-    assert len(list(tmp_path.glob("cells/*"))) == 6
+    assert "6 suggestions: 6 done" in printed
+    assert "12/12 cells done, 0 running, 0 left" in errors
+    assert len(list(tmp_path.glob("cells/*"))) == 12
     assert all(path.read_bytes() == data for path, data in kept.items())
     cells = Results(tmp_path).cells()
-    assert cells.groupby("schedule")["seed"].apply(sorted).map(list).tolist() == [[0, 1]] * 3
+    assert cells.groupby("schedule")["seed"].apply(sorted).map(list).tolist() == [[0, 1]] * 6
 
 
 def test_what_a_scheduler_stopped_is_censored_and_runs_to_its_end_without_it(

@@ -1,16 +1,18 @@
 """Checkpoints: the states from which cells in training go on, in this process or another.
 
-A results directory keeps one checkpoint for each cell in training, and one for each fork point:
-
-    checkpoints/<cell_id>.ckpt
-    forks/<first_phase_id>-<steps>.ckpt
-
-A file is written whole and begins with a checksum of the rest (SHA-256). It is read with PyTorch's
+A results directory keeps one for each cell in training, `checkpoints/<cell_id>.ckpt`. A file is
+written whole and begins with a checksum of the rest (SHA-256). It is read with PyTorch's
 `weights_only`, so that it runs no code. A damaged file is set aside, and its cell begins anew.
+
+Cells with a common first phase share it in memory: hybrids with switch points s1 < s2 < ... and
+the soft cell of the same seed and learning rate take the same steps until the first one leaves its
+first phase. The cell that trains first keeps its state wherever a later one leaves it; that one
+starts there. Every cell reports what it would report alone, its compute included.
 """
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import io
 import pickle
@@ -37,74 +39,70 @@ class Checkpoints:
     Args:
         storage: the results directory.
         interval: seconds between the checkpoints of a cell, >= 0.
-        fork_steps: steps after which the state is kept for other cells, see `study.plan.prefixes`.
-        share: whether cells may start from fork points of other cells.
         note: called with notes for people on what was found.
-        on_fork: called with the steps of every fork point that exists.
     """
 
     def __init__(
         self,
         storage: Storage,
         interval: float = DEFAULT_INTERVAL,
-        fork_steps: Collection[int] = (),
-        share: bool = True,
         note: Callable[[str], object] = lambda _: None,
-        on_fork: Callable[[int], object] = lambda _: None,
     ) -> None:
         self._storage = storage
         self._interval = interval
-        self._fork_steps = frozenset(fork_steps)
-        self._share = share
         self._note = note
-        self._on_fork = on_fork
         self._saved = time.monotonic()
+        self._later: Sequence[Cell] = ()
+        self._fork_steps: Collection[int] = ()
+        self._forks: dict[tuple[str, int], dict[str, Any]] = {}
+
+    def expect(self, cells: Sequence[Cell], later: Sequence[Cell]) -> None:
+        """Names the cells that train now, and those that will with these checkpoints."""
+        self._later = later
+        shared = {cell.first_phase_id for cell in (*cells, *later)}
+        self._forks = {key: state for key, state in self._forks.items() if key[0] in shared}
 
     def resume(self, member: Member) -> None:
-        """Restores a member from its cell's checkpoint, or from a fork point, if there is one."""
-        device, cell = member.device.type, member.cell
-        state = self._load(_checkpoint(cell.id), device)
+        """Restores a member from its cell's checkpoint, or from another one's, if there is one."""
+        cell = member.cell
+        self._fork_steps = member.fork_steps(self._later)
+        state = self._load(_checkpoint(cell.id), member.device.type)
         if state is not None:
             member.restore(state)
             of = member.stops[-1].steps_done
             self._note(
                 f"cell {cell.id} goes on from its checkpoint at step {member.steps:,} of {of:,}"
             )
-            for steps in self._fork_steps:
-                if steps <= member.steps:
-                    self._on_fork(steps)
-        elif self._share and member.fork_step is not None:
-            state = self._load(fork_name(cell, member.fork_step), device)
-            if state is not None:
-                member.restore(state, fork=True)
+            return
+        for steps in member.fork_steps([cell]):
+            if shared := self._forks.get((cell.first_phase_id, steps)):
+                member.restore(shared, fork=True)
 
     def due(self, members: Sequence[Member]) -> bool:
-        """Whether to save now, between two steps, for a checkpoint or a fork point."""
-        return self._is_fork_point(members) or self._is_overdue(members)
+        """Whether to save now, between two steps, for a checkpoint or for later cells."""
+        return self._forks_here(members[0]) or self._is_overdue()
 
     def save(self, members: Sequence[Member]) -> None:
-        """Saves the members' checkpoints if they are due, and a fork point if this is one.
+        """Saves the members' checkpoints if they are due, and keeps what later cells start from.
 
         Raises:
             ResultsError: a file cannot be written.
         """
-        if self._is_fork_point(members):
-            (member,) = members
-            self._write(fork_name(member.cell, member.steps), member)
-            self._on_fork(member.steps)
-        if self._is_overdue(members):
+        for member in members:
+            if self._forks_here(member):
+                key = member.cell.first_phase_id, member.steps
+                self._forks[key] = copy.deepcopy(member.state())
+        if self._is_overdue():
             for member in members:
-                self._write(_checkpoint(member.cell.id), member)
+                name = _checkpoint(member.cell.id)
+                self._storage.write(name, _packed(name, member.state()))
             self._saved = time.monotonic()
 
-    def _is_overdue(self, members: Sequence[Member]) -> bool:
+    def _forks_here(self, member: Member) -> bool:
+        return member.phase == 0 and member.steps in self._fork_steps
+
+    def _is_overdue(self) -> bool:
         return time.monotonic() - self._saved >= self._interval
-
-    def _is_fork_point(self, members: Sequence[Member]) -> bool:
-        return bool(self._fork_steps) and members[0].steps in self._fork_steps
-
-    def _write(self, name: str, member: Member) -> None:
-        self._storage.write(name, _packed(name, member.state()))
 
     def _load(self, name: str, device: str) -> dict[str, Any] | None:
         try:
@@ -124,23 +122,11 @@ def discard(storage: Storage, cell_id: str) -> None:
     storage.remove(_checkpoint(cell_id))
 
 
-def sweep(storage: Storage, finished: Collection[str], first_phases: Collection[str]) -> None:
-    """Removes files that killed processes left of cells that have ended since.
-
-    Args:
-        storage: the results directory.
-        finished: ids of the cells that need no checkpoint any more.
-        first_phases: `first_phase_id` of the cells that need no fork point any more.
-    """
-    for name in [*storage.names("checkpoints"), *storage.names("forks")]:
-        owner = name.rsplit("/", 1)[-1].removesuffix(".ckpt").rsplit("-", 1)[0]
-        if owner in (finished if name.startswith("checkpoints/") else first_phases):
+def sweep(storage: Storage, finished: Collection[str]) -> None:
+    """Removes the checkpoints that killed processes left of cells that have ended since."""
+    for name in storage.names("checkpoints"):
+        if name.removeprefix("checkpoints/").removesuffix(".ckpt") in finished:
             storage.remove(name)
-
-
-def fork_name(cell: Cell, steps: int) -> str:
-    """The file of a cell's state after that many steps of its first phase."""
-    return f"forks/{cell.first_phase_id}-{steps}.ckpt"
 
 
 def _checkpoint(cell_id: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 
@@ -48,7 +49,7 @@ def train_pack(
         cells: of one pack: they differ only in seed and learning rates.
         task: of the cells.
         device: to train on.
-        on_evaluation: told of each evaluation; may stop a cell.
+        on_evaluation: told of each evaluation; may stop the cells.
         micro_batch: inputs a forward and backward pass, >= 1; None: the number that suits the
             device's cache or memory best.
         checkpoints: to resume from and to save; None: begin anew, save nothing.
@@ -75,7 +76,11 @@ def train_pack(
                 member.enter_phase(stop.phase)
             _step_to(stop.steps_done, running, stepping, checkpoints)
             for member in running:
-                member.stop(on_evaluation)
+                member.stop()
+            for fraction in stop.evaluate_at if running else ():
+                if on_evaluation and on_evaluation(_rows(members, fraction)):
+                    for member in running:
+                        member.censor(fraction)
     return [member.outcome for member in members]
 
 
@@ -95,6 +100,16 @@ def _step_to(
                 checkpoints.save(behind)
                 started = now(behind[0].device)
         _spend(members, now(behind[0].device) - started - stepping.take_idle_seconds())
+
+
+def _rows(members: Sequence[Member], fraction: float) -> dict[Cell, dict[str, Any]]:
+    """The validation rows at a point of the budget of all members that have one."""
+    return {
+        member.cell: row
+        for member in members
+        for row in member.outcome.evaluations
+        if row["split"] == "validation" and row["budget_fraction"] == fraction
+    }
 
 
 def _spend(members: Sequence[Member], seconds: float) -> None:

@@ -7,7 +7,7 @@ import dataclasses
 import functools
 import pkgutil
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,8 +26,9 @@ from study.train.budget.timeline import flow_time, steps_by_phase, timeline
 from study.train.steps.order import BatchOrder
 from study.train.steps.step import SGD, Adam, Optimiser, Together, train_step
 
-OnEvaluation = Callable[[Cell, dict[str, Any]], bool | None]
-"""Called with each evaluation row of the validation split at once; True stops the cell there."""
+OnEvaluation = Callable[[Mapping[Cell, Mapping[str, Any]]], bool | None]
+"""Called with the validation rows of a pack's cells at a point of the budget, without those of
+cells that diverged before, as soon as all have been evaluated; True stops the cells there."""
 
 WARM_UP_STEPS = {"cpu": 1, "cuda": 3}
 
@@ -44,7 +45,7 @@ class Outcome:
         evaluations: rows of `study.results.EVALUATIONS_SCHEMA` without `cell_id`, all finite.
         train_seconds: of the whole pack's training steps; warm-up and evaluation excluded.
         evaluate_seconds: of this cell's evaluations.
-        earlier_seconds: wall time before the checkpoint or fork point from which this process
+        earlier_seconds: wall time before the state from which this process
             went on.
         micro_batch: inputs a forward and backward pass.
         shared_prefix: whether another cell took its first steps.
@@ -97,8 +98,8 @@ class Member:
         )
         if model.encoder is not None and (weights := task.encoder_weights) is not None:
             model.encoder.load_state_dict(weights)
-        flops = model.flops(facts.input_shape, facts.lengths, cell.m)
-        self.stops = timeline(cell, cost.cell_flops(cell, flops))
+        self._flops = model.flops(facts.input_shape, facts.lengths, cell.m)
+        self.stops = timeline(cell, cost.cell_flops(cell, self._flops))
         self._model = model.to(device)
         self._order = BatchOrder(cell)
         self._generator = torch.Generator(device).manual_seed(stream_seed("sampling", cell.seed))
@@ -120,12 +121,14 @@ class Member:
         """Whether it takes no further step: it is done, diverged or stopped."""
         return self.outcome.status != "done" or self.stops_done == len(self.stops)
 
-    @property
-    def fork_step(self) -> int | None:
-        """Steps of its first phase, after which it may fork; None if it has one phase."""
-        if len(self.cell.schedule.phases) == 1:
-            return None
-        return steps_by_phase(self.cell, self.stops)[0]
+    def fork_steps(self, cells: Iterable[Cell]) -> set[int]:
+        """Steps after which those of some cells part from its own that share its first phase."""
+        found = set()
+        for cell in cells:
+            if len(cell.schedule.phases) > 1 and cell.first_phase_id == self.cell.first_phase_id:
+                stops = timeline(cell, cost.cell_flops(cell, self._flops))
+                found.add(steps_by_phase(cell, stops)[0])
+        return found
 
     @property
     def widest(self) -> int:
@@ -185,7 +188,7 @@ class Member:
             self.outcome, train_seconds=self.outcome.train_seconds + seconds
         )
 
-    def stop(self, on_evaluation: OnEvaluation | None) -> None:
+    def stop(self) -> None:
         """At a stop: checks for divergence, makes the evaluations due, and ends the cell if so."""
         stop, before = self.stops[self.stops_done], self.outcome
         started = now(self.device)
@@ -226,13 +229,11 @@ class Member:
             )
         if self.ended and self.outcome.status == "done" and self._train.modality.keeps_networks:
             self.outcome = dataclasses.replace(self.outcome, weights=self._model.state_dict())
-        for row in rows:
-            told = on_evaluation and row["split"] == "validation" and on_evaluation(self.cell, row)
-            if told and not self.ended:
-                self._end(
-                    "censored",
-                    f"stopped by the scheduler at {row['budget_fraction']:g} of the budget",
-                )
+
+    def censor(self, fraction: float) -> None:
+        """Ends the cell here, at this fraction of its budget, unless it has ended."""
+        if not self.ended:
+            self._end("censored", f"stopped by the scheduler at {fraction:g} of the budget")
 
     def state(self) -> dict[str, Any]:
         """All that further steps depend on, as plain values and tensors.

@@ -13,11 +13,12 @@ import torch
 
 from study import models, tasks
 from study.cell.events import Ended
+from study.cell.work import Job
 from study.errors import RequestError
 from study.heads.apart import Apart, take_apart
 from study.heads.cell import HeadsCell
 from study.heads.temperatures import TEMPERATURES
-from study.launch.trial import train_cells
+from study.launch.run_job import run_job
 from study.models import kept
 from study.models.attention_paths import AttentionPaths
 from study.results import Results
@@ -37,7 +38,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     made = Results(tmp_path_factory.mktemp("results"))
     made.prepare()
     network = cells("method=theory")[0].network
-    assert train_cells(work(made.url, network)) == {network.id: "done"}
+    assert run_job(Job(((network,),)), work(made.url, network)) == {network.id: "done"}
     return made
 
 
@@ -63,7 +64,7 @@ def apart(model: AttentionPaths) -> Apart:
 def ended(results: Results, *made: HeadsCell, **given: Any) -> list[Ended]:
     from study.heads.run import run
 
-    return run(work(results.url, *made, **given))
+    return run(made, work(results.url, *made, **given))
 
 
 def rows(found: Ended) -> dict[str, dict[str, Any]]:
@@ -101,9 +102,9 @@ def test_a_kill_between_network_and_record_changes_nothing(
     with monkeypatch.context() as patch:
         patch.setattr(Results, "write_cell", kill)
         with pytest.raises(KeyboardInterrupt):
-            train_cells(work(killed.url, network))
+            run_job(Job(((network,),)), work(killed.url, network))
     assert killed.storage.exists(kept.file_of(network.id))
-    assert train_cells(work(killed.url, network)) == {network.id: "done"}
+    assert run_job(Job(((network,),)), work(killed.url, network)) == {network.id: "done"}
     both = [each.cells([network.id]).iloc[0]["network_digest"] for each in (results, killed)]
     assert both[0] == both[1] == kept.digest(kept.load(killed.storage, network.id))
 
@@ -243,7 +244,7 @@ def test_rules_are_their_functions(results: Results, apart: Apart) -> None:
 def test_the_reverse_removes_high_scores_first(results: Results, apart: Apart) -> None:
     """Three heads a layer, so that the two that stay are not those that stay otherwise."""
     (cell,) = cells("method=weight-norm", "heads=3")
-    train_cells(work(results.url, cell.network))
+    run_job(Job(((cell.network,),)), work(results.url, cell.network))
     (found,) = ended(results, cell)
     heads, norms = (3, 3), found.columns["head_scores"]
     one, other = (sorted(part, reverse=True) for part in (norms[:3], norms[3:]))
@@ -305,7 +306,9 @@ def test_networks_may_lie_elsewhere(results: Results, tmp_path: Path) -> None:
 
 def test_a_dry_run_takes_an_untrained_network(tmp_path: Path) -> None:
     made = cells("method=theory,bound")
-    assert train_cells(work(tmp_path, *made, dry_run=True)) == {c.id: "done" for c in made}
+    assert run_job(Job((tuple(made),)), work(tmp_path, made[0], dry_run=True)) == {
+        c.id: "done" for c in made
+    }
     assert not list(tmp_path.iterdir())
 
 

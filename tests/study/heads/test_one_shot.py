@@ -16,6 +16,7 @@ from mlflow import MlflowClient
 
 from study import compact, repeat, run
 from study.models import kept
+from study.plan.jobs import Seconds
 from study.results import Results
 from study.terminal.command import DONE, FAILED
 from tests.conftest import log_levels_kept, not_drawn, trials_here
@@ -214,7 +215,8 @@ def test_a_bug_in_a_network_stops_the_study(
 
     monkeypatch.setattr("study.models.attention_paths.AttentionPaths.loss", broken)
     monkeypatch.setattr(
-        "study.plan.planning.cell_seconds", lambda plan, cells: {c.id: 1.0 for c in cells}
+        "study.plan.planning.cell_seconds",
+        lambda plan, cells: {c.id: Seconds(1.0, 1.0) for c in cells},
     )
     with trials_here():
         status, _, errors = main(capsys, *TINY, *UNTRACKED, "--results", str(tmp_path))

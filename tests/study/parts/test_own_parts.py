@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
@@ -15,10 +16,9 @@ import analysis
 from search_spaces import all_studies
 from study import parts, repeat, run, tasks
 from study.cell import Cell, Options
-from study.cell.work import Work
+from study.cell.work import Job, Work
 from study.errors import RequestError
-from study.launch.trial import train_cells
-from study.launch.tune import carry_out
+from study.launch.run_job import run_job
 from study.plan.axes import resolve
 from study.plan.grid import make_plan
 from study.results import Results
@@ -110,21 +110,26 @@ def test_a_cell_runs_with_the_parts_that_it_was_planned_with_alone(
         parts.load([written(HALF)])
         (planned,) = cells("paradigm=half")
         planned = replace(planned, data_digest=digits.facts.digest)
-        work = Work(study="digits", results=results, code_version="", cells=(planned,))
+        work = Work(study="digits", results=results, code_version="")
     with pytest.raises(RequestError, match="Give that file with --with FILE"):
-        train_cells(work)
+        run_job(Job(((planned,),)), work)
     with forgotten():
         parts.load([written(HALF + "\n")])
         with pytest.raises(RequestError, match="it changed, or this machine has another version"):
-            train_cells(work)
+            run_job(Job(((planned,),)), work)
     parts.load([written(HALF)])
-    assert train_cells(work) == {planned.id: "done"}
+    assert run_job(Job(((planned,),)), work) == {planned.id: "done"}
 
 
 def test_a_module_that_a_worker_lacks_ends_the_study_with_the_line_that_asks_for_it() -> None:
+    from study.launch.tune import do
+
     sent = parts.PartFile("my_parts.py", "\nimport only_on_the_driver\n")
     told: list[dict[str, Any]] = []
-    carry_out(lambda: parts.load([sent]), lambda event: told.append(event) or False)
+    (planned,) = cells("paradigm=soft")
+    work = Work(study="digits", results="", code_version="", parts=(sent,))
+    with patch("ray.tune.report", told.append):
+        do({"job": Job(((planned,),)).to_config()}, work)
     (event,) = told
     assert event["kind"] == "request"
     assert event["text"].startswith("my_parts.py, line 2: there is no module 'only_on_the_driver'")

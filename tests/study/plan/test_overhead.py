@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from study.plan.describe import describe
+from study.plan.jobs import Seconds
 from study.plan.overhead import FILE, Overhead, recall, remember
 from tests.study.plan.test_plan import plan
 
@@ -44,8 +45,8 @@ def test_a_cache_that_cannot_be_written_stops_nothing(tmp_path: Path) -> None:
 def test_the_plan_counts_what_precedes_and_follows_training() -> None:
     """Two settings, each with a cell and a section of the report."""
     made = plan("digits", "m=5,10", "seed=0", "paradigm=soft", "lr=0.1")
-    seconds = dict.fromkeys((cell.id for cell in made.cells), 7.0)
-    made = replace(made, concurrent=2, seconds=seconds)
+    costs = {cell.id: Seconds(7.0, 0.0) for cell in made.cells}
+    made = replace(made, concurrent=2, costs=costs)
     measured = replace(made, overhead=Overhead(13.0, 10.0, measured=True))
     assert (
         "estimated time on this machine: 40 s (start 13 s, training 7 s, report 20 s; "

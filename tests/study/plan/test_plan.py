@@ -23,6 +23,7 @@ from study.plan.axes import resolve
 from study.plan.describe import describe
 from study.plan.divide import share_cores, with_packing
 from study.plan.grid import make_plan
+from study.plan.jobs import Seconds
 from study.plan.plan import Plan
 from study.tasks.base import Facts
 from study.train.budget import cost
@@ -694,7 +695,7 @@ def test_a_cluster_is_divided_by_its_room_whatever_the_cores_here(
 
 def timed(made: Plan) -> Plan:
     """With an hour for each cell."""
-    return replace(made, seconds={cell.id: 3600.0 for cell in made.cells})
+    return replace(made, costs={cell.id: Seconds(3600.0, 0.0) for cell in made.cells})
 
 
 @pytest.mark.parametrize("study", ["digits", "hatexplain", "fixed-focus"])

@@ -1,9 +1,9 @@
-"""Options tune on some seeds and are confirmed on others: on the real queue, in no time."""
+"""Options tune on some seeds and are confirmed on others: in no time."""
 
 from __future__ import annotations
 
-import io
-from collections.abc import Callable, Collection, Iterable
+import contextlib
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -11,21 +11,21 @@ import pytest
 
 from analysis import compare, load
 from study.cell import Cell
-from study.cell.work import Work
+from study.cell.work import Job, Work
 from study.concluding.choice import Choice
+from study.drive import train
 from study.errors import RequestError
-from study.launch.failures import Failure
-from study.launch.job_queue import Job, Jobs
-from study.launch.workplace import looked_at
+from study.launch.watching import Watch
+from study.launch.workplace import Workplace, looked_at
+from study.plan.course import Course
 from study.plan.describe import describe
 from study.plan.divide import with_packing
+from study.plan.jobs import Seconds
 from study.plan.plan import Plan
 from study.plan.planning import planned
-from study.plan.stages import staged, unchosen
-from study.plan.to_come import CellsToCome
+from study.request import Request
 from study.results import Results
 from study.run_options import requested
-from study.terminal.progress import Progress
 from study.train.steps.packs import Packing
 from tests.made_up.comparisons import write
 from tests.made_up.tables import in_memory
@@ -36,8 +36,6 @@ GRID = ("paradigm=soft,hybrid", "lr=0.1,0.3", "switch_point=0.5", "seed=0,1", "c
 """Four cells tune each paradigm, and three confirm it, on 0.3, which is the better rate."""
 
 SEEDS = [100, 101, 102]
-
-OUT = Failure("out of memory", "too large")
 
 
 def truth(cell: Cell) -> float:
@@ -53,6 +51,7 @@ class Command:
         results: the directory.
         sets: assignments of --set.
         packing: of its cells.
+        options: further ones of the command.
         share: whether they share prefixes.
         end_of: how a cell ends: a status, or `failed` whenever it is tried.
         accuracy_of: of a cell that is done.
@@ -62,48 +61,49 @@ class Command:
     sets: Iterable[str] = GRID
     packing: Packing = field(default_factory=Packing)
     share: bool = False
+    options: Sequence[str] = ()
     end_of: Callable[[Cell], str] = lambda _: "done"
     accuracy_of: Callable[[Cell], float] = truth
 
-    def plan(self) -> tuple[Plan, Choice, Collection[str]]:
-        request = requested(["digits", "--set", *self.sets])
+    def course(self) -> tuple[Request, Workplace, Course]:
+        request = requested(["digits", "--tracking", "none", *self.options, "--set", *self.sets])
         place = looked_at(self.results.url)
-        choose = Choice(request, place)
-        held, finished = place.survey.cells, place.finished
-        plan = staged(planned(request), request.confirm, held, finished, choose)
-        plan = with_packing(plan, self.packing, self.share)
-        seconds = {cell.id: 1.0 for cell in (*plan.to_run, *plan.examples)}
-        return replace(plan, seconds=seconds, concurrent=2), choose, finished
+        place.accepts_censored = bool(request.scheduler)
+        return request, place, Course(request, planned(request), place, Choice(request, place))
 
-    def run(self, most: int = 10**6, workers: int = 2) -> list[Job]:
+    def plan(self) -> Plan:
+        (plan,) = self.course()[2].plans()
+        return self._divided(plan)
+
+    def _divided(self, plan: Plan) -> Plan:
+        plan = with_packing(plan, self.packing, self.share)
+        costs = {cell.id: Seconds(1.0, 0.5) for cell in (*plan.to_run, *plan.examples)}
+        return replace(plan, costs=costs, concurrent=2)
+
+    def run(self, most: int = 10**6) -> list[Job]:
         """The jobs that ended, in their order; the command is killed after `most`."""
-        plan, choose, finished = self.plan()
-        self.progress = Progress(
-            plan.to_run, plan.seconds, 2, len(plan.finished), io.StringIO(), plan.num_to_come, 1.0
-        )
-        to_come = CellsToCome(plan, finished, choose, self.progress)
-        jobs = Jobs(plan.jobs, source=to_come)
+        request, place, course = self.course()
+        plans = [self._divided(plan) for plan in course.plans()]
         ended: list[Job] = []
-        running: list[Job] = []
-        while not jobs.over and len(ended) < most:
-            while len(running) < workers and (job := jobs.take()) is not None:
-                running.append(job)
-            if not running:  # the source had nothing more
-                continue
-            job = running.pop(0)
-            ends = {cell: self.end_of(cell) for cell in job.cells}
-            if "failed" in ends.values():
-                if jobs.failed(job, OUT) is not None:  # it is tried again
-                    continue
-            else:
-                for cell, end in ends.items():
-                    self._record(plan, cell, end)
-                jobs.ended(job)
+
+        def launch(plan: Plan, watch: Watch, _: Course) -> None:
+            self.progress = watch.progress
+            for job in plan.jobs:
+                if len(ended) == most:
+                    raise KeyboardInterrupt
+                for cell in job.cells:
+                    if (status := self.end_of(cell)) == "failed":
+                        why = {"kind": "out of memory", "text": "too large"}
+                    else:
+                        self._record(plan, cell, status)
+                        why = {}
+                    event = {"event": "ended", "cell_id": cell.id, "status": status, **why}
+                    watch.told(job.ids, event)
                 ended.append(job)
-            for cell, end in ends.items():
-                self.progress.ended(cell.id, end)
-                to_come.ended(cell.id, end)
-        self.unchosen = unchosen([*plan.cells, *to_come.cells], plan.confirm)
+
+        with pytest.MonkeyPatch.context() as patch, contextlib.suppress(KeyboardInterrupt):
+            patch.setattr("study.drive._on_ray", lambda *_: contextlib.nullcontext(launch))
+            self.unchosen = train(request, course, plans, place).unchosen
         return ended
 
     def _record(self, plan: Plan, cell: Cell, status: str) -> None:
@@ -151,24 +151,6 @@ def test_killed_anywhere_and_resumed_is_as_if_uninterrupted(killed_after: int) -
     rest = {cell.id for cell in cells_of(Command(command.results).run())}
     assert recorded(command.results) == WHOLE
     assert not before & rest
-
-
-def test_a_group_is_confirmed_while_others_tune() -> None:
-    """So that no worker waits: here soft's cells end long before the last of the hybrids'."""
-    command = Command(in_memory())
-    plan, choose, finished = command.plan()
-    to_come = CellsToCome(plan, finished, choose, Progress([], {}, 1, stream=io.StringIO()))
-    for cell in plan.to_run:
-        if cell.paradigm == "soft":
-            assert not to_come.more()
-            command._record(plan, cell, "done")
-            to_come.ended(cell.id, "done")
-    confirming = cells_of(to_come.more())
-    assert [(cell.paradigm, cell.lr, cell.seed) for cell in confirming] == [
-        ("soft", 0.3, seed) for seed in SEEDS
-    ]
-    assert not to_come.more()
-    assert not to_come.exhausted
 
 
 def test_a_confirmed_option_that_diverges_stays_chosen() -> None:
@@ -252,7 +234,11 @@ def test_failed_options_are_not_chosen_and_a_group_without_another_is_named() ->
 
 
 def test_stopped_options_cannot_be_chosen() -> None:
-    command = Command(in_memory(), end_of=lambda cell: "censored" if cell.lr == 0.3 else "done")
+    command = Command(
+        in_memory(),
+        options=["--scheduler", "asha"],
+        end_of=lambda cell: "censored" if cell.lr == 0.3 else "done",
+    )
     command.run()
     assert {lr for rates in recorded(command.results).values() for lr in rates} == {0.1, 0.3}
     assert recorded(command.results)["soft", "confirm"] == {0.1: SEEDS}
@@ -264,20 +250,20 @@ def test_what_is_confirmed_together_trains_together() -> None:
     def confirming(**how: Any) -> list[Job]:
         results = in_memory()
         Command(results).run(8)
-        return Command(results, **how).run()
+        return [job for job in Command(results, **how).run() if job.cells[0].seed in SEEDS]
 
     packs = confirming(packing=Packing("seed"))
     assert [[cell.seed for cell in job.cells] for job in packs] == [SEEDS, SEEDS]
-    forked = confirming(share=True)
-    assert sum(bool(job.fork_steps) for job in forked) == len(SEEDS)
-    assert len(forked) == 2 * len(SEEDS)
+    families = [job for job in confirming(share=True) if len(job.packs) > 1]
+    assert families
+    assert all([cell.paradigm for cell in job.cells] == ["soft", "hybrid"] for job in families)
 
 
 def test_plans_before_between_and_after_the_stages() -> None:
     results = in_memory()
 
     def told() -> list[str]:
-        return describe(Command(results).plan()[0], "").splitlines()
+        return describe(Command(results).plan(), "").splitlines()
 
     assert "14 cells: 0 done already, 14 to run" in told()
     assert "1. tune: 4 options on 2 seeds, 8 cells, 4 s" in told()
@@ -295,9 +281,9 @@ def test_threads_are_those_of_the_whole_study_before_and_between(
     """Else a study that was killed would go on with other rounding."""
     monkeypatch.setattr("study.plan.divide.usable_cores", lambda: 64)
     results = in_memory()
-    before = Command(results).plan()[0]
+    before = Command(results).plan()
     Command(results).run(8)
-    between = Command(results).plan()[0]
+    between = Command(results).plan()
     assert (before.threads, before.num_to_come) == (4, 6)
     assert (between.threads, between.num_to_come) == (4, 0)
 
@@ -324,4 +310,4 @@ def test_another_comparison_may_use_any_seeds() -> None:
     results = in_memory()
     Command(results).run()
     other = ("seed=100-101", "confirm=0-1", "n=100", *GRID[:-2])
-    assert len(Command(results, other).plan()[0].to_run) == 8
+    assert len(Command(results, other).plan().to_run) == 8

@@ -22,8 +22,8 @@ CHAINS = SAMPLED | {"draws": 12, "warmup": 10, "thin": 1, "chains": 2}
 
 
 def ended(*cells: PosteriorCell) -> list[Ended]:
-    work = Work(study="x", kind="posterior", results="x", code_version="x", cells=cells)
-    return run(work)
+    work = Work(study="x", kind="posterior", results="x", code_version="x")
+    return run(cells, work)
 
 
 @functools.cache

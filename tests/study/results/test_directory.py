@@ -26,7 +26,7 @@ def test_preparing_makes_folders_and_sweeping_ends_what_killed_writers_left(
     results: Results,
 ) -> None:
     folders = [path for path in Path(results.url).iterdir() if path.is_dir()]
-    names = {"cells", "checkpoints", "forks", "instances", "networks"}
+    names = {"cells", "checkpoints", "instances", "networks"}
     assert {path.name for path in folders} == names
     for folder in folders:
         (folder / f"x.{'0' * 32}.part").touch()

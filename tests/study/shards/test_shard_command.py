@@ -5,19 +5,24 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from study import run
-from study.launch.failures import Failure
+from study.cell.work import Job
+from study.plan.jobs import Seconds
+from study.plan.plan import Plan
 from study.results import Results
 from study.results.merging import compact
-from study.shards import run as shards
+from study.shards.run import estimate
 from study.terminal.command import DONE, FAILED, UNUSABLE
+from study.train.steps.packs import Measured, Packing, shape
 from tests.conftest import PROJECT, run_without_ray
 from tests.made_up.commands import called
+from tests.made_up.comparisons import make_cell
 
 pytestmark = pytest.mark.usefixtures("digits", "no_pictures")
 
@@ -132,15 +137,29 @@ def test_a_shard_without_time_leaves_its_cells_to_the_same_command(call: Call, u
 def test_what_failed_is_told_and_tried_again(
     call: Call, monkeypatch: pytest.MonkeyPatch, url: str
 ) -> None:
-    bug = Failure("bug", "ZeroDivisionError: of a test", ("x",))
-    monkeypatch.setattr(shards, "train_in_turn", lambda *_: ([bug], []))
+    def bug(job: Job, *_: object) -> None:
+        raise ZeroDivisionError("of a test")
+
+    monkeypatch.setattr("study.launch.here.run_job", bug)
     status, printed, errors = call("1/3")
     assert status == FAILED
-    assert "cell x failed: bug: ZeroDivisionError" in errors
+    assert "failed: bug: ZeroDivisionError: of a test" in errors
+    assert "Traceback" in errors
     assert "this share is done" not in printed
     monkeypatch.undo()
     assert call("1/3")[0] == DONE
     assert Results(url).finished()
+
+
+def test_a_smaller_pack_takes_as_long_as_the_measured_one_or_its_cells_one_by_one() -> None:
+    """Four cells in a pack are measured to take as long as two alone."""
+    cells = tuple(make_cell("soft", 0.1, seed) for seed in range(4))
+    packing = Packing("seed", measured={shape(cells[0]): Measured(4, 2.0)})
+    costs = {cell.id: Seconds(10.0, 0.0) for cell in cells}
+    plan = Plan("digits", "training", "quick", cells, frozenset(), (), {}, {}, packing, 1, 1)
+    plan = replace(plan, costs=costs)
+    took = [estimate(plan, Job((cells[:size],))) for size in (1, 2, 3, 4)]
+    assert took == pytest.approx([20, 40, 40, 40])
 
 
 def test_it_needs_neither_ray_nor_mlflow(url: str) -> None:

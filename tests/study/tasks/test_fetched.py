@@ -22,6 +22,7 @@ import pytest
 
 from study import run, tasks
 from study.errors import RequestError
+from study.plan.jobs import Seconds
 from study.storage.storage import Storage
 from study.tasks.mosaics.base_images import prepared
 from study.tasks.mosaics.cifar import CIFAR10, load_cifar10
@@ -400,7 +401,8 @@ def test_a_plan_copies_nothing(
 ) -> None:
     # No step is timed: the times are not what this is about.
     monkeypatch.setattr(
-        "study.plan.planning.cell_seconds", lambda _, cells: {cell.id: 1.0 for cell in cells}
+        "study.plan.planning.cell_seconds",
+        lambda _, cells: {cell.id: Seconds(1.0, 1.0) for cell in cells},
     )
     url = write_official(tmp_path / "data", CIFAR10, make(CIFAR10)).as_uri()
     small = ["--set", "paradigm=soft", "lr=0.1", "seed=0"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import re
-import weakref
 
 import pytest
 
@@ -23,7 +22,8 @@ def progress(digits: MosaicTask) -> tuple[Progress, list[str]]:
         for name in ("soft", "hard")
     ]
     seconds = {cell.id: 10.0 for cell in cells}
-    made = Progress(cells, seconds, concurrent=2, finished=3, stream=io.StringIO())
+    made = Progress(concurrent=2, stream=io.StringIO())
+    made.expect(cells, seconds, finished=3)
     return made, [cell.id for cell in cells]
 
 
@@ -38,33 +38,13 @@ def set_clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return clock
 
 
-def report(cell_id: str, fraction: float, accuracy: float) -> dict:
-    return {"cell_id": cell_id, "budget_fraction": fraction, "accuracy": accuracy, "saif": 0.1}
-
-
-def test_what_an_ended_cell_reported_is_let_go(progress: tuple[Progress, list[str]]) -> None:
-    made, ids = progress
-
-    class Report(dict):
-        """One that can be referred to weakly."""
-
-    last = Report(report(ids[0], 1.0, 0.5))
-    held = weakref.ref(last)
-    made.started(ids[0])
-    made.evaluated(last)
-    del last
-    made.ended(ids[0], "done")
-    assert held() is None
-    assert made.line().endswith("best validation accuracy % soft 50.0")
-
-
 def test_it_counts_done_running_and_left(progress: tuple[Progress, list[str]]) -> None:
     made, ids = progress
     assert made.line().startswith("3/7 cells done, 0 running, 4 left")
     made.started(ids[0])
     made.started(ids[1])
     assert made.line().startswith("3/7 cells done, 2 running, 2 left")
-    made.evaluated(report(ids[0], 1.0, 0.5))
+    made.evaluated(1.0, {ids[0]: 0.5})
     made.ended(ids[0], "done")
     made.ended(ids[1], "diverged")
     made.started(ids[2])
@@ -75,12 +55,12 @@ def test_it_counts_done_running_and_left(progress: tuple[Progress, list[str]]) -
 
 def test_the_best_is_of_finished_cells_a_paradigm(progress: tuple[Progress, list[str]]) -> None:
     made, (soft, hard, other_soft, _) = progress
-    made.evaluated(report(soft, 1.0, 0.9))
+    made.evaluated(1.0, {soft: 0.9})
     assert "best" not in made.line()
     made.ended(soft, "done")
-    made.evaluated(report(other_soft, 1.0, 0.7))
+    made.evaluated(1.0, {other_soft: 0.7})
     made.ended(other_soft, "done")
-    made.evaluated(report(hard, 0.5, 0.99))
+    made.evaluated(0.5, {hard: 0.99})
     made.ended(hard, "diverged")
     assert made.line().endswith("best validation accuracy % soft 90.0")
 
@@ -93,10 +73,10 @@ def test_the_time_left_follows_what_was_measured(
     assert made.seconds_left() == 20  # four cells of 10 s, two at a time
     clock.now = 13  # Ray has started, which is no measure of training
     made.started(ids[0])
-    made.evaluated(report(ids[0], 0.0, 0.3))
+    made.evaluated(0.0, {ids[0]: 0.3})
     assert made.seconds_left() == 20
     clock.now = 13 + 40
-    made.evaluated(report(ids[0], 0.5, 0.3))
+    made.evaluated(0.5, {ids[0]: 0.3})
     made.ended(ids[1], "done")
     # Half of one and all of another cell took 40 s: two and a half of four cells are left.
     assert made.seconds_left() == pytest.approx(40 * 2.5 / 1.5)
@@ -113,7 +93,7 @@ def test_what_precedes_and_follows_training_is_left_until_then(
     made._before, made._after = 13.0, 12.0
     assert made.seconds_left() == 13 + 20 + 12
     for cell_id in ids:
-        made.evaluated(report(cell_id, 1.0, 0.3))
+        made.evaluated(1.0, {cell_id: 0.3})
         made.ended(cell_id, "done")
     assert made.seconds_left() == 12
 
@@ -141,13 +121,13 @@ module.BAR_AFTER = 0
 asked = telling()
 asked.__enter__()
 cells = [SimpleNamespace(id=str(i), label="soft" if i % 2 else "hard") for i in range(6)]
-progress = Progress(cells, {cell.id: 10.0 for cell in cells}, concurrent=6, finished=3)
+progress = Progress(concurrent=6)
+progress.expect(cells, {cell.id: 10.0 for cell in cells}, finished=3)
 with progress.shown():
     for cell in cells:
         progress.started(cell.id)
     for number, cell in enumerate(cells):
-        at = {"cell_id": cell.id, "accuracy": 0.5}
-        progress.evaluated({**at, "budget_fraction": 0.5})
+        progress.evaluated(0.5, {cell.id: 0.5})
         progress.show(last=True)
         progress._live.refresh()
         if number == 2:
@@ -158,7 +138,7 @@ with progress.shown():
         if number == 4:
             with working("reading results"):  # as when options are chosen
                 progress._live.refresh()
-        progress.evaluated({**at, "budget_fraction": 1.0})
+        progress.evaluated(1.0, {cell.id: 0.5})
         progress.ended(cell.id, "failed" if number == 2 else "done")
 print("what follows")
 """

@@ -14,11 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from study.cell import Cell, NetworkSettings, Phase, Schedule
-from study.plan.prefixes import first_phase
 from study.storage.storage import ResultsError, Storage
 from study.tasks.mosaics.mosaics import MosaicTask
+from study.train.budget import cost
+from study.train.budget.timeline import steps_by_phase, timeline
 from study.train.steps import checkpoints
-from study.train.steps.checkpoints import Checkpoints, discard, fork_name, sweep
+from study.train.steps.checkpoints import Checkpoints, discard, sweep
 from study.train.steps.loop import train, train_pack
 from study.train.steps.pack_member import Member, Outcome
 from tests.conftest import tiny_cell, tiny_flops
@@ -83,11 +84,9 @@ def test_statistics_of_batches_go_on(digits: MosaicTask, tmp_path: Path) -> None
     packed = train_pack([dataclasses.replace(cells[0], seed=seed) for seed in (0, 1)], digits)
     assert numbers(packed[0]) == numbers(wholes[0])
     trunk = tiny_cell(digits, Schedule.single("soft", 0.1), network=network)
-    steps = [first_phase(cell, FLOPS)[0] for cell in cells]
-    train(trunk, digits, checkpoints=Checkpoints(storage, 1e9, fork_steps=steps))
-    forked = [train(cell, digits, checkpoints=Checkpoints(storage, 1e9)) for cell in cells[1:]]
-    assert forked[0].shared_prefix
-    assert numbers(forked[0]) == numbers(wholes[1])
+    _, forked = in_turn([trunk, cells[1]], digits, Checkpoints(storage, 1e9))
+    assert forked.shared_prefix
+    assert numbers(forked) == numbers(wholes[1])
 
 
 def test_a_pack_whose_members_were_left_at_different_steps_equals_cells_alone(
@@ -125,43 +124,46 @@ def hybrids(task: MosaicTask, **changes: Any) -> list[Cell]:
     return [tiny_cell(task, schedule, **changes) for schedule in schedules]
 
 
+def in_turn(cells: Sequence[Cell], task: MosaicTask, kept: Checkpoints) -> list[Outcome]:
+    """Cells one after the other in one process, as those of a job."""
+    outcomes = []
+    for number, cell in enumerate(cells):
+        kept.expect([cell], cells[number + 1 :])
+        outcomes.append(train(cell, task, checkpoints=kept))
+    return outcomes
+
+
 @pytest.mark.parametrize("lost", [None, 9, 13])
 def test_forked_equals_straight(digits: MosaicTask, storage: Storage, lost: int | None) -> None:
-    """Also where the trunk was lost on its way and went on from a checkpoint."""
-    trunk, *forks = hybrids(digits)
-    steps = [first_phase(cell, FLOPS)[0] for cell in forks]
-    assert len(set(steps)) == 3
-    told: list[int] = []
+    """Where the trunk was lost and went on from a checkpoint, only what it then passes forks."""
+    cells = hybrids(digits)
     if lost:
         with pytest.raises(Killed):
-            train(trunk, digits, checkpoints=Killing(storage, [lost], fork_steps=steps))
-    outcome = train(
-        trunk,
-        digits,
-        checkpoints=Checkpoints(storage, 1e9, fork_steps=steps, on_fork=told.append),
-    )
-    assert numbers(outcome) == numbers(straight(trunk, digits))
-    assert sorted(told) == sorted(set(steps))
-    for cell, at in zip(forks, steps, strict=True):
-        assert storage.exists(fork_name(cell, at))
-        taken: list[Cell] = []
-        outcome = train(
-            cell,
-            digits,
-            on_evaluation=lambda cell, row, taken=taken: taken.append(row["step"]),
-            checkpoints=Checkpoints(storage, 1e9),
-        )
-        assert outcome.shared_prefix
-        assert min(taken) >= at
+            in_turn(cells, digits, Killing(storage, [lost]))
+    outcomes = in_turn(cells, digits, Checkpoints(storage, 1e9))
+    for cell, outcome in zip(cells, outcomes, strict=True):
         whole = straight(cell, digits)
         assert not whole.shared_prefix
         assert numbers(outcome) == numbers(whole)
+        switch, *_ = steps_by_phase(cell, timeline(cell, cost.cell_flops(cell, FLOPS)))
+        assert outcome.shared_prefix == (cell is not cells[0] and switch > (lost or 0))
+
+
+def test_only_what_a_later_cell_needs_is_kept(digits: MosaicTask, storage: Storage) -> None:
+    """Of another seed, or with another first phase, it starts from nothing."""
+    trunk, fork, *_ = hybrids(digits)
+    others = [dataclasses.replace(fork, seed=1), tiny_cell(digits, Schedule.hybrid(0.2, 0.1, 0.5))]
+    kept = Checkpoints(storage, 1e9)
+    outcomes = in_turn([trunk, *others, fork], digits, kept)
+    assert [outcome.shared_prefix for outcome in outcomes] == [False, False, False, True]
+    kept.expect(others, [])
+    assert not kept._forks
 
 
 def test_a_trunk_has_a_checkpoint_of_its_own_however_close_its_forks_are(
     digits: MosaicTask, storage: Storage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Fork points every 2 s and an interval of 3 s, by a clock that counts steps."""
+    """An interval of 3 s, by a clock that counts steps."""
     cell = tiny_cell(digits)
     clock = [0.0]
     monkeypatch.setattr(checkpoints.time, "monotonic", lambda: clock[0])
@@ -172,21 +174,25 @@ def test_a_trunk_has_a_checkpoint_of_its_own_however_close_its_forks_are(
             clock[0] += 1
             return super().due(members)
 
-        def _write(self, name: str, member: Member) -> None:
-            kept.append(member.steps) if name.startswith("checkpoints/") else None
-            super()._write(name, member)
+    class Slow(Storage):
+        def write(self, name: str, data: bytes) -> None:
+            kept.append(int(clock[0]))
+            super().write(name, data)
 
-    whole = train(cell, digits, checkpoints=Watched(storage, 3, range(2, 100, 2)))
+    watched = Watched(Slow(storage.url), 3)
+    points = [Schedule.hybrid(0.1, 0.1, until) for until in (0.2, 0.4, 0.6, 0.8)]
+    watched.expect([cell], [tiny_cell(digits, schedule) for schedule in points])
+    whole = train(cell, digits, checkpoints=watched)
     assert kept == list(range(3, whole.steps + 1, 3))
+    assert len(watched._forks) == len(points)
 
 
 def test_a_fork_is_killed_and_resumed_too(digits: MosaicTask, storage: Storage) -> None:
     trunk, fork, *_ = hybrids(digits)
-    at = first_phase(fork, FLOPS)[0]
-    train(trunk, digits, checkpoints=Checkpoints(storage, 1e9, fork_steps=[at]))
     with pytest.raises(Killed):
-        train(fork, digits, checkpoints=Killing(storage, [at + 5]))
-    storage.remove(fork_name(fork, at))
+        in_turn(
+            [trunk, fork], digits, Killing(storage, [straight(fork, digits).steps - 3], fork.id)
+        )
     outcome = train(fork, digits, checkpoints=Checkpoints(storage, 1e9))
     assert outcome.shared_prefix
     assert numbers(outcome) == numbers(straight(fork, digits))
@@ -197,45 +203,20 @@ def test_a_diverged_trunk_gives_diverged_forks(digits: MosaicTask, storage: Stor
         tiny_cell(digits, schedule)
         for schedule in (Schedule.single("soft", 1e20), Schedule.hybrid(1e20, 0.1, 0.5))
     )
-    at = first_phase(fork, FLOPS)[0]
-    train(trunk, digits, checkpoints=Checkpoints(storage, 1e9, fork_steps=[at]))
-    outcome = train(fork, digits, checkpoints=Checkpoints(storage, 1e9))
+    _, outcome = in_turn([trunk, fork], digits, Checkpoints(storage, 1e9))
     assert outcome.status == "diverged"
     assert numbers(outcome) == numbers(straight(fork, digits))
 
 
-def test_without_sharing_no_fork_point_is_used(digits: MosaicTask, storage: Storage) -> None:
-    trunk, fork, *_ = hybrids(digits)
-    at = first_phase(fork, FLOPS)[0]
-    train(trunk, digits, checkpoints=Checkpoints(storage, 1e9, fork_steps=[at]))
-    assert not train(fork, digits, checkpoints=Checkpoints(storage, share=False)).shared_prefix
-
-
-def _of_another_cell(task: MosaicTask, storage: Storage, folder: str) -> bytes:
-    trunk, fork, *_ = hybrids(task, seed=5)
-    at = first_phase(fork, FLOPS)[0]
-    before = set(storage.names(folder))
-    with pytest.raises(Killed):
-        train(trunk, task, checkpoints=Killing(storage, [at + 1], fork_steps=[at]))
-    (name,) = set(storage.names(folder)) - before
-    data = storage.read(name)
-    storage.remove(name)
-    return data
-
-
 @pytest.mark.parametrize("damage", ["cut", "flipped", "empty", "foreign", "another cell's"])
-@pytest.mark.parametrize("folder", ["checkpoints", "forks"])
 def test_a_damaged_file_is_set_aside_and_its_cell_begins_anew(
-    digits: MosaicTask, storage: Storage, damage: str, folder: str
+    digits: MosaicTask, storage: Storage, damage: str
 ) -> None:
-    trunk, fork, *_ = hybrids(digits)
-    at = first_phase(fork, FLOPS)[0]
-    train(trunk, digits, checkpoints=Checkpoints(storage, 1e9, fork_steps=[at]))
-    if folder == "checkpoints":
+    cell, other = (tiny_cell(digits, SCHEDULES[2], seed=seed) for seed in (0, 5))
+    for each in (cell, other):
         with pytest.raises(Killed):
-            train(fork, digits, checkpoints=Killing(storage, [at + 3]))
-        storage.remove(fork_name(fork, at))
-    (name,) = storage.names(folder)
+            train(each, digits, checkpoints=Killing(storage, [3]))
+    name, others = (f"checkpoints/{each.id}.ckpt" for each in (cell, other))
     data = storage.read(name)
     middle = len(data) // 2
     bad = {
@@ -243,13 +224,12 @@ def test_a_damaged_file_is_set_aside_and_its_cell_begins_anew(
         "flipped": data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :],
         "empty": b"",
         "foreign": b"a file of something else" * 10,
-        "another cell's": _of_another_cell(digits, storage, folder),
+        "another cell's": storage.read(others),
     }[damage]
     storage.write(name, bad)
     notes: list[str] = []
-    outcome = train(fork, digits, checkpoints=Checkpoints(storage, 1e9, note=notes.append))
-    assert numbers(outcome) == numbers(straight(fork, digits))
-    assert not outcome.shared_prefix
+    outcome = train(cell, digits, checkpoints=Checkpoints(storage, 1e9, note=notes.append))
+    assert numbers(outcome) == numbers(straight(cell, digits))
     assert len(notes) == 1
     assert name in notes[0]
     assert storage.read(f"damaged/{name}") == bad
@@ -294,13 +274,9 @@ def test_a_lost_directory_is_said(digits: MosaicTask, tmp_path: Path) -> None:
 
 
 def test_what_ended_cells_left_behind_is_swept(digits: MosaicTask, storage: Storage) -> None:
-    trunk, fork, *_ = hybrids(digits)
-    other = dataclasses.replace(trunk, seed=1)
-    at = first_phase(fork, FLOPS)[0]
-    for cell in (trunk, other):
-        train(cell, digits, checkpoints=Checkpoints(storage, 1e9, fork_steps=[at]))
+    ended, other = (tiny_cell(digits, seed=seed) for seed in (0, 1))
+    for cell in (ended, other):
         with pytest.raises(Killed):
             train(cell, digits, checkpoints=Killing(storage, [3]))
-    sweep(storage, {trunk.id}, {trunk.first_phase_id})
+    sweep(storage, {ended.id})
     assert storage.names("checkpoints") == [f"checkpoints/{other.id}.ckpt"]
-    assert storage.names("forks") == [fork_name(other, at)]

@@ -48,12 +48,20 @@ def test_each_member_reports_its_own_evaluations(digits: MosaicTask) -> None:
     cells = [tiny_cell(digits, seed=seed) for seed in (0, 1)]
     told: list[tuple[str, float]] = []
     loop.train_pack(
-        cells, digits, on_evaluation=lambda cell, row: told.append((cell.id, row["accuracy"]))
+        cells,
+        digits,
+        on_evaluation=lambda rows: told.extend(
+            (cell.id, row["accuracy"]) for cell, row in rows.items()
+        ),
     )
     for cell in cells:
         alone: list[float] = []
         loop.train(
-            cell, digits, on_evaluation=lambda _, row, alone=alone: alone.append(row["accuracy"])
+            cell,
+            digits,
+            on_evaluation=lambda rows, alone=alone: alone.extend(
+                row["accuracy"] for row in rows.values()
+            ),
         )
         assert [accuracy for cell_id, accuracy in told if cell_id == cell.id] == alone
 

@@ -27,7 +27,6 @@ from study.tasks.captions.captions import CaptionTask
 from study.tasks.mosaics.mosaics import MosaicTask
 from study.tasks.posts import texts
 from study.tasks.posts.texts import TextTask
-from study.train.budget.timeline import steps_by_phase
 from study.train.steps import loop, pack_member, side_by_side
 from study.train.steps.checkpoints import Checkpoints
 from study.train.steps.pack_member import Member
@@ -180,8 +179,9 @@ def test_a_phase_without_steps_is_not_recorded(
     """A fork begins where its soft phase has just ended."""
     storage = make_storage(tmp_path)
     cell, fork = (tiny_cell(digits, Schedule.hybrid(0.1, lr, 0.5)) for lr in (0.05, 0.02))
-    (switch, _) = steps_by_phase(cell, Member(cell, digits, CPU, None).stops)
-    loop.train(cell, digits, checkpoints=Checkpoints(storage, fork_steps=[switch]))
+    kept = Checkpoints(storage)
+    kept.expect([cell], [fork])
+    loop.train(cell, digits, checkpoints=kept)
     recorded: list[int | None] = []
     real = side_by_side.Captured._record
 
@@ -190,7 +190,7 @@ def test_a_phase_without_steps_is_not_recorded(
         real(stepping, width)
 
     monkeypatch.setattr(side_by_side.Captured, "_record", record)
-    outcome = loop.train(fork, digits, checkpoints=Checkpoints(storage))
+    outcome = loop.train(fork, digits, checkpoints=kept)
     assert outcome.shared_prefix
     assert recorded == [1]
 

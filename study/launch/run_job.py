@@ -1,0 +1,152 @@
+"""The one runner of a job: it trains cells, evaluates and records them. Knows no Ray."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import math
+import platform
+import socket
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from study import hardware
+from study.cell import AnyCell
+from study.cell.events import Ended, Report, Runner
+from study.cell.version import source_digest
+from study.cell.work import Job, Work
+from study.errors import RequestError
+from study.kinds import KINDS
+from study.launch.failures import Failure, failure_of
+from study.results import Results, cell_columns
+
+Pack = Sequence[AnyCell]
+
+
+def run_job(job: Job, work: Work, report: Report | None = None) -> dict[str, str]:
+    """Runs the cells of a job, pack by pack, and records each pack's as they have ended.
+
+    A job can be repeated: recorded cells are left alone, others go on from their checkpoints. A
+    pack that runs out of memory is tried again in halves; of a single cell that is a failure, and
+    the others go on.
+
+    Args:
+        job: which cells.
+        work: how.
+        report: told of events.
+
+    Returns:
+        Cell id -> how it ended: done, diverged, censored, or failed. Cells that were recorded
+        before are among them.
+
+    Raises:
+        RequestError: the data or the project's version differs from the plan's, or the results
+            directory cannot be written.
+        Exception: a bug, or what the loss of a GPU raises.
+    """
+    device = _set_up(work)
+    kind, results = KINDS[work.kind], Results(work.results)
+    tell: Report = report or (lambda event: None)
+    run = kind.runner(work, device, report)
+    statuses: dict[str, str] = {}
+
+    def end(cell_id: str, status: str, **why: str) -> None:
+        statuses[cell_id] = status
+        tell({"event": "ended", "cell_id": cell_id, "status": status, **why})
+
+    waiting = [list(pack) for pack in job.packs]
+    while waiting:
+        pack = []
+        for cell in waiting.pop(0):
+            recorded = None if work.dry_run else results.status(cell.id)
+            if recorded in (None, "censored"):
+                pack.append(cell)
+            else:
+                kind.discard(results.storage, cell.id)  # a lost worker may have left it
+                end(cell.id, recorded)
+        if not pack:
+            continue
+        started = time.perf_counter()
+        later = [cell for other in waiting for cell in other] if job.share else []
+        try:
+            ended = _run(run, pack, later)
+        except Exception:
+            tell({"event": "raised", "cells": [cell.id for cell in pack]})
+            raise
+        if not isinstance(ended, Failure):
+            for cell, outcome in zip(pack, ended, strict=True):
+                if not work.dry_run:
+                    seconds = time.perf_counter() - started
+                    _record(cell, outcome, seconds, len(pack), work, device)
+                    kind.discard(results.storage, cell.id)
+                end(cell.id, outcome.status)
+        elif len(pack) > 1:
+            half = math.ceil(len(pack) / 2)
+            waiting[:0] = [pack[:half], pack[half:]]
+            tell({"event": "note", "text": f"{ended.text}; tried again in packs of {half}"})
+        else:
+            end(pack[0].id, "failed", kind=ended.kind, text=ended.text)
+    return statuses
+
+
+def _set_up(work: Work) -> torch.device:
+    """Prepares this process; refuses another results directory or version than the command's."""
+    if work.origin is not None and not work.dry_run:
+        Results(work.results).require_origin(work.origin)
+    if work.source is not None and work.source != source_digest():
+        raise RequestError(
+            f"node {socket.gethostname()} has another version of this project than the command. "
+            "Bring them to one (`ray up` again copies it) and restart Ray there."
+        )
+    return hardware.set_up(work.threads, work.gpu)
+
+
+def _run(run: Runner, pack: Pack, later: Pack) -> list[Ended] | Failure:
+    """How each cell of a pack ended, or that it ran out of memory."""
+    try:
+        return run(pack, later)
+    except (RuntimeError, MemoryError) as error:
+        failure = failure_of(error)
+        if failure.kind != "out of memory":
+            raise
+    hardware.give_back_memory()  # outside the except clause, which holds on to tensors
+    return failure
+
+
+def _record(
+    cell: AnyCell, ended: Ended, seconds: float, pack: int, work: Work, device: torch.device
+) -> None:
+    """Records a cell; seconds are the wall time of this process, of a pack of so many cells."""
+    row = {
+        "study": work.study,
+        "kind": work.kind,
+        "stage": work.stage(cell),
+        "planned_seeds": work.planned_seeds(cell),
+        **cell_columns(cell),
+        **ended.columns,
+        "total_seconds": ended.earlier_seconds + seconds,
+        "pack": pack,
+        **_circumstances(work, device),
+    }
+    evaluations = [{"cell_id": cell.id, **each} for each in ended.evaluations]
+    Results(work.results).write_cell(row, evaluations, ended.base_images)
+
+
+def _circumstances(work: Work, device: torch.device) -> dict[str, Any]:
+    """Columns that are recorded beside a cell but not part of its id."""
+    versions = {
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "numpy": np.__version__,
+    }
+    return {
+        "device": hardware.device_name(device),
+        "threads": torch.get_num_threads(),
+        "code_version": work.code_version,
+        "package_versions": json.dumps(versions),
+        "finished_at": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+    }

@@ -1,0 +1,118 @@
+"""Jobs that train in this process, one after the other: what begins in time, what fails."""
+
+from __future__ import annotations
+
+import io
+import math
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+import torch
+
+from study.cell import Cell
+from study.cell.work import Job, Work
+from study.errors import RequestError
+from study.launch.failures import Failure
+from study.launch.here import MARGIN, Pace, run_here
+from study.launch.watching import Watch
+from study.terminal.progress import Progress
+from tests.made_up.comparisons import make_cell
+
+SECONDS = 10.0
+"""Of each cell, as a plan estimates it."""
+
+CELLS = [make_cell("soft", 0.1, seed) for seed in range(4)]
+
+
+def estimate(job: Job) -> float:
+    return SECONDS * len(job.cells)
+
+
+class Training:
+    """Cells that end at once.
+
+    Attributes:
+        error_of: why a job fails, if it does.
+        jobs: that began, in their order.
+    """
+
+    def __init__(self) -> None:
+        self.error_of: Callable[[Sequence[Cell]], Exception | None] = lambda cells: None
+        self.jobs: list[Sequence[Cell]] = []
+
+    def __call__(self, job: Job, work: Work, report: Any) -> None:
+        self.jobs.append(job.cells)
+        if error := self.error_of(job.cells):
+            raise error
+        for cell in job.cells:
+            report({"event": "ended", "cell_id": cell.id, "status": "done"})
+
+    def of(self, *packs: Sequence[Cell], seconds: float = math.inf) -> tuple[list, list[Failure]]:
+        """The cells that are left, and failures."""
+        progress = Progress(1, stream=io.StringIO())
+        cells = [cell for pack in packs for cell in pack]
+        progress.expect(cells, {cell.id: SECONDS for cell in cells})
+        watch = Watch(progress, lambda cell_id, status: None)
+        pace = Pace(estimate, time.monotonic() + seconds)
+        work = Work(study="", results="", code_version="")
+        left = run_here([Job((tuple(pack),)) for pack in packs], work, watch, pace)
+        return [cell for job in left for cell in job.cells], watch.failures
+
+
+@pytest.fixture
+def training(monkeypatch: pytest.MonkeyPatch) -> Training:
+    made = Training()
+    monkeypatch.setattr("study.launch.here.run_job", made)
+    return made
+
+
+def test_nothing_begins_that_would_not_end_in_time(training: Training) -> None:
+    """But a smaller pack does, or a later one."""
+    assert training.of(CELLS, seconds=SECONDS) == (CELLS, [])
+    assert training.jobs == []
+    training.of(CELLS, seconds=2.5 * MARGIN * SECONDS)
+    assert [len(cells) for cells in training.jobs] == [2, 2]
+
+
+def test_a_bug_or_a_request_ends_it(training: Training) -> None:
+    training.error_of = lambda cells: ZeroDivisionError() if cells[0].seed == 1 else None
+    left, (failure,) = training.of(*([cell] for cell in CELLS))
+    assert (failure.kind, failure.cell_ids) == ("bug", (CELLS[1].id,))
+    assert left == CELLS[2:]
+    training.error_of = lambda cells: RequestError("no room on the disk")
+    with pytest.raises(RequestError, match="no room on the disk"):
+        training.of(CELLS)
+
+
+def test_a_process_that_lost_its_gpu_leaves_the_rest_to_another(training: Training) -> None:
+    lost = torch.AcceleratorError("CUDA error: uncorrectable ECC error encountered")
+    training.error_of = lambda cells: lost if cells[0].seed == 1 else None
+    left, (failure,) = training.of(*([cell] for cell in CELLS))
+    assert failure.kind == "worker lost"
+    assert left == CELLS[2:]
+
+
+def test_as_many_cells_begin_as_end_in_time() -> None:
+    now = [0.0]
+    pace = Pace(estimate, 3.5 * MARGIN * SECONDS, lambda: now[0])
+    for now[0], size in ((0.0, 3), (2 * MARGIN * SECONDS, 1)):
+        waiting = [Job((tuple(CELLS),))]
+        taken = pace.take(waiting)
+        assert taken is not None
+        assert (len(taken.cells), len(waiting[0].cells)) == (size, 4 - size)
+    now[0] = 3 * MARGIN * SECONDS
+    assert pace.take([Job((tuple(CELLS),))]) is None
+
+
+def test_if_jobs_take_longer_than_estimated_others_do_too() -> None:
+    """A first one, which warms up, counts for less the more have ended; none is faster."""
+    pace = Pace(estimate)
+    first, second = (Job(((cell,),)) for cell in CELLS[:2])
+    for took, slowness in ((9, 9), (1, 5), (1, 11 / 3)):
+        pace.learn(first, took * SECONDS)
+        assert pace.seconds(second) == pytest.approx(slowness * MARGIN * SECONDS)
+    pace.learn(Job((tuple(CELLS),)), 0.0)
+    pace.learn(Job((tuple(CELLS),)), 0.0)
+    assert pace.seconds(first) == pytest.approx(MARGIN * SECONDS)

@@ -1,0 +1,237 @@
+"""The runner of a job, and the results directory that it writes. No Ray."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+import torch
+
+from study.cell import Cell, Schedule
+from study.cell.events import Report
+from study.cell.version import source_digest
+from study.cell.work import Job, Work
+from study.errors import RequestError
+from study.launch.run_job import run_job
+from study.results import CELLS_SCHEMA, EVALUATIONS_SCHEMA, Results
+from study.tasks.mosaics.mosaics import MosaicTask
+from study.train.steps.loop import train_pack
+from tests.conftest import tiny_cell
+from tests.made_up.comparisons import write
+from tests.made_up.tables import contents
+
+
+def work_in(results: Results, **more: Any) -> Work:
+    return Work(study="digits", results=results.url, code_version="test", **more)
+
+
+def side_by_side(cells: Sequence[Cell], results: Results, report: Report | None = None) -> Any:
+    return run_job(Job((tuple(cells),)), work_in(results), report)
+
+
+def table(results: Results) -> pd.DataFrame:
+    keys = ["cell_id", "budget_fraction", "split"]
+    return results.evaluations().drop(columns="train_seconds").sort_values(keys, ignore_index=True)
+
+
+def test_a_trial_records_each_cell_and_its_evaluations(
+    digits: MosaicTask, results: Results
+) -> None:
+    points = tuple(point / 20 for point in range(1, 21))
+    cells = [
+        tiny_cell(digits, Schedule.hybrid(0.1, 0.05, 0.5), evaluation_points=points),
+        tiny_cell(digits, Schedule.single("lvml", 1e20)),
+    ]
+    reports: list[dict] = []
+    for cell, status in zip(cells, ("done", "diverged"), strict=True):
+        assert side_by_side([cell], results, reports.append) == {cell.id: status}
+    rows = results.cells().set_index("cell_id")
+    hybrid, diverged = (rows.loc[cell.id] for cell in cells)
+    assert list(results.cells().columns) == CELLS_SCHEMA.names
+    assert list(results.evaluations().columns) == EVALUATIONS_SCHEMA.names
+    assert (hybrid["status"], diverged["status"]) == ("done", "diverged")
+    assert "NaN" in diverged["status_reason"]
+    assert hybrid["paradigm"] == "hybrid"
+    assert (hybrid["lr"], hybrid["last_lr"], hybrid["switch_point"]) == (0.1, 0.05, 0.5)
+    assert pd.isna(diverged["switch_point"])
+    assert Cell.from_dict(json.loads(hybrid["cell"])) == cells[0]
+    assert hybrid["threads"] == 1
+    evaluations = results.evaluations([cells[0].id])
+    assert len(evaluations) == 3 * len(points)
+    assert evaluations["heatmap"].map(sum).tolist() == pytest.approx([1] * len(evaluations))
+    told = [r for r in reports if cells[0].id in r.get("cells", ())]
+    assert [each["budget_fraction"] for each in told] == [*points]
+    ends = [(r["cell_id"], r["status"]) for r in reports if r["event"] == "ended"]
+    assert ends == [(cells[0].id, "done"), (cells[1].id, "diverged")]
+    assert max(map(len, contents(results).values())) < 15_000
+
+
+def test_how_a_cell_was_run_is_recorded_beside_it(digits: MosaicTask, results: Results) -> None:
+    cells = [tiny_cell(digits, precision="bfloat16", seed=seed) for seed in (0, 1)]
+    run_job(Job((tuple(cells),)), work_in(results, micro_batch=7))
+    rows = results.cells()
+    assert set(rows["precision"]) == {"bfloat16"}
+    assert set(rows["micro_batch"]) == {7}
+    assert set(rows["pack"]) == {2}
+    assert (rows["total_seconds"] > rows["total_train_seconds"]).all()
+    assert (rows["total_train_seconds"] > 0).all()
+    side_by_side([tiny_cell(digits)], results)
+    assert results.cells([tiny_cell(digits).id])["micro_batch"].item() == 16  # the whole batch
+
+
+def test_a_repeated_trial_leaves_recorded_cells_alone(
+    digits: MosaicTask, results: Results
+) -> None:
+    """But goes on with those that a scheduler stopped."""
+    cells = [tiny_cell(digits, seed=seed) for seed in range(3)]
+    side_by_side(cells[:1], results)
+    write(results, cells[1], status="censored", points=(0.25,))
+    before = contents(results)
+    reports: list[dict] = []
+    found = side_by_side(cells, results, reports.append)
+    assert found == dict.fromkeys([cell.id for cell in cells], "done")
+    assert cells[0].id not in {i for report in reports for i in report.get("cells", ())}
+    assert contents(results).items() >= before.items()
+    assert set(results.survey().statuses.values()) == {"done"}
+    before = contents(results)
+    assert side_by_side(cells, results) == found
+    assert contents(results) == before
+
+
+def test_a_cell_killed_before_its_record_leaves_none(
+    digits: MosaicTask, results: Results, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cell = tiny_cell(digits)
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Results, "write", killed)
+        with pytest.raises(KeyboardInterrupt):
+            side_by_side([cell], results)
+    assert results.finished() == set()
+    assert side_by_side([cell], results) == {cell.id: "done"}
+
+
+def test_two_workers_of_one_cell_do_no_harm(digits: MosaicTask, results: Results) -> None:
+    """As one that was taken for lost, and the one that came for it; one of two records counts."""
+    cell = tiny_cell(digits)
+
+    def another(event: dict[str, Any]) -> None:
+        if event["event"] == "evaluation" and not contents(results):
+            side_by_side([cell], results)
+
+    assert side_by_side([cell], results, another) == {cell.id: "done"}
+    assert len(contents(results)) == 2
+    assert len(results.cells()) == 1
+    assert len(results.evaluations()) == 3 * len(cell.evaluation_points)
+    assert results.disagreements() == []
+
+
+def test_other_data_than_planned_is_refused(digits: MosaicTask, results: Results) -> None:
+    cell = tiny_cell(digits, data_digest="of another copy")
+    with pytest.raises(RequestError, match=r"the data changed\. Run the command again"):
+        side_by_side([cell], results)
+    assert results.finished() == set()
+
+
+def test_nothing_trains_where_the_project_is_another_version(
+    digits: MosaicTask, results: Results
+) -> None:
+    """As on a node that joins later."""
+    job, work = Job(((tiny_cell(digits),),)), work_in(results)
+    with pytest.raises(RequestError, match="has another version of this project than the command"):
+        run_job(job, replace(work, source="0" * 16))
+    assert results.finished() == set()
+    assert set(run_job(job, replace(work, source=source_digest())).values()) == {"done"}
+
+
+def test_nothing_trains_where_the_results_directory_is_another_one(
+    digits: MosaicTask, results: Results
+) -> None:
+    """As on a node that joins later and does not share it."""
+    job, origin = Job(((tiny_cell(digits),),)), results.origin()
+    with pytest.raises(RequestError, match="sees another results directory"):
+        run_job(job, work_in(results, origin="host:/elsewhere 01234567"))
+    assert results.finished() == set()
+    assert set(run_job(job, work_in(results, origin=origin)).values()) == {"done"}
+
+
+def test_a_job_equals_its_cells_alone(
+    digits: MosaicTask, results: Results, tmp_path: Path
+) -> None:
+    """A family that forks in memory beside another one, and a pack of which one diverges."""
+    schedules = [
+        Schedule.single("soft", 0.1),
+        Schedule.hybrid(0.1, 0.05, 0.6),
+        Schedule.hybrid(0.1, 0.1, 0.3),
+        Schedule.hybrid(0.05, 0.1, 0.3),
+    ]
+    family = [tiny_cell(digits, schedule) for schedule in schedules]
+    pack = [tiny_cell(digits, Schedule.single("hard-sampled", lr)) for lr in (0.1, 1e20)]
+    job = Job((*((cell,) for cell in family), tuple(pack)), share=True)
+    again = Job.of_config(json.loads(json.dumps(job.to_config())), Cell)
+    assert again == job
+    ends = run_job(again, work_in(results))
+    assert [*ends.values()] == ["done"] * 5 + ["diverged"]
+    straight = Results(tmp_path / "straight")
+    straight.prepare()
+    for cell in job.cells:
+        side_by_side([cell], straight)
+    pd.testing.assert_frame_equal(table(results), table(straight), check_exact=True)
+    shared = results.cells().set_index("cell_id")["shared_prefix"]
+    assert [bool(shared[cell.id]) for cell in family] == [False, True, True, False]
+    assert not straight.cells()["shared_prefix"].any()
+    assert results.storage.names("checkpoints") == []
+
+
+def test_a_pack_that_runs_out_of_memory_is_tried_in_halves(
+    digits: MosaicTask, results: Results, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A cell that does not fit alone has failed, and stops no other."""
+    cells = [tiny_cell(digits, seed=seed) for seed in range(4)]
+    sizes, real = [], train_pack
+
+    def train(some: Sequence[Cell], *how: Any) -> Any:
+        sizes.append(len(some))
+        if cells[1] in some:
+            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate much")
+        return real(some, *how)
+
+    monkeypatch.setattr("study.train.run.train_pack", train)
+    events: list[dict] = []
+    ends = side_by_side(cells, results, events.append)
+    assert sizes == [4, 2, 1, 1, 2]
+    assert ends == {cell.id: "failed" if cell is cells[1] else "done" for cell in cells}
+    assert results.finished() == {cell.id for cell in cells if cell is not cells[1]}
+    (failed,) = (event for event in events if event.get("status") == "failed")
+    assert (failed["cell_id"], failed["kind"]) == (cells[1].id, "out of memory")
+
+
+def test_seeds_side_by_side_tell_their_mean(digits: MosaicTask, results: Results) -> None:
+    """In which a diverged one counts as a guess; all stop where the answer says so."""
+    cells = [tiny_cell(digits, Schedule.single("soft", lr)) for lr in (0.1, 0.05, 1e20)]
+    events: list[dict] = []
+
+    def judge(event: dict[str, Any]) -> bool:
+        events.append(event)
+        return event["event"] == "evaluation" and event["budget_fraction"] >= 0.5
+
+    ends = side_by_side(cells, results, judge)
+    assert [*ends.values()] == ["censored", "censored", "diverged"]
+    last = [event for event in events if event["event"] == "evaluation"][-1]
+    rows = results.evaluations()
+    rows = rows[(rows["split"] == "validation") & (rows["budget_fraction"] == 0.5)]
+    assert set(last["cells"]) == set(rows["cell_id"]) == {cells[0].id, cells[1].id}
+    assert last["accuracy"] == pytest.approx((rows["accuracy"].sum() + 1 / 3) / 3)
+    assert last["saif"] == pytest.approx(rows["saif"].sum() / 3)
+    assert results.evaluations()["budget_fraction"].max() == 0.5
+    assert side_by_side(cells, results) == {
+        cell.id: "diverged" if cell is cells[2] else "done" for cell in cells
+    }

@@ -1,0 +1,150 @@
+"""Cells as jobs: what belongs together, what is split so that nobody idles, what is batched."""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter
+from dataclasses import fields
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from study.cell import Cell, Schedule
+from study.cell.work import Job
+from study.plan.jobs import MOST_TRIALS, Seconds, forks, jobs_of, option_jobs
+from study.train.steps.packs import Packing
+from tests.made_up.comparisons import make_cell
+
+ALONE = Packing()
+
+
+def seconds_of(cells: list[Cell], each: float = 10.0) -> dict[str, Seconds]:
+    """A cell that forks at `until` of its budget saves that much."""
+    found = {}
+    for cell in cells:
+        first = cell.schedule.phases[0].until if len(cell.schedule.phases) > 1 else 1.0
+        found[cell.id] = Seconds(each, each * (1 - first))
+    return found
+
+
+def family(seed: int = 0) -> list[Cell]:
+    """Soft, and hybrids that leave it."""
+    hybrids = [make_cell("hybrid", 0.1, seed, switch_point=point) for point in (0.2, 0.7)]
+    return [hybrids[0], make_cell("soft", 0.1, seed), hybrids[1]]
+
+
+def test_hybrids_train_after_the_soft_cell_of_their_seed_and_rate() -> None:
+    """The one that leaves it last comes first, as it passes where the others leave."""
+    (short, soft, long), others = family(), [make_cell("lvml", 0.1), make_cell("soft", 0.2)]
+    cells = [short, soft, others[0], long, others[1]]
+    jobs = jobs_of(cells, seconds_of(cells), ALONE, 1, share=True)
+    assert [job.cells for job in jobs] == [(soft, long, short), (others[0],), (others[1],)]
+    assert list(forks(jobs[0])) == [long, short]
+    alone = jobs_of(cells, seconds_of(cells), ALONE, 1)
+    assert [job.cells for job in alone] == [(cell,) for cell in cells]
+    assert not any(forks(job) for job in alone if list(forks(job)))
+
+
+def test_packs_train_seed_by_seed() -> None:
+    """All paradigms of the first seeds come first."""
+    cells = [make_cell(name, 0.1, seed) for seed in range(4) for name in ("soft", "hard")]
+    jobs = jobs_of(cells, {}, Packing("seed", most=2), 1)
+    assert [(job.cells[0].label, [cell.seed for cell in job.cells]) for job in jobs] == [
+        ("soft", [0, 1]), ("hard", [0, 1]), ("soft", [2, 3]), ("hard", [2, 3]),
+    ]  # fmt: skip
+    assert all(len(job.packs) == 1 for job in jobs)
+
+
+def test_the_seeds_of_an_option_are_one_job() -> None:
+    cells = [make_cell("soft", lr, seed) for seed in range(3) for lr in (0.1, 0.2)]
+    jobs = option_jobs(cells)
+    assert [[(c.lr, c.seed) for c in job.cells] for job in jobs] == [
+        [(lr, seed) for seed in range(3)] for lr in (0.1, 0.2)
+    ]
+    assert all(job.watched and len(job.packs) == 1 for job in jobs)
+
+
+@pytest.mark.parametrize(("seeds", "workers"), [(1, 1), (1, 3), (4, 3), (12, 8), (7, 2)])
+def test_no_worker_idles_while_another_has_more_than_a_job_left(seeds: int, workers: int) -> None:
+    """The last families are split where that ends the whole earlier, and only there."""
+    cells = [cell for seed in range(seeds) for cell in family(seed)]
+    seconds = seconds_of(cells)
+    jobs = jobs_of(cells, seconds, ALONE, workers, share=True)
+    ends, longest = ends_of(jobs, seconds, workers)
+    assert max(ends) - min(ends) <= longest
+    whole, _ = ends_of(jobs_of(cells, seconds, ALONE, 1, share=True), seconds, workers)
+    alone, _ = ends_of(jobs_of(cells, seconds, ALONE, workers), seconds, workers)
+    assert max(ends) <= min(max(whole), max(alone))
+    sizes = [len(job.packs) for job in jobs]
+    assert sizes == sorted(sizes, reverse=True)  # those that start last
+
+
+def ends_of(
+    jobs: list[Job], seconds: dict[str, Seconds], workers: int
+) -> tuple[list[float], float]:
+    """When each worker has ended; and the longest job."""
+    free, longest = [0.0] * workers, 0.0
+    for job in jobs:
+        forked = set(forks(job))
+        took = sum(
+            seconds[cell.id].forked if cell in forked else seconds[cell.id].alone
+            for cell in job.cells
+        )
+        longest = max(longest, took)
+        heapq.heapreplace(free, free[0] + took)
+    return free, longest
+
+
+def test_short_cells_train_in_batches_and_long_ones_do_not() -> None:
+    """At most some 1,000 trials, whatever the number of cells; none much longer than the rest."""
+    short = [make_cell("soft", 0.1, seed) for seed in range(9_000)]
+    long = [make_cell("hard", 0.1, seed) for seed in range(50)]
+    seconds = seconds_of(short, 1.0) | seconds_of(long, 100.0)
+    jobs = jobs_of([*short, *long], seconds, ALONE, 2)
+    assert len(jobs) <= 2 * MOST_TRIALS
+    assert [cell for job in jobs for cell in job.cells] == [*short, *long]
+    assert all(len(job.packs) == 1 for job in jobs if job.cells[0] in long)
+    assert max(len(job.packs) for job in jobs) <= 15
+    assert jobs_of(short[:MOST_TRIALS], seconds, ALONE, 2) == [
+        Job(((cell,),)) for cell in short[:MOST_TRIALS]
+    ]
+
+
+points = st.sampled_from([0.1, 0.3, 0.5, 0.9])
+schedules = st.one_of(
+    st.builds(Schedule.single, st.sampled_from(["soft", "lvml"]), st.sampled_from([0.1, 0.2])),
+    st.builds(Schedule.hybrid, st.sampled_from([0.1, 0.2]), st.sampled_from([0.1, 0.2]), points),
+)
+
+
+@given(
+    st.lists(st.tuples(schedules, st.integers(0, 1)), min_size=1, max_size=12, unique=True),
+    st.integers(1, 4),
+    st.booleans(),
+)
+def test_every_cell_is_in_one_job(
+    drawn: list[tuple[Schedule, int]], workers: int, share: bool
+) -> None:
+    base = {each.name: getattr(make_cell(), each.name) for each in fields(Cell)}
+    made = (Cell(**{**base, "schedule": schedule, "seed": seed}) for schedule, seed in drawn)
+    cells = list(dict.fromkeys(made))
+    jobs = jobs_of(cells, seconds_of(cells), ALONE, workers, share)
+    assert Counter(cell.id for job in jobs for cell in job.cells) == Counter(c.id for c in cells)
+    for job in jobs:
+        for cell in forks(job):
+            assert cell.first_phase_id == job.cells[0].first_phase_id
+
+
+def test_cells_share_a_first_phase_where_all_that_determines_its_steps_is_equal() -> None:
+    soft = make_cell("soft", 0.1)
+    assert soft.first_phase_id == make_cell("hybrid", 0.1, switch_point=0.3).first_phase_id
+    assert soft.first_phase_id == make_cell("hybrid", 0.1, last_lr=0.01).first_phase_id
+    for other in (
+        make_cell("hybrid", 0.2),
+        make_cell("hybrid", 0.1, seed=1),
+        make_cell("lvml", 0.1),
+        make_cell("hybrid", 0.1, n=100),
+        make_cell("hybrid", 0.1, evaluation_points=(0.5, 1.0)),
+    ):
+        assert soft.first_phase_id != other.first_phase_id
