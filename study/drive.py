@@ -155,18 +155,24 @@ def train(request: Request, course: Course, plans: Sequence[Plan], place: Workpl
 
     watch = Watch(progress, on_ended)
     _expect(progress, plans, watch)
+    _log(tracker, plans, place)
     with contextlib.ExitStack() as stack:
         launch: Launch | None = None
-        while not watch.stopped and (stage := next((p for p in plans if p.open), None)):
+        while stage := next((plan for plan in plans if plan.open), None):
             if launch is None:
                 stack.enter_context(progress.shown())
                 progress.note(f"starting Ray's workers on {stage.where}")  # most of the time
                 launch = stack.enter_context(_on_ray(request, plans, place))
             progress.note(_stage_line(stage, progress))
             launch(stage, watch, course)
+            if watch.stopped:
+                break
             _look(place, watch, stage)
             failed = {i for i, status in watch.statuses.items() if status == "failed"}
-            plans = [like(plan, divided[plan.kind]) for plan in course.plans(failed)]
+            if stage is plans[-1] and not stage.to_come:  # nothing can have become known
+                plans = [*plans[:-1], stage.resumed({*place.finished, *failed})]
+            else:
+                plans = [like(plan, divided[plan.kind]) for plan in course.plans(failed)]
             _expect(progress, plans, watch)
         if launch is not None:
             progress.show(last=True)
@@ -174,12 +180,11 @@ def train(request: Request, course: Course, plans: Sequence[Plan], place: Workpl
         if failure.kind == "request":
             raise RequestError(failure.text)
     cells = [cell for plan in plans for cell in plan.cells]
-    finished = place.finished
-    tracker.log_cells({cell.id: finished[cell.id] for cell in cells if cell.id in finished})
+    _log(tracker, plans, place)
     if not watch.stopped:
         place.results.sweep()  # a worker may have been killed as it wrote
         for kind in divided:
-            KINDS[kind].sweep(place.results.storage, finished)
+            KINDS[kind].sweep(place.results.storage, place.finished)
         if course.search:
             course.search.sweep()
     return Trained(
@@ -247,6 +252,12 @@ def recorded(place: Workplace) -> pd.DataFrame | None:
     return place.results.cells().merge(place.results.evaluations(), on="cell_id")
 
 
+def _log(tracker: Tracker, plans: Sequence[Plan], place: Workplace) -> None:
+    """Logs what the directory holds of these plans, whoever trained it."""
+    held = place.finished
+    tracker.log_cells({c.id: held[c.id] for plan in plans for c in plan.cells if c.id in held})
+
+
 def _look(place: Workplace, watch: Watch, stage: Plan) -> None:
     """Looks at what the directory holds now; refuses to go on if it has lost cells."""
     place.survey = place.results.survey()
@@ -254,7 +265,7 @@ def _look(place: Workplace, watch: Watch, stage: Plan) -> None:
     gone = [i for i, end in ended.items() if end not in ("failed", "censored") and i not in held]
     if not gone and stage.to_run and not any(c.id in {*held, *ended} for c in stage.to_run):
         gone = [stage.to_run[0].id]
-    if gone and not watch.stopped:
+    if gone:
         raise ResultsError(
             f"{place.results.url} has lost cell {gone[0]}, which was recorded there. Bring the "
             "directory back: the same command goes on where this one ended."
