@@ -88,7 +88,7 @@ def main() -> None:
             from study.launch.tune import run_trials
 
             gpus = 1 if ray.cluster_resources().get("GPU") else 0
-            run_trials(plan.jobs, work, watch, gpus_per_trial=gpus, pending=plan.concurrent)
+            run_trials(plan.jobs, work, watch, gpus_per_trial=gpus)
             wall = time.perf_counter() - began
         cells = results.cells().set_index("cell_id")
     if watch.failures:

@@ -253,8 +253,7 @@ class Driver(Progress):
         with ray_session(self._plan.concurrent):
             from study.launch.tune import run_trials
 
-            jobs, workers = self._plan.jobs, self._plan.concurrent
-            run_trials(jobs, work, watch, gpus_per_trial=0, pending=workers)
+            run_trials(self._plan.jobs, work, watch, gpus_per_trial=0)
             self.ended_at = time.perf_counter()
         return watch.failures
 

@@ -90,8 +90,11 @@ def dry_run(request: Request, plans: Sequence[Plan]) -> None:
         work = replace(work_of(request, plan), dry_run=True)
         for cell in reversed(sorts.values()):
             short = KINDS[plan.kind].short(cell)
-            statuses = run_job(Job(((short,),)), work)
-            print(f"dry run: {cell.text}: {statuses[short.id]}")
+            events: list[dict[str, Any]] = []
+            status = run_job(Job(((short,),)), work, events.append)[short.id]
+            if status == "failed":
+                raise RequestError(f"dry run: {cell.text}: {events[-1]['text'].splitlines()[-1]}")
+            print(f"dry run: {cell.text}: {status}")
 
 
 @dataclass(frozen=True)
@@ -199,6 +202,9 @@ def train(request: Request, course: Course, plans: Sequence[Plan], place: Workpl
     )
 
 
+RECORD_SECONDS = 60.0
+"""How long what a scheduler stopped may take to be recorded."""
+
 Launch = Callable[[Plan, Watch, Course], None]
 """Runs the open cells of a plan until all have ended, or a failure stops the study."""
 
@@ -215,7 +221,7 @@ def _on_ray(request: Request, plans: Sequence[Plan], place: Workplace) -> Iterat
     session = contextlib.nullcontext(cluster.ray) if cluster else ray_session(cores)
     with session as ray:
         with importing():
-            from study.launch.tune import PENDING_TRIALS, run_trials
+            from study.launch.tune import run_trials
             from study.search.halving import Halving
             from study.search.searcher import Suggestions
 
@@ -224,10 +230,11 @@ def _on_ray(request: Request, plans: Sequence[Plan], place: Workplace) -> Iterat
             if gpus is None:
                 gpus = 1 if ray.cluster_resources().get("GPU") else 0
             work = replace(work_of(request, plan), origin=origin, source=source, gpu=gpus > 0)
-            pending = PENDING_TRIALS if cluster else plan.concurrent
             jobs: Any = plan.jobs
+            most = plan.max_concurrent
             if course.searches:
-                jobs, pending = Suggestions(*course.suggesting(plan, watch)), 1
+                jobs = Suggestions(*course.suggesting(plan, watch))
+                most = most or plan.concurrent  # else one worker would start after the other
             scheduler = None
             if request.scheduler:
                 scheduler = Halving(request.judged_by, recorded(place))
@@ -236,9 +243,8 @@ def _on_ray(request: Request, plans: Sequence[Plan], place: Workplace) -> Iterat
                 work,
                 watch,
                 gpus_per_trial=gpus,
-                max_concurrent=plan.max_concurrent,
+                max_concurrent=most,
                 max_retries=request.max_retries,
-                pending=pending,
                 scheduler=scheduler,
             )
 
@@ -249,7 +255,13 @@ def recorded(place: Workplace) -> pd.DataFrame | None:
     """What is recorded: cells with their evaluations; None: nothing."""
     if not place.survey.statuses:
         return None
-    return place.results.cells().merge(place.results.evaluations(), on="cell_id")
+    cells = place.results.cells(
+        columns=["cell_id", "comparison_id", "paradigm", "schedule", "stage"]
+    )
+    rows = place.results.evaluations(
+        columns=["cell_id", "split", "budget_fraction", "accuracy", "saif"]
+    )
+    return cells.merge(rows, on="cell_id")
 
 
 def _log(tracker: Tracker, plans: Sequence[Plan], place: Workplace) -> None:
@@ -260,11 +272,19 @@ def _log(tracker: Tracker, plans: Sequence[Plan], place: Workplace) -> None:
 
 def _look(place: Workplace, watch: Watch, stage: Plan) -> None:
     """Looks at what the directory holds now; refuses to go on if it has lost cells."""
-    place.survey = place.results.survey()
-    held, ended = place.survey.statuses, watch.statuses
-    gone = [i for i, end in ended.items() if end not in ("failed", "censored") and i not in held]
-    if not gone and stage.to_run and not any(c.id in {*held, *ended} for c in stage.to_run):
-        gone = [stage.to_run[0].id]
+    deadline = time.monotonic() + RECORD_SECONDS
+    while True:  # a worker may still be recording what a scheduler stopped
+        place.survey = place.results.survey()
+        held = place.survey.statuses
+        missing = {i: end for i, end in watch.statuses.items() if i not in held}
+        if "censored" not in missing.values() or time.monotonic() > deadline:
+            break
+        time.sleep(0.5)
+    gone = [cell_id for cell_id, end in missing.items() if end not in ("failed", "censored")]
+    failed = {cell_id for cell_id, end in missing.items() if end == "failed"}
+    of_stage = {cell.id for cell in stage.to_run}
+    if of_stage and not of_stage & (held.keys() | failed):
+        gone.append(min(of_stage))
     if gone:
         raise ResultsError(
             f"{place.results.url} has lost cell {gone[0]}, which was recorded there. Bring the "

@@ -172,7 +172,7 @@ class Kind(ABC, Generic[C]):
         """
 
     def discard(self, storage: Storage, cell_id: str) -> None:
-        """Removes what `run` keeps of a cell until it is recorded."""
+        """Removes what is kept of a cell until it is recorded."""
 
     def sweep(self, storage: Storage, ended: Collection[str]) -> None:
         """Removes what killed processes left of cells that need no run."""

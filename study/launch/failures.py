@@ -14,8 +14,8 @@ import torch
 from study.errors import RequestError
 
 Kind = Literal["out of memory", "worker lost", "bug", "request"]
-"""`out of memory`: tried again in smaller packs, then alone. `worker lost`: its process, node or
-GPU died; tried again in another process after a pause. `request`: the study cannot go on as
+"""`out of memory`: tried again in smaller packs. `worker lost`: its process, node or GPU died;
+tried again in another process. `request`: the study cannot go on as
 asked, e.g. the disk is full. `bug`: any other exception. The last two stop a study at once."""
 
 _OUT_OF_MEMORY = re.compile(

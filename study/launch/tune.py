@@ -32,9 +32,6 @@ from study.launch.failures import failure_of, failure_of_trial
 from study.launch.run_job import run_job
 from study.launch.watching import Watch
 
-PENDING_TRIALS = 64
-"""Workers that may be starting at the same time on a cluster."""
-
 LONGEST_RECORD = 60.0
 """Seconds in which cells are recorded that a scheduler stopped."""
 
@@ -51,7 +48,6 @@ def run_trials(
     gpus_per_trial: float,
     max_concurrent: int | None = None,
     max_retries: int = 3,
-    pending: int = PENDING_TRIALS,
     scheduler: TrialScheduler | None = None,
 ) -> None:
     """Runs jobs until all have ended, or a failure stops the study.
@@ -63,20 +59,21 @@ def run_trials(
         gpus_per_trial: GPUs of a trial.
         max_concurrent: most trials at a time; None: as many as find room.
         max_retries: how often a trial whose worker was lost is tried again.
-        pending: workers that may be starting at the same time.
         scheduler: stops trials early; None: all run to their end.
 
     Raises:
         KeyboardInterrupt: Ctrl-C; recorded cells stay.
     """
-    os.environ["TUNE_MAX_PENDING_TRIALS_PG"] = str(pending)
     trial = functools.partial(do, work=work)
     space, search = {}, None
     if isinstance(jobs, Searcher):
         search = jobs
     else:
-        space["job"] = tune.grid_search([job.to_config() for job in jobs])
-    with _scratch(work.results) as storage:
+        configs = [job.to_config() for job in jobs]
+        # Numbers, as Tune copies the whole grid for each of its points.
+        space["number"] = tune.grid_search(list(range(len(configs))))
+        space["job"] = tune.sample_from(lambda config: configs[config["number"]])
+    with _scratch(work.results) as storage, contextlib.suppress(_Stopped):
         tune.Tuner(
             tune.with_resources(trial, {"cpu": work.threads, "gpu": gpus_per_trial}),
             param_space=space,
@@ -92,7 +89,6 @@ def run_trials(
                 storage_path=storage,
                 callbacks=[_Told(watch)],
                 failure_config=tune.FailureConfig(max_failures=max_retries),
-                stop=_Stop(watch),
                 verbose=0,
             ),
         ).fit()
@@ -127,17 +123,19 @@ def do(config: Mapping[str, Any], work: Work) -> None:
         run_job(Job.of_config(config["job"], KINDS[work.kind].cell), work, report)
     except Exception as error:
         failure = failure_of(error)
+    if report.stopped:
+        report.is_recorded.set()
+        raise SystemExit(0)  # as Tune did
     report.catch_up()
     if failure is not None:  # outside the except clause, which holds on to tensors
         if not failure.ends_process:
             give_back_memory()
-        if failure.kind != "worker lost":
+        if failure.kind == "worker lost":  # Tune tries the trial again, in another process
+            tune.report({"event": "note", "text": failure.reason})
+        else:
             tune.report({"event": "failure", "kind": failure.kind, "text": failure.text})
         if failure.ends_process:
-            os._exit(1)  # of a lost worker Tune tries the trial again, in another process
-    if report.stopped:
-        report.is_recorded.set()
-        raise SystemExit  # as Tune did
+            os._exit(1)
 
 
 class Report:
@@ -177,11 +175,17 @@ class Report:
         if not self.stopped:
             try:
                 tune.report(event)
-            except SystemExit:  # Tune's way to end the thread of a trial that a scheduler stops
+            except SystemExit:  # Tune's way to end the thread of a trial
+                if not (self._watched and event["event"] == "evaluation"):
+                    raise  # with its loop, not by a scheduler's verdict
                 self.stopped = True
                 # Where no other trial follows, it ends this process, too.
                 atexit.register(self.is_recorded.wait, LONGEST_RECORD)
         return self.stopped
+
+
+class _Stopped(BaseException):
+    """Leaves Tune at once, as Ctrl-C does: what a failure stops is not to be recorded."""
 
 
 class _Told(tune.Callback):
@@ -200,6 +204,8 @@ class _Told(tune.Callback):
         self, iteration: int, trials: list, trial: Any, result: dict, **_: Any
     ) -> None:
         self._watch.told(trial.config["job"]["ids"], result)
+        if self._watch.stopped:
+            raise _Stopped
 
     def on_trial_complete(self, iteration: int, trials: list, trial: Any, **_: Any) -> None:
         self._watch.completed(trial.config["job"]["ids"])
@@ -209,19 +215,5 @@ class _Told(tune.Callback):
 
     def on_trial_error(self, iteration: int, trials: list, trial: Any, **_: Any) -> None:
         self._watch.failed(trial.config["job"]["ids"], failure_of_trial(trial))
-
-
-class _Stop(tune.Stopper):
-    """Stops all trials once a failure stops the study."""
-
-    def __init__(self, watch: Watch) -> None:
-        self._watch = watch
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {}
-
-    def __call__(self, trial_id: str, result: dict[str, Any]) -> bool:
-        return False
-
-    def stop_all(self) -> bool:
-        return self._watch.stopped
+        if self._watch.stopped:
+            raise _Stopped

@@ -61,7 +61,7 @@ class Watch:
 
     def completed(self, ids: Sequence[str]) -> None:
         """Takes the end of a trial; what it has not told of then, a scheduler has stopped."""
-        for cell_id in () if self.stopped else self._left(ids):
+        for cell_id in self._left(ids):
             self._end(cell_id, "censored")
 
     def lost(self, ids: Sequence[str]) -> None:

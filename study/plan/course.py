@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -113,17 +113,19 @@ class Costs:
         alike: dict[str, list[Seconds]] = {}
         for cell_id, cost in divided.costs.items():
             alike.setdefault(label[cell_id], []).append(cost)
-        self._mean = {
-            label: Seconds(*(sum(column) / len(costs) for column in zip(*costs, strict=True)))
-            for label, costs in alike.items()
-        }
+        self._mean = {label: _mean(costs) for label, costs in alike.items()}
+        self._overall = _mean([*divided.costs.values()] or [Seconds(1.0, 0.0)])
 
     def of(self, cell: Any) -> Seconds:
         """As estimated for its option, or for cells that differ in options alone."""
         if cell.id in self._known:
             return self._known[cell.id]
         option = replace(cell, seed=self._confirm[0]).id if self._confirm else cell.id
-        return self._known.get(option) or self._mean[cell.label]
+        return self._known.get(option) or self._mean.get(cell.label) or self._overall
+
+
+def _mean(costs: Sequence[Seconds]) -> Seconds:
+    return Seconds(*(sum(column) / len(costs) for column in zip(*costs, strict=True)))
 
 
 def like(plan: Plan, divided: Plan) -> Plan:

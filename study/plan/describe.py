@@ -181,7 +181,7 @@ def _trials(plan: Plan) -> str:
     if plan.forks:
         reasons.append("cells that share a prefix in turn, unless workers would idle at the end")
     if len(plan.to_run) > MOST_TRIALS and any(len(job.packs) > 1 for job in jobs):
-        reasons.append("short cells in batches, as Tune keeps all trials in mind")
+        reasons.append("short cells in batches")
     return f"trials: {len(jobs):,} ({'; '.join(reasons) or 'a cell each'})"
 
 

@@ -80,8 +80,13 @@ def with_packing(
 def _trials(plan: Plan, packing: Packing, workers: int) -> int:
     """How many trials the cells of a plan are at most."""
     if plan.watched:  # the seeds of an option are one
-        seeds = len({cell.seed for cell in plan.shown})
-        return math.ceil((len(plan.cells) + plan.num_to_come) / seeds)
+        tuning = [cell for cell in plan.cells if cell.seed not in plan.confirm]
+        suggested = [each for each in plan.to_come if each.group is None]
+        seeds = len({cell.seed for each in suggested for cell in each.examples}) or 1
+        options = len({cell.hash_without("seed") for cell in tuning})
+        options += math.ceil(sum(each.count for each in suggested) / seeds)
+        confirming = sum(each.count for each in plan.to_come if each.group is not None)
+        return options + len(plan.confirming) + confirming
     return len(form(plan.cells, packing, workers)) + plan.num_to_come
 
 

@@ -102,8 +102,8 @@ class Search:
 
     @property
     def cells(self) -> list[Cell]:
-        """The cells of every option that was tried."""
-        return [cell for option in self._options.values() for cell in option.cells]
+        """The cells of every option that was tried to its end."""
+        return [cell for option in self._options.values() if option.state for cell in option.cells]
 
     @property
     def left(self) -> int:
@@ -124,9 +124,16 @@ class Search:
         """
         self._statuses = finished
         self._options, self._studies, self._running = {}, {}, {}
-        for cell in [*self._recorded(survey), *self._in_training()]:
+        begun = [*self._in_training()]
+        for cell in [*self._recorded(survey), *begun]:
             self._know(cell)
         self._settle(self._options.values())
+        ids = {cell.id for cell in begun}
+        self._options = {  # of a grid on other seeds some cells may be there, too
+            key: option
+            for key, option in self._options.items()
+            if option.state or ids & {cell.id for cell in option.cells}
+        }
 
     def next(self, trial_id: str) -> Job | None:
         """What a trial is to train; None: nothing is left.
@@ -137,10 +144,8 @@ class Search:
         running = {id(option) for option in self._running.values()}
         options = (o for o in self._options.values() if not o.state and id(o) not in running)
         option = next(options, None)
-        while option is None and (paradigm := self._whose_turn()):
-            suggested = self._suggested(paradigm)
-            self._settle([suggested])  # another command may have trained it
-            option = None if suggested.state else suggested
+        if option is None and (paradigm := self._whose_turn()):
+            option = self._suggested(paradigm)
         if option is None:
             return None
         self._running[trial_id] = option
@@ -235,19 +240,17 @@ class Search:
             except (FileNotFoundError, ValueError, TypeError, KeyError):
                 continue  # another version's: its option is suggested anew
 
-    def _know(self, cell: Cell) -> Option | None:
-        """The option of a cell, if it lies in the space."""
+    def _know(self, cell: Cell) -> None:
+        """Notes the option of a cell, if it lies in the space."""
         point = self.space.point_of(cell)
         if point is None:
-            return None
+            return
         try:
             cells = self._cells_of(cell.paradigm, point)
         except (RequestError, ValueError):
-            return None
-        if cell.id not in {each.id for each in cells}:
-            return None
-        key = cell.hash_without("seed")
-        return self._options.setdefault(key, Option(tuple(cells), point))
+            return
+        if cell.id in {each.id for each in cells}:
+            self._options.setdefault(cell.hash_without("seed"), Option(tuple(cells), point))
 
     def _comparison_id(self) -> str:
         """The comparison id of all cells of this search, whatever their schedule and seed."""

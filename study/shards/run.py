@@ -90,10 +90,12 @@ def _train(request: Request, grid: Plan, place: Workplace, share: Share, end: fl
     left: list[Job] = []
     with progress.shown():
         while known.to_run and not (watch.failures or left):
-            progress.expect(known.to_run, known.seconds, len(known.finished))
+            before = known.finished - watch.statuses.keys()
+            progress.expect(known.to_run, known.seconds, len(before))
             work = replace(work_of(request, known), gpu=known.gpus_per_trial != 0)
             pace = Pace(functools.partial(estimate, known), end)
-            left = run_here(known.jobs, work, watch, pace)
+            jobs = [Job((pack,)) for job in known.jobs for pack in job.packs]
+            left = run_here(jobs, work, watch, pace)
             place.survey = place.results.survey()
             known, waiting = _known(request, grid, place, share)
         progress.show(last=True)
