@@ -20,7 +20,7 @@ from study.kinds import KINDS
 from study.launch.cluster import default_address, join, ray_session, require_lasting
 from study.launch.failures import Failure
 from study.launch.run_job import run_job
-from study.launch.watching import Watch
+from study.launch.watching import RECORD_SECONDS, Watch
 from study.launch.workplace import Workplace, locked_if_there, results_in
 from study.plan.course import Course, like
 from study.plan.describe import num_settings
@@ -201,9 +201,6 @@ def train(request: Request, course: Course, plans: Sequence[Plan], place: Workpl
         ended_at=progress.ended_at,
     )
 
-
-RECORD_SECONDS = 60.0
-"""How long what a scheduler stopped may take to be recorded."""
 
 Launch = Callable[[Plan, Watch, Course], None]
 """Runs the open cells of a plan until all have ended, or a failure stops the study."""

@@ -14,6 +14,7 @@ from typing import Any
 
 from study.errors import RequestError
 from study.launch.nodes import Cluster, ray_stderr_into
+from study.launch.watching import RECORD_SECONDS
 from study.terminal.command import importing, terminating
 
 CONNECT_SECONDS = 10.0
@@ -25,7 +26,7 @@ _WORKER_SETTINGS = {
     # Trials run in a thread, and only glibc's first arena keeps memory for reuse.
     "MALLOC_ARENA_MAX": "1",
     # How long a trial that a scheduler stopped may record its cells before the next one starts.
-    "TUNE_FUNCTION_THREAD_TIMEOUT_S": "60",
+    "TUNE_FUNCTION_THREAD_TIMEOUT_S": str(RECORD_SECONDS),
     # More queues into a GPU than its default of 8, for the members of a pack.
     "CUDA_DEVICE_MAX_CONNECTIONS": "32",
 }

@@ -30,10 +30,7 @@ from study.hardware import give_back_memory
 from study.kinds import KINDS
 from study.launch.failures import failure_of, failure_of_trial
 from study.launch.run_job import run_job
-from study.launch.watching import Watch
-
-LONGEST_RECORD = 60.0
-"""Seconds in which cells are recorded that a scheduler stopped."""
+from study.launch.watching import RECORD_SECONDS, Watch
 
 TOLD_EVERY = 1.0
 """Seconds between two evaluations that the driver is told of: each costs it a millisecond, half of
@@ -180,7 +177,7 @@ class Report:
                     raise  # with its loop, not by a scheduler's verdict
                 self.stopped = True
                 # Where no other trial follows, it ends this process, too.
-                atexit.register(self.is_recorded.wait, LONGEST_RECORD)
+                atexit.register(self.is_recorded.wait, RECORD_SECONDS)
         return self.stopped
 
 

@@ -9,6 +9,9 @@ from study.cell import AnyCell
 from study.launch.failures import Failure
 from study.terminal.progress import Progress
 
+RECORD_SECONDS = 60
+"""How long what a scheduler stopped may take to be recorded."""
+
 
 class Watch:
     """Passes the events of running jobs on to progress, and collects failures.

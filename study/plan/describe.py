@@ -63,7 +63,7 @@ def _lines(plan: Plan, about: str, price_per_hour: float | None) -> Iterator[str
         if KINDS[plan.kind].trains:
             yield _packing(plan)
             yield _sharing(plan)
-        yield _trials(plan)
+        yield _jobs(plan)
         for note in plan.notes:
             yield f"note: {note}"
 
@@ -168,11 +168,11 @@ def _sharing(plan: Plan) -> str:
     )
 
 
-def _trials(plan: Plan) -> str:
-    """Which cells are a trial of Ray Tune together, and why."""
+def _jobs(plan: Plan) -> str:
+    """Which cells are a job together, a trial of Ray Tune or a shard's next work, and why."""
     jobs = plan.jobs
     if not jobs:
-        return "trials: an option each, with its seeds side by side"
+        return "jobs: an option each, with its seeds side by side"
     reasons = []
     if any(job.watched for job in jobs):
         reasons.append("the seeds of an option side by side")
@@ -182,7 +182,7 @@ def _trials(plan: Plan) -> str:
         reasons.append("cells that share a prefix in turn, unless workers would idle at the end")
     if len(plan.to_run) > MOST_TRIALS and any(len(job.packs) > 1 for job in jobs):
         reasons.append("short cells in batches")
-    return f"trials: {len(jobs):,} ({'; '.join(reasons) or 'a cell each'})"
+    return f"jobs: {len(jobs):,} ({'; '.join(reasons) or 'a cell each'})"
 
 
 def _settings(plan: Plan) -> Iterator[str]:

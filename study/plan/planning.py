@@ -75,7 +75,7 @@ def planned(request: Request) -> Plan:
     if searched is None:
         return plan
     num_samples = request.num_samples or 0
-    count = num_samples * len(searched.seeds) * len(searched.paradigms)
+    count = sum(searched.shares(num_samples).values()) * len(searched.seeds)
     return dataclasses.replace(
         plan,
         cells=(),

@@ -94,7 +94,7 @@ class Search:
         self._results = results
         self._make_cell = make_cell
         self._objective = objective
-        self._num_samples = num_samples
+        self._shares = space.shares(num_samples)
         self._statuses: Mapping[str, str] = {}
         self._options: dict[str, Option] = {}
         self._studies: dict[str, optuna.Study] = {}
@@ -108,9 +108,8 @@ class Search:
     @property
     def left(self) -> int:
         """How many options are still to be suggested, or to be trained to their end."""
-        wanted = {name: self._most(name) for name in self.space.paradigms}
         tried = Counter(option.paradigm for option in self._options.values() if option.state)
-        return sum(max(0, count - tried[name]) for name, count in wanted.items())
+        return sum(max(0, count - tried[name]) for name, count in self._shares.items())
 
     def look(self, survey: Survey, finished: Mapping[str, str]) -> None:
         """Finds the options that were tried or are left in training.
@@ -318,13 +317,10 @@ class Search:
 
     # --- what comes next
 
-    def _most(self, paradigm: str) -> int:
-        return self._num_samples if self.space.ranges(paradigm) else 1
-
     def _whose_turn(self) -> str | None:
         """Of the paradigms that have not had their share the one with the fewest options."""
         tried = Counter(option.paradigm for option in self._options.values())
-        left = [name for name in self.space.paradigms if tried[name] < self._most(name)]
+        left = [name for name, share in self._shares.items() if tried[name] < share]
         return min(left, key=lambda name: tried[name], default=None)
 
     def _suggested(self, paradigm: str) -> Option:

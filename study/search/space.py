@@ -105,6 +105,10 @@ class Space:
             if isinstance(values, Range)
         }
 
+    def shares(self, num_samples: int) -> dict[str, int]:
+        """Paradigm -> how many options it gets; one, if it has nothing to search."""
+        return {name: num_samples if self.ranges(name) else 1 for name in self.paradigms}
+
     def rounded(self, paradigm: str, suggested: Mapping[str, float]) -> dict[str, float]:
         """A suggestion as a point of the space: searched axis -> value."""
         values = self.paradigms[paradigm]
@@ -152,11 +156,11 @@ class Space:
     def describe(self, num_samples: int, objective: Sequence[str]) -> str:
         """What a search would try, as lines for people."""
         count = len(self.seeds)
-        paradigms = len(self.paradigms)
+        total = sum(self.shares(num_samples).values())
         head = (
-            f"search: {counted(paradigms, 'paradigm')} x {counted(num_samples, 'suggestion')} x "
-            f"{counted(count, 'seed')} = {counted(paradigms * num_samples * count, 'cell')}, "
-            f"improving {self.improved(objective)}"
+            f"search: {counted(num_samples, 'suggestion')} a paradigm, {total} in all, x "
+            f"{counted(count, 'seed')} = {counted(total * count, 'cell')}, improving "
+            f"{self.improved(objective)}"
         )
         lines = [head]
         for paradigm, values in self.paradigms.items():

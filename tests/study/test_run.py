@@ -463,7 +463,7 @@ def test_a_search_is_continued_by_a_second_run(
     ]  # fmt: skip
     status, printed, _ = main(capsys, *arguments, "--num-samples", "2", "--plan")
     assert status == 0
-    assert "search: 2 paradigms x 2 suggestions x 2 seeds = 8 cells" in printed
+    assert "search: 2 suggestions a paradigm, 4 in all, x 2 seeds = 8 cells" in printed
     assert "hybrid: lr 0.01 to 0.3 (log-uniform), hard_lr same, switch_point 0.2 to 0.8" in printed
     assert not list(tmp_path.iterdir())
     status, printed, errors = main(capsys, *arguments, "--num-samples", "2")

@@ -43,7 +43,7 @@ def test_hybrids_train_after_the_soft_cell_of_their_seed_and_rate() -> None:
     assert list(forks(jobs[0])) == [long, short]
     alone = jobs_of(cells, seconds_of(cells), ALONE, 1)
     assert [job.cells for job in alone] == [(cell,) for cell in cells]
-    assert not any(forks(job) for job in alone if list(forks(job)))
+    assert not [cell for job in alone for cell in forks(job)]
 
 
 def test_packs_train_seed_by_seed() -> None:
@@ -66,34 +66,32 @@ def test_the_seeds_of_an_option_are_one_job() -> None:
 
 
 @pytest.mark.parametrize(("seeds", "workers"), [(1, 1), (1, 3), (4, 3), (12, 8), (7, 2)])
-def test_no_worker_idles_while_another_has_more_than_a_job_left(seeds: int, workers: int) -> None:
-    """The last families are split where that ends the whole earlier, and only there."""
+def test_the_last_families_are_split_where_that_ends_the_whole_earlier(
+    seeds: int, workers: int
+) -> None:
+    """So that no worker idles while another one has a family left."""
     cells = [cell for seed in range(seeds) for cell in family(seed)]
     seconds = seconds_of(cells)
     jobs = jobs_of(cells, seconds, ALONE, workers, share=True)
-    ends, longest = ends_of(jobs, seconds, workers)
-    assert max(ends) - min(ends) <= longest
-    whole, _ = ends_of(jobs_of(cells, seconds, ALONE, 1, share=True), seconds, workers)
-    alone, _ = ends_of(jobs_of(cells, seconds, ALONE, workers), seconds, workers)
-    assert max(ends) <= min(max(whole), max(alone))
+    whole = jobs_of(cells, seconds, ALONE, 1, share=True)
+    alone = jobs_of(cells, seconds, ALONE, workers)
+    end, *others = (end_of(each, seconds, workers) for each in (jobs, whole, alone))
+    assert end <= min(others)
     sizes = [len(job.packs) for job in jobs]
     assert sizes == sorted(sizes, reverse=True)  # those that start last
 
 
-def ends_of(
-    jobs: list[Job], seconds: dict[str, Seconds], workers: int
-) -> tuple[list[float], float]:
-    """When each worker has ended; and the longest job."""
-    free, longest = [0.0] * workers, 0.0
+def end_of(jobs: list[Job], seconds: dict[str, Seconds], workers: int) -> float:
+    """When the last worker has ended."""
+    free = [0.0] * workers
     for job in jobs:
         forked = set(forks(job))
         took = sum(
             seconds[cell.id].forked if cell in forked else seconds[cell.id].alone
             for cell in job.cells
         )
-        longest = max(longest, took)
         heapq.heapreplace(free, free[0] + took)
-    return free, longest
+    return max(free)
 
 
 def test_short_cells_train_in_batches_and_long_ones_do_not() -> None:

@@ -103,8 +103,8 @@ def test_refuses_what_cannot_be_searched(sets: tuple[str, ...], message: str) ->
 def test_a_description_says_the_ranges() -> None:
     text = Space.of(AXES).describe(20, ["accuracy", "saif"])
     assert (
-        "2 paradigms x 20 suggestions x 2 seeds = 80 cells, improving validation accuracy and "
-        "SAIF (a Pareto" in text
+        "20 suggestions a paradigm, 40 in all, x 2 seeds = 80 cells, improving validation "
+        "accuracy and SAIF (a Pareto" in text
     )
     assert "  soft: lr 0.01 to 1 (log-uniform)" in text.splitlines()
     hybrid = "lr 0.01 to 1 (log-uniform), hard_lr 0.001 to 0.1 (log-uniform)"
