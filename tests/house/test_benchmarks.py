@@ -134,9 +134,10 @@ def output_of(script: str, options: str) -> str:
 
 def test_scheduling_sends_cells_the_whole_way() -> None:
     """Through Ray Tune and MLflow, in packs; the benchmark ends badly if a cell is missing."""
-    options = "--cells 20 --workers 1 --evaluations 3 --pack 2 --plan-cells 20"
+    # So many that the thread of MLflow, which wakes once a second, logs some while they run.
+    options = "--cells 200 --workers 1 --evaluations 3 --pack 2 --plan-cells 20"
     text = output_of("benchmarks/scheduling.py", options)
-    assert "The driver: 10 trials on 1 workers" in text
+    assert "The driver: 100 trials on 1 workers" in text
     found = table(text)
     assert len(found["driver CPU ms"]) == 5
     parts = sum(float(row[-1]) for name, row in found.items() if name.startswith("- "))
@@ -147,8 +148,8 @@ def test_scheduling_sends_cells_the_whole_way() -> None:
 
 def test_a_cell_asks_an_object_store_for_little() -> None:
     found = table(output_of("benchmarks/scheduling.py", "--requests --evaluations 3"))
-    # The two files of a cell, each looked for and read, whatever else the directory holds.
-    assert found["driver: reading what was recorded"] == ["2", "0", "0", "0", "0", "2"]
+    # The file of a cell, looked for and read, whatever else the directory holds.
+    assert found["driver: MLflow's thread, of a cell"] == ["4", "0", "0", "0", "0", "4"]
     assert int(found["worker: a cell from start to record"][-1]) <= 8
 
 
