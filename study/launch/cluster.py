@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import re
 import secrets
@@ -111,7 +112,7 @@ def ray_session(cores: int) -> Iterator[Any]:
         with terminating():
             yield ray
     finally:
-        ray.shutdown()
+        _leave(ray)
 
 
 @contextlib.contextmanager
@@ -138,7 +139,20 @@ def join(address: str) -> Iterator[Cluster]:
         with terminating():
             yield Cluster(ray, address)
     finally:
+        _leave(ray)
+
+
+def _leave(ray: Any) -> None:
+    """Disconnects, and stops a Ray of this process's own.
+
+    Python collects no garbage meanwhile: Ray ends the process, without a word, when another
+    thread frees a reference to one of its objects after its core has gone.
+    """
+    gc.disable()
+    try:
         ray.shutdown()
+    finally:
+        gc.enable()
 
 
 def _folder_for_ray() -> str:

@@ -48,6 +48,24 @@ Checkpoints.due = held
 """
 """Stops after 100 steps until data are prepared in another cache."""
 
+GARBAGE = """
+import threading, time
+from study.launch.cluster import ray_session
+def discard(references):
+    while references:
+        cycle = [references.pop()]
+        cycle.append(cycle)
+        [[] for _ in range(800)]  # Python looks for garbage among what is new
+        time.sleep(0.0001)
+with ray_session(1) as ray:
+    references = [ray.put(number) for number in range(10_000)]
+    thread = threading.Thread(target=discard, args=(references,))
+    thread.start()
+print("went on")
+thread.join()
+"""
+"""Frees references to Ray's objects, by Python's collector, in a thread that outlives Ray."""
+
 _LOST: list[Any] = []
 """Nodes that were killed: Python warns of what is collected with them."""
 
@@ -205,3 +223,10 @@ def test_parts_travel_to_workers(nodes: Nodes, tmp_path: Path) -> None:
         nodes.lose(node)
     assert done.returncode == 0, done.stdout + done.stderr
     assert list(Results(results).cells()["paradigm"]) == ["half", "half"]
+
+
+def test_a_command_outlives_the_ray_that_it_started() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", GARBAGE], capture_output=True, text=True, cwd=PROJECT
+    )
+    assert (done.returncode, done.stdout) == (0, "went on\n"), done.stderr
