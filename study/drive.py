@@ -6,6 +6,7 @@ import contextlib
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,7 +23,7 @@ from study.launch.failures import Failure
 from study.launch.run_job import run_job
 from study.launch.watching import RECORD_SECONDS, Watch
 from study.launch.workplace import Workplace, locked_if_there, results_in
-from study.plan.course import Course, like
+from study.plan.course import Course
 from study.plan.describe import num_settings
 from study.plan.plan import Plan, Skip
 from study.plan.stages import unchosen
@@ -149,7 +150,6 @@ def train(request: Request, course: Course, plans: Sequence[Plan], place: Workpl
     with working("opening MLflow"):
         tracker = open_tracker(place.results, plans[-1].study, request.tracking)
     started = time.monotonic()
-    divided = {plan.kind: plan for plan in plans}
     progress = _progress(plans)
 
     def on_ended(cell_id: str, status: str) -> None:
@@ -157,28 +157,8 @@ def train(request: Request, course: Course, plans: Sequence[Plan], place: Workpl
         place.merge([cell_id], progress.note)
 
     watch = Watch(progress, on_ended)
-    _expect(progress, plans, watch)
     _log(tracker, plans, place)
-    with contextlib.ExitStack() as stack:
-        launch: Launch | None = None
-        while stage := next((plan for plan in plans if plan.open), None):
-            if launch is None:
-                stack.enter_context(progress.shown())
-                progress.note(f"starting Ray's workers on {stage.where}")  # most of the time
-                launch = stack.enter_context(_on_ray(request, plans, place))
-            progress.note(_stage_line(stage, progress))
-            launch(stage, watch, course)
-            if watch.stopped:
-                break
-            _look(place, watch, stage)
-            failed = {i for i, status in watch.statuses.items() if status == "failed"}
-            if stage is plans[-1] and not stage.to_come:  # nothing can have become known
-                plans = [*plans[:-1], stage.resumed({*place.finished, *failed})]
-            else:
-                plans = [like(plan, divided[plan.kind]) for plan in course.plans(failed)]
-            _expect(progress, plans, watch)
-        if launch is not None:
-            progress.show(last=True)
+    plans = run_stages(course, plans, place, watch, _on_ray(request, plans, place, progress.note))
     for failure in watch.failures:
         if failure.kind == "request":
             raise RequestError(failure.text)
@@ -186,7 +166,7 @@ def train(request: Request, course: Course, plans: Sequence[Plan], place: Workpl
     _log(tracker, plans, place)
     if not watch.stopped:
         place.results.sweep()  # a worker may have been killed as it wrote
-        for kind in divided:
+        for kind in {plan.kind for plan in plans}:
             KINDS[kind].sweep(place.results.storage, place.finished)
         if course.search:
             course.search.sweep()
@@ -202,13 +182,56 @@ def train(request: Request, course: Course, plans: Sequence[Plan], place: Workpl
     )
 
 
-Launch = Callable[[Plan, Watch, Course], None]
-"""Runs the open cells of a plan until all have ended, or a failure stops the study."""
+Launch = Callable[[Plan, Watch, Course], bool]
+"""Runs the open cells of a plan. Answers whether all have ended: a failure may stop the study, or
+time be up."""
+
+
+def run_stages(
+    course: Course,
+    plans: Sequence[Plan],
+    place: Workplace,
+    watch: Watch,
+    launched: AbstractContextManager[Launch],
+) -> Sequence[Plan]:
+    """Runs the missing cells of a study, stage after stage.
+
+    Args:
+        course: of the study.
+        plans: as it gave them.
+        place: where they run; surveyed after each stage.
+        watch: told of what the jobs tell.
+        launched: gives what runs a stage; entered if anything has to run.
+
+    Returns:
+        The plans beside what the results directory holds at the end.
+
+    Raises:
+        ResultsError: the directory has lost cells, or cannot be read.
+    """
+    progress = watch.progress
+    _expect(plans, watch)
+    if not any(plan.open for plan in plans):
+        return plans
+    with progress.shown(), launched as launch:
+        while stage := next((plan for plan in plans if plan.open), None):
+            progress.note(_stage_line(stage, progress))
+            if not launch(stage, watch, course):
+                break
+            _look(place, watch, stage)
+            failed = [cell_id for cell_id, end in watch.statuses.items() if end == "failed"]
+            plans = course.plans(failed)
+            _expect(plans, watch)
+        progress.show(last=True)
+    return plans
 
 
 @contextlib.contextmanager
-def _on_ray(request: Request, plans: Sequence[Plan], place: Workplace) -> Iterator[Launch]:
+def _on_ray(
+    request: Request, plans: Sequence[Plan], place: Workplace, note: Callable[[str], None]
+) -> Iterator[Launch]:
     """Gives what runs stages on the cluster, or else on a Ray of this machine."""
+    note(f"starting Ray's workers on {plans[-1].where}")  # most of the time
     results, cluster = place.results, place.cluster
     origin = results.origin()
     if cluster is not None:
@@ -222,7 +245,7 @@ def _on_ray(request: Request, plans: Sequence[Plan], place: Workplace) -> Iterat
             from study.search.halving import Halving
             from study.search.searcher import Suggestions
 
-        def launch(plan: Plan, watch: Watch, course: Course) -> None:
+        def launch(plan: Plan, watch: Watch, course: Course) -> bool:
             gpus = plan.gpus_per_trial
             if gpus is None:
                 gpus = 1 if ray.cluster_resources().get("GPU") else 0
@@ -244,6 +267,7 @@ def _on_ray(request: Request, plans: Sequence[Plan], place: Workplace) -> Iterat
                 max_retries=request.max_retries,
                 scheduler=scheduler,
             )
+            return not watch.stopped
 
         yield launch
 
@@ -299,9 +323,9 @@ def _progress(plans: Sequence[Plan]) -> Progress:
     )
 
 
-def _expect(progress: Progress, plans: Sequence[Plan], watch: Watch) -> None:
+def _expect(plans: Sequence[Plan], watch: Watch) -> None:
     before = [c for p in plans for c in p.cells if c.id in p.finished - watch.statuses.keys()]
-    progress.expect(
+    watch.progress.expect(
         [cell for plan in plans for cell in plan.to_run],
         {cell_id: s for plan in plans for cell_id, s in plan.seconds.items()},
         finished=len(before),

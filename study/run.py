@@ -32,15 +32,16 @@ def _run(argv: Sequence[str] | None) -> int:
         from study.drive import dry_run, opened, train
         from study.plan.course import Course
         from study.plan.describe import describe
-        from study.plan.planning import divided, planned
+        from study.plan.planning import divider, planned
 
     with opened(request) as place:
         with working("planning"):
             grid = planned(request)
             if request.trains:
                 place.prepare()
-            course = Course(request, grid, place, Choice(request, place))
-            plans = [divided(request, each, place.cluster) for each in course.plans()]
+            divide = divider(request, place.cluster)
+            course = Course(request, grid, place, Choice(request, place), divide)
+            plans = course.plans()
             texts = [describe(each, request.about, request.price_per_hour) for each in plans]
         for text in texts:
             print(text, flush=True)

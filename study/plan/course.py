@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +12,7 @@ from study.kinds import KINDS
 from study.launch.failures import Failure
 from study.launch.watching import Watch
 from study.launch.workplace import Workplace
-from study.plan.jobs import Seconds
+from study.plan.divide import Costs
 from study.plan.networks import with_networks_first
 from study.plan.plan import Plan
 from study.plan.stages import Choose, staged
@@ -29,13 +29,22 @@ class Course:
         grid: the plan of all its options, or of a search.
         place: where it runs.
         choose: chooses options of groups that are tuned.
+        divide: gives what this command runs of plans, divided among workers and timed.
 
     Attributes:
         search: suggests options; None: they are those of a grid.
     """
 
-    def __init__(self, request: Request, grid: Plan, place: Workplace, choose: Choose) -> None:
-        self._request, self._grid, self._place, self._choose = request, grid, place, choose
+    def __init__(
+        self,
+        request: Request,
+        grid: Plan,
+        place: Workplace,
+        choose: Choose,
+        divide: Callable[[Sequence[Plan]], list[Plan]],
+    ) -> None:
+        self._request, self._grid, self._place = request, grid, place
+        self._choose, self._divide = choose, divide
         self.search: Search | None = None
         self._is_searched = False
         if request.search:
@@ -64,7 +73,8 @@ class Course:
         over = {*place.finished, *failed}
         confirm = self._request.confirm
         plan = staged(grid, confirm, place.survey.cells, over, self._choose)
-        return with_networks_first(self._request, plan, place.survey, over, place.results.storage)
+        storage = place.results.storage
+        return self._divide(with_networks_first(self._request, plan, place.survey, over, storage))
 
     @property
     def searches(self) -> bool:
@@ -97,47 +107,3 @@ class Course:
             flops={**self._grid.flops, **{cell.id: self._maker.flops(cell) for cell in cells}},
             to_come=(replace(examples, count=count),) if count else (),
         )
-
-
-class Costs:
-    """Estimated seconds of the cells of a study, also of those that were not known at first.
-
-    Args:
-        divided: a plan of all that was known, timed.
-    """
-
-    def __init__(self, divided: Plan) -> None:
-        self._known = divided.costs
-        self._confirm = divided.confirm
-        label = {cell.id: cell.label for cell in (*divided.cells, *divided.examples)}
-        alike: dict[str, list[Seconds]] = {}
-        for cell_id, cost in divided.costs.items():
-            alike.setdefault(label[cell_id], []).append(cost)
-        self._mean = {label: _mean(costs) for label, costs in alike.items()}
-        self._overall = _mean([*divided.costs.values()] or [Seconds(1.0, 0.0)])
-
-    def of(self, cell: Any) -> Seconds:
-        """As estimated for its option, or for cells that differ in options alone."""
-        if cell.id in self._known:
-            return self._known[cell.id]
-        option = replace(cell, seed=self._confirm[0]).id if self._confirm else cell.id
-        return self._known.get(option) or self._mean.get(cell.label) or self._overall
-
-
-def _mean(costs: Sequence[Seconds]) -> Seconds:
-    return Seconds(*(sum(column) / len(costs) for column in zip(*costs, strict=True)))
-
-
-def like(plan: Plan, divided: Plan) -> Plan:
-    """A later plan of a study, divided and timed as an earlier one of the same kind."""
-    costs = Costs(divided)
-    return replace(
-        plan,
-        packing=divided.packing,
-        concurrent=divided.concurrent,
-        threads=divided.threads,
-        share=divided.share,
-        gpus_per_trial=divided.gpus_per_trial,
-        where=divided.where,
-        costs={cell.id: costs.of(cell) for cell in (*plan.to_run, *plan.examples)},
-    )

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import torch
 
 from study.errors import RequestError
 from study.limits import usable_cores
+from study.plan.jobs import Seconds
 from study.plan.plan import Plan
 from study.terminal import counted
 from study.train.steps.packs import Packing, form
@@ -119,3 +121,47 @@ def share_cores(trials: int, cores: int, slots: int = 0) -> tuple[int, int]:
     """
     concurrent = max(1, min(trials, cores, slots or cores))
     return concurrent, max(1, cores // concurrent)
+
+
+class Costs:
+    """Estimated seconds of the cells of a study, also of those that were not known at first.
+
+    Args:
+        divided: a plan of all that was known, timed.
+    """
+
+    def __init__(self, divided: Plan) -> None:
+        self._known = divided.costs
+        self._confirm = divided.confirm
+        label = {cell.id: cell.label for cell in (*divided.cells, *divided.examples)}
+        alike: dict[str, list[Seconds]] = {}
+        for cell_id, cost in divided.costs.items():
+            alike.setdefault(label[cell_id], []).append(cost)
+        self._mean = {label: _mean(costs) for label, costs in alike.items()}
+        self._overall = _mean([*divided.costs.values()] or [Seconds(1.0, 0.0)])
+
+    def of(self, cell: Any) -> Seconds:
+        """As estimated for its option, or for cells that differ in options alone."""
+        if cell.id in self._known:
+            return self._known[cell.id]
+        option = replace(cell, seed=self._confirm[0]).id if self._confirm else cell.id
+        return self._known.get(option) or self._mean.get(cell.label) or self._overall
+
+
+def _mean(costs: Sequence[Seconds]) -> Seconds:
+    return Seconds(*(sum(column) / len(costs) for column in zip(*costs, strict=True)))
+
+
+def like(plan: Plan, divided: Plan) -> Plan:
+    """A later plan of a study, divided and timed as an earlier one of the same kind."""
+    costs = Costs(divided)
+    return replace(
+        plan,
+        packing=divided.packing,
+        concurrent=divided.concurrent,
+        threads=divided.threads,
+        share=divided.share,
+        gpus_per_trial=divided.gpus_per_trial,
+        where=divided.where,
+        costs={cell.id: costs.of(cell) for cell in (*plan.to_run, *plan.examples)},
+    )

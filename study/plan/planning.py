@@ -7,7 +7,7 @@ import dataclasses
 import functools
 import multiprocessing
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any, TypeVar
@@ -19,7 +19,7 @@ from study.hardware import TF32_NEEDS_GPU, has_gpu
 from study.kinds import KINDS
 from study.launch.nodes import Cluster
 from study.plan import overhead
-from study.plan.divide import with_packing
+from study.plan.divide import like, with_packing
 from study.plan.estimate import cell_seconds, choose_packing, lacks_bfloat16
 from study.plan.grid import make_plan
 from study.plan.plan import Plan, ToCome
@@ -82,6 +82,18 @@ def planned(request: Request) -> Plan:
         search=searched.describe(num_samples, request.metrics),
         to_come=(ToCome(plan.cells, count),),
     )
+
+
+def divider(request: Request, cluster: Cluster | None) -> Callable[[Sequence[Plan]], list[Plan]]:
+    """Gives what divides plans of a study: later ones of a kind like the first."""
+    first: dict[str, Plan] = {}
+
+    def divide(plan: Plan) -> Plan:
+        if plan.kind in first:
+            return like(plan, first[plan.kind])
+        return first.setdefault(plan.kind, divided(request, plan, cluster))
+
+    return lambda plans: [divide(plan) for plan in plans]
 
 
 def divided(request: Request, plan: Plan, cluster: Cluster | None) -> Plan:

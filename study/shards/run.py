@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
 
 from study import hardware, tasks
-from study.cell import AnyCell
 from study.cell.work import Job
 from study.concluding.choice import Choice
-from study.drive import work_of
+from study.drive import run_stages, work_of
 from study.errors import RequestError
 from study.hardware import TF32_NEEDS_GPU
 from study.kinds import KINDS
@@ -19,6 +19,7 @@ from study.launch.failures import Failure
 from study.launch.here import Pace, run_here
 from study.launch.watching import Watch
 from study.launch.workplace import Workplace, beside_others, looked_at
+from study.plan.axes import tasks_of
 from study.plan.course import Course
 from study.plan.describe import describe
 from study.plan.divide import cores_for
@@ -48,14 +49,35 @@ def run_shard(request: Request, shard: Shard, began: float) -> int:
         KeyboardInterrupt: Ctrl-C or SIGTERM; recorded cells stay.
     """
     with working("planning"):
-        grid = planned(request)
+        grid = _in_this_process(request, planned(request))
+    share = Share(shard, grid, request.confirm)
+
+    def divide(plans: Sequence[Plan]) -> list[Plan]:
+        return [_timed(request, share.next(plans))]
+
+    if request.then == "plan":
+        place = looked_at(request.results)
+        (plan,) = Course(request, grid, place, Choice(request, place), divide).plans()
+        print(f"shard {shard}")
+        if plan.cells or plan.to_come:
+            print(describe(plan, request.about, request.price_per_hour))
+        print(_still_to_come(plan, share), end="")
+        return DONE
+    with terminating():
+        place = beside_others(request.results)
+        course = Course(request, grid, place, Choice(request, place), divide)
+        return _train(request, course, place, share, began + 60 * request.minutes)
+
+
+def _in_this_process(request: Request, grid: Plan) -> Plan:
+    """The plan for one trial at a time, here; sets this process up for it."""
     cores = cores_for(request.threads)
     threads = request.threads or cores
     may_use_gpu = KINDS[grid.kind].trains and request.gpus_per_trial != 0
     gpu = hardware.set_up(threads, may_use_gpu).type == "cuda"
     if not gpu and any(cell.precision == "tf32" for cell in grid.cells):
         raise RequestError(TF32_NEEDS_GPU)
-    grid = replace(
+    return replace(
         grid,
         threads=threads,
         concurrent=1,
@@ -63,67 +85,48 @@ def run_shard(request: Request, shard: Shard, began: float) -> int:
         overhead=Overhead(start=0.0, report=0.0),
         no_share_reason="a shard trains every cell from its start",
     )
-    share = Share(shard, grid, request.confirm)
-    if request.then == "plan":
-        known, waiting = _known(request, grid, looked_at(request.results), share)
-        print(f"shard {shard}")
-        if known.cells or known.to_come:
-            print(describe(known, request.about, request.price_per_hour))
-        print(_still_to_come(known, waiting), end="")
-        return DONE
-    with terminating():
-        place = beside_others(request.results)
-        return _train(request, grid, place, share, began + 60 * request.minutes)
 
 
-def _train(request: Request, grid: Plan, place: Workplace, share: Share, end: float) -> int:
+def _timed(request: Request, plan: Plan) -> Plan:
+    with working("timing cells"):
+        plan = replace(plan, packing=choose_packing(plan, request.pack, share=False))
+        return replace(plan, costs=cell_seconds(plan, [*plan.to_run, *plan.examples]))
+
+
+def _train(request: Request, course: Course, place: Workplace, share: Share, end: float) -> int:
     """Trains what is known of a share, and what that makes known."""
-    known, waiting = _known(request, grid, place, share)
-    cells, done = counted(len(known.cells), "cell"), len(known.finished)
+    (plan,) = course.plans()
+    cells, done = counted(len(plan.cells), "cell"), len(plan.finished)
     print(
-        f"shard {share.shard} of {known.study}: {cells}, {done} done already, "
-        f"{len(known.to_run)} to run",
+        f"shard {share.shard} of {plan.study}: {cells}, {done} done already, "
+        f"{len(plan.to_run)} to run",
         flush=True,
     )
-    progress = Progress(1, score=tasks.modality(grid.cells[0].task).score)
+    progress = Progress(1, score=tasks.modality(tasks_of(request.axes)[0]).score)
     watch = Watch(progress, lambda cell_id, status: None)
-    left: list[Job] = []
-    with progress.shown():
-        while known.to_run and not (watch.failures or left):
-            before = known.finished - watch.statuses.keys()
-            progress.expect(known.to_run, known.seconds, len(before))
-            work = replace(work_of(request, known), gpu=known.gpus_per_trial != 0)
-            pace = Pace(functools.partial(estimate, known), end)
-            jobs = [Job((pack,)) for job in known.jobs for pack in job.packs]
-            left = run_here(jobs, work, watch, pace)
-            place.survey = place.results.survey()
-            known, waiting = _known(request, grid, place, share)
-        progress.show(last=True)
+    left = ""
+
+    def launch(stage: Plan, watch: Watch, course: Course) -> bool:
+        nonlocal left
+        work = replace(work_of(request, stage), gpu=stage.gpus_per_trial != 0)
+        jobs = [Job((pack,)) for job in stage.jobs for pack in job.packs]
+        pace = Pace(functools.partial(estimate, stage), end)
+        if waiting := run_here(jobs, work, watch, pace):
+            left = _why(waiting, watch.failures, pace)
+        return not (left or any(failure.ends_process for failure in watch.failures))
+
+    (plan,) = run_stages(course, [plan], place, watch, contextlib.nullcontext(launch))
     if left:
-        print(f"{_why(left, watch.failures, pace)}: the same command goes on")
+        print(f"{left}: the same command goes on")
     _tell(watch.failures)
-    for skip in known.skipped:
+    for skip in plan.skipped:
         print(f"skipped: {skip.what}: {skip.reason}")
     print(f"results: {place.results.url}")
-    if to_come := _still_to_come(known, waiting):
+    if to_come := _still_to_come(plan, share):
         print(to_come, end="")
     elif not (watch.failures or left):
         print("this share is done; once all are, the same command without --shard reports")
     return FAILED if watch.failures else DONE
-
-
-def _known(
-    request: Request, grid: Plan, place: Workplace, share: Share
-) -> tuple[Plan, Sequence[AnyCell]]:
-    """The plan of what a shard can train now, and cells of its share that wait for networks."""
-    plans = Course(request, grid, place, Choice(request, place)).plans()
-    first = next((each for each in plans if each.to_run), plans[-1])
-    waiting = share.of(plans[-1]).to_run if first is not plans[-1] else []
-    mine = share.of(first)
-    with working("timing cells"):
-        mine = replace(mine, packing=choose_packing(mine, request.pack, share=False))
-        costs = cell_seconds(mine, [*mine.to_run, *mine.examples])
-    return replace(mine, costs=costs), waiting
 
 
 def estimate(plan: Plan, job: Job) -> float:
@@ -159,13 +162,13 @@ def _tell(failures: Sequence[Failure]) -> None:
         print("the same command tries the failed cells again", file=sys.stderr)
 
 
-def _still_to_come(plan: Plan, waiting: Sequence[AnyCell]) -> str:
+def _still_to_come(plan: Plan, share: Share) -> str:
     """Lines on the cells of a share that cannot train yet; empty: there are none."""
     lines = []
     if plan.num_to_come:
         confirm = counted(plan.num_to_come, "cell confirms", "cells confirm")
         lines.append(f"to come: {confirm} what is not chosen yet")
-    if waiting:
-        take = counted(len(waiting), "cell takes", "cells take")
+    if share.waiting:
+        take = counted(len(share.waiting), "cell takes", "cells take")
         lines.append(f"to come: {take} apart networks that train first")
     return "".join(f"{line}. Once all shards have ended, run them again\n" for line in lines)

@@ -26,10 +26,15 @@ class Share:
         shard: whose.
         grid: the plan of all cells of the study, before it is compared with what is recorded.
         confirm: seeds that confirm the chosen options; empty: the study has one stage.
+
+    Attributes:
+        shard: as given.
+        waiting: cells of the share that wait for networks, which other shards may train.
     """
 
     def __init__(self, shard: Shard, grid: Plan, confirm: Sequence[int] = ()) -> None:
         self.shard = shard
+        self.waiting: Sequence[AnyCell] = ()
         self._confirm = {seed: number for number, seed in enumerate(confirm)}
         groups = grouped(grid.cells)
         self._groups = {group: number for number, group in enumerate(groups)}
@@ -41,6 +46,16 @@ class Share:
         if number is None:
             number = self._number(cell.group, cell.seed)
         return self._takes(number)
+
+    def next(self, plans: Sequence[Plan]) -> Plan:
+        """What the first plan of which anything is left to run, by whomever, leaves to the shard.
+
+        Args:
+            plans: of the study, each of what the next one needs.
+        """
+        first = next((plan for plan in plans if plan.to_run), plans[-1])
+        self.waiting = self.of(plans[-1]).to_run if first is not plans[-1] else ()
+        return self.of(first)
 
     def of(self, plan: Plan) -> Plan:
         """What a plan of the study leaves to the shard."""

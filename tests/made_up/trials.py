@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -26,31 +26,38 @@ from study.search.halving import Halving
 
 
 @contextlib.contextmanager
-def here(request: Request, plans: Sequence[Plan], place: Workplace) -> Iterator[Launch]:
-    def launch(plan: Plan, watch: Watch, course: Course) -> None:
+def here(
+    request: Request, plans: Sequence[Plan], place: Workplace, note: Callable[[str], None]
+) -> Iterator[Launch]:
+    def launch(plan: Plan, watch: Watch, course: Course) -> bool:
         work = replace(work_of(request, plan), gpu=False)
-        judge = None
-        if request.scheduler:
-            judge = Halving(request.judged_by, recorded(place))
-        if not course.searches:
+        judge = Halving(request.judged_by, recorded(place)) if request.scheduler else None
+        if course.searches:
+            _search(course, plan, work, watch, judge)
+        else:
             for number, job in enumerate(plan.jobs):
                 if not watch.stopped:
                     trial_here(job, work, watch, str(number), judge)
-            return
-        search, statuses, announce, refuse = course.suggesting(plan, watch)
-        for number in itertools.count():
-            try:
-                job = search.next(str(number))
-            except RequestError as error:
-                refuse(error)
-                return
-            if job is None or watch.stopped:
-                return
-            announce(job)
-            last = trial_here(job, work, watch, str(number), judge)
-            search.ended(str(number), statuses, last)
+        return not watch.stopped
 
     yield launch
+
+
+def _search(
+    course: Course, plan: Plan, work: Work, watch: Watch, judge: TrialScheduler | None
+) -> None:
+    search, statuses, announce, refuse = course.suggesting(plan, watch)
+    for number in itertools.count():
+        try:
+            job = search.next(str(number))
+        except RequestError as error:
+            refuse(error)
+            return
+        if job is None or watch.stopped:
+            return
+        announce(job)
+        last = trial_here(job, work, watch, str(number), judge)
+        search.ended(str(number), statuses, last)
 
 
 def trial_here(

@@ -69,24 +69,26 @@ class Command:
         request = requested(["digits", "--tracking", "none", *self.options, "--set", *self.sets])
         place = looked_at(self.results.url)
         place.accepts_censored = bool(request.scheduler)
-        return request, place, Course(request, planned(request), place, Choice(request, place))
+        grid, choose = planned(request), Choice(request, place)
+        return request, place, Course(request, grid, place, choose, self._divided)
 
     def plan(self) -> Plan:
         (plan,) = self.course()[2].plans()
-        return self._divided(plan)
+        return plan
 
-    def _divided(self, plan: Plan) -> Plan:
+    def _divided(self, plans: Sequence[Plan]) -> list[Plan]:
+        (plan,) = plans
         plan = with_packing(plan, self.packing, self.share)
         costs = {cell.id: Seconds(1.0, 0.5) for cell in (*plan.to_run, *plan.examples)}
-        return replace(plan, costs=costs, concurrent=2)
+        return [replace(plan, costs=costs, concurrent=2)]
 
     def run(self, most: int = 10**6) -> list[Job]:
         """The jobs that ended, in their order; the command is killed after `most`."""
         request, place, course = self.course()
-        plans = [self._divided(plan) for plan in course.plans()]
+        plans = course.plans()
         ended: list[Job] = []
 
-        def launch(plan: Plan, watch: Watch, _: Course) -> None:
+        def launch(plan: Plan, watch: Watch, _: Course) -> bool:
             self.progress = watch.progress
             for job in plan.jobs:
                 if len(ended) == most:
@@ -100,6 +102,7 @@ class Command:
                     event = {"event": "ended", "cell_id": cell.id, "status": status, **why}
                     watch.told(job.ids, event)
                 ended.append(job)
+            return True
 
         with pytest.MonkeyPatch.context() as patch, contextlib.suppress(KeyboardInterrupt):
             patch.setattr("study.drive._on_ray", lambda *_: contextlib.nullcontext(launch))
