@@ -14,6 +14,7 @@ import pandas as pd
 from study import terminal
 from study.cell import AnyCell
 from study.drive import Trained
+from study.launch.failures import say
 from study.launch.workplace import Workplace
 from study.plan import overhead
 from study.plan.overhead import Overhead
@@ -32,8 +33,7 @@ def close(request: Request, plan: Plan, place: Workplace, trained: Trained) -> i
     """
     if bug := trained.bug:
         trained.tracker.finish(None)
-        print(f"\ncell {', '.join(bug.cell_ids)} raised:", file=sys.stderr)
-        print(bug.text, file=sys.stderr)
+        say([bug])
         print("the study stopped; what is done is kept: the same command goes on", file=sys.stderr)
         return FAILED
     shown = report(request, plan, place, trained)
@@ -43,9 +43,7 @@ def close(request: Request, plan: Plan, place: Workplace, trained: Trained) -> i
         overhead.remember(cache_root(request.places.cache_dir), plan.where, measured)
     if trained.search:
         print(terminal.fitted(trained.search.summary(request.select)))
-    for failure in trained.failures:
-        ids = ", ".join(failure.cell_ids)
-        print(f"cell {ids} failed: {failure.kind}: {failure.reason}", file=sys.stderr)
+    say(trained.failures)
     for cell in trained.unchosen:
         print(
             f"not confirmed: {cell.paradigm} of {cell.task} m={cell.m}, as no option can be "

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 import traceback
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -55,6 +57,15 @@ class Failure:
         takes to be still under way.
         """
         return self.kind == "worker lost" or (self.kind == "bug" and "captur" in self.reason)
+
+
+def say(failures: Iterable[Failure]) -> None:
+    """Prints what failed; a bug with its traceback."""
+    for failure in failures:
+        ids = ", ".join(failure.cell_ids)
+        print(f"cell {ids} failed: {failure.kind}: {failure.reason}", file=sys.stderr)
+        if failure.kind == "bug":
+            print(f"\n{failure.text}", file=sys.stderr)
 
 
 def failure_of(error: BaseException) -> Failure:

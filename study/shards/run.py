@@ -15,7 +15,7 @@ from study.drive import run_stages, work_of
 from study.errors import RequestError
 from study.hardware import TF32_NEEDS_GPU
 from study.kinds import KINDS
-from study.launch.failures import Failure
+from study.launch.failures import Failure, say
 from study.launch.here import Pace, run_here
 from study.launch.watching import Watch
 from study.launch.workplace import Workplace, beside_others, looked_at
@@ -118,7 +118,9 @@ def _train(request: Request, course: Course, place: Workplace, share: Share, end
     (plan,) = run_stages(course, [plan], place, watch, contextlib.nullcontext(launch))
     if left:
         print(f"{left}: the same command goes on")
-    _tell(watch.failures)
+    say(watch.failures)
+    if watch.failures:
+        print("the same command tries the failed cells again", file=sys.stderr)
     for skip in plan.skipped:
         print(f"skipped: {skip.what}: {skip.reason}")
     print(f"results: {place.results.url}")
@@ -149,17 +151,6 @@ def _why(left: Sequence[Job], failures: Sequence[Failure], pace: Pace) -> str:
         f"{counted(len(cells), 'cell')} would not have ended in time (the shortest takes about "
         f"{shortest})"
     )
-
-
-def _tell(failures: Sequence[Failure]) -> None:
-    """Says what failed."""
-    for failure in failures:
-        ids = ", ".join(failure.cell_ids)
-        print(f"cell {ids} failed: {failure.kind}: {failure.reason}", file=sys.stderr)
-        if failure.kind == "bug":
-            print(f"\n{failure.text}", file=sys.stderr)
-    if failures:
-        print("the same command tries the failed cells again", file=sys.stderr)
 
 
 def _still_to_come(plan: Plan, share: Share) -> str:

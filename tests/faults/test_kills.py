@@ -263,7 +263,7 @@ def test_a_bug_is_shown_with_its_cell_and_the_mended_study_goes_on(
         patch.setattr("study.train.run.train_pack", broken)
         status, said = command(results)
     assert status == FAILED, said
-    assert re.search(r"^cell [0-9a-f]{16} raised:$", said, re.M), said
+    assert re.search(r"^cell [0-9a-f]{16} failed: bug:", said, re.M), said
     assert "ZeroDivisionError: mistyped" in said
     assert "what is done is kept: the same command goes on" in said
     kept = files(results)
