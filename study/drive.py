@@ -219,8 +219,7 @@ def _on_ray(request: Request, plans: Sequence[Plan], place: Workplace) -> Iterat
     with session as ray:
         with importing():
             from study.launch.tune import run_trials
-            from study.search.halving import Halving
-            from study.search.searcher import Suggestions
+            from study.search.under_tune import Halving, Suggestions
 
         def launch(plan: Plan, watch: Watch, course: Course) -> None:
             gpus = plan.gpus_per_trial
