@@ -118,7 +118,7 @@ class Search:
         Raises:
             RequestError: none of the space's examples can run.
         """
-        self.__post_init__()
+        self.__post_init__()  # forgets what was found before
         self._finished = finished
         begun = {cell.id: cell for cell in self._in_training()}
         for cell in (*self._recorded(survey), *begun.values()):
@@ -160,7 +160,9 @@ class Search:
                 budget_percent, accuracy and saif. Empty: it failed.
         """
         option = self._running.pop(trial_id)
-        if option.ids <= self._finished.keys() | statuses.keys():
+        if "failed" in map(statuses.get, option.ids):
+            self._tell(option)
+        elif option.ids <= self._finished.keys() | statuses.keys():
             self._settle([option])
         elif percent := round(last.get("budget_percent", 0)):
             self._tell(option, [last[metric] for metric in self.objective], percent)
@@ -240,12 +242,14 @@ class Search:
         scores = self._last_scores({cell.id for option in options for cell in option.cells})
         for option in options:
             mine = scores[scores.index.isin(option.ids)]
+            complete = len(mine) == len(option.ids)  # of what failed nothing is recorded
+            stopped = mine[mine["status"] == "censored"]
+            percent = 100
+            if len(stopped):
+                mine, percent = stopped, round(100 * stopped["budget_fraction"].max())
             means = [float(mine[metric].mean()) for metric in self.objective]
-            stopped = mine.loc[mine["status"] == "censored", "budget_fraction"]
-            # Of what failed nothing is recorded, and perhaps no foreground is known.
-            if len(mine) < len(option.ids) or np.isnan(means).any():
-                means = []
-            self._tell(option, means, round(100 * stopped.min()) if len(stopped) else 100)
+            is_known = complete and not np.isnan(means).any()  # perhaps no foreground is
+            self._tell(option, means if is_known else (), percent)
 
     def _last_scores(self, ids: Iterable[str]) -> pd.DataFrame:
         """Status and last validation metrics of cells, by their ids.
