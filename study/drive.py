@@ -242,8 +242,7 @@ def _on_ray(
     with session as ray:
         with importing():
             from study.launch.tune import run_trials
-            from study.search.halving import Halving
-            from study.search.searcher import Suggestions
+            from study.search.under_tune import Halving, Suggestions
 
         def launch(plan: Plan, watch: Watch, course: Course) -> bool:
             gpus = plan.gpus_per_trial

@@ -82,7 +82,7 @@ class Course:
         return self.search is not None and not self._is_searched and bool(self.search.left)
 
     def suggesting(self, plan: Plan, watch: Watch) -> tuple[Any, ...]:
-        """The search stage as the arguments of `study.search.searcher.Suggestions`."""
+        """The search stage as the arguments of `study.search.under_tune.Suggestions`."""
         self._is_searched = True
         costs = Costs(plan)
 

@@ -75,9 +75,9 @@ STOREYS = [
 MOST_FILES = 15
 MAY_IMPORT = {
     "ray": {"study.launch.tune", "study.launch.cluster", "study.launch.nodes"}
-    | {"study.search.halving", "study.search.searcher"},
+    | {"study.search.under_tune"},
     "mlflow": {"study.tracking.store", "study.tracking.making", "study.tracking.uris"},
-    "optuna": {"study.search.search", "study.search.space"},
+    "optuna": {"study.search.search"},
     "analysis": {"study.concluding.choice", "study.concluding.closing", "study.track"},
 }
 """Package -> the only modules of `study` that know it."""
@@ -217,8 +217,7 @@ def test_nothing_heavy_is_imported_before_it_is_needed() -> None:
         for name in named_by(node)
     }
     whole = {
-        "analysis.figures.interactive", "study.launch.tune", "study.search.halving",
-        "study.search.searcher",
+        "analysis.figures.interactive", "study.launch.tune", "study.search.under_tune",
     }  # fmt: skip
     late = {"ray", "mlflow", "optuna", "bokeh", *whole}
     found = [(module, name) for module, name in early if {name, name.split(".")[0]} & late]

@@ -22,7 +22,7 @@ from study.launch.workplace import Workplace
 from study.plan.course import Course
 from study.plan.plan import Plan
 from study.request import Request
-from study.search.halving import Halving
+from study.search.under_tune import Halving
 
 
 @contextlib.contextmanager

@@ -1,0 +1,128 @@
+"""What Ray Tune asks while a study runs: which option comes next, and whether one goes on.
+
+Asynchronous successive halving (Li et al. 2018, https://arxiv.org/abs/1810.05934) judges *options*
+(a schedule with all its seeds, which train side by side), by their mean: one with a censored seed
+cannot be chosen. Each paradigm of a comparison has rungs of its own, and the best option at a rung
+always goes on, so a group keeps one.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from types import SimpleNamespace
+from typing import Any
+
+import pandas as pd
+from ray.tune.schedulers import ASHAScheduler, FIFOScheduler, TrialScheduler
+from ray.tune.search import Searcher
+
+from study.cell.work import CONFIRM, Job
+from study.errors import RequestError
+from study.search.search import Search
+
+GRACE_PERCENT = 20
+"""The first rung. At a tenth of the budget cells still rank by how fast they start."""
+
+REDUCTION_FACTOR = 3
+"""A rung lets the best third go on. So the rungs are at 20 and 60 % of the budget, both among the
+usual ten evaluations; a rung near the end would give up results and save nothing."""
+
+
+class Suggestions(Searcher):
+    """Hands Tune the options of a search as trials.
+
+    Args:
+        search: gives them.
+        statuses: cell id -> how it ended, of the cells of the running stage.
+        announce: told of each job.
+        refuse: told why the search cannot go on.
+    """
+
+    def __init__(
+        self,
+        search: Search,
+        statuses: Mapping[str, str],
+        announce: Callable[[Job], object],
+        refuse: Callable[[RequestError], object],
+    ) -> None:
+        super().__init__()
+        self._search, self._statuses = search, statuses
+        self._announce, self._refuse = announce, refuse
+
+    def suggest(self, trial_id: str) -> Any:
+        try:
+            job = self._search.next(trial_id)
+        except RequestError as error:
+            self._refuse(error)
+            job = None
+        if job is None:
+            return Searcher.FINISHED
+        self._announce(job)
+        return {"job": job.to_config()}
+
+    def on_trial_complete(
+        self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False
+    ) -> None:
+        self._search.ended(trial_id, self._statuses, {} if error else result or {})
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {}  # Tune pickles it, and never reads that
+
+    def save(self, checkpoint_path: str) -> None:
+        pass
+
+
+class Halving(FIFOScheduler):
+    """Tune's ASHA, one for each paradigm of a comparison, over compute in per cent of the budget.
+
+    Trials of other jobs than those of one option run to their end.
+
+    Args:
+        metric: of the validation split, `accuracy` or `saif`; more is better.
+        earlier: what is recorded, cells joined with their evaluations of any splits, whose options
+            take their places in the rungs.
+    """
+
+    def __init__(self, metric: str = "accuracy", earlier: pd.DataFrame | None = None) -> None:
+        super().__init__()
+        # It draws from NumPy's global generator, harmlessly: there is only one bracket.
+        asha = functools.partial(
+            ASHAScheduler,
+            time_attr="budget_percent",
+            metric=metric,
+            mode="max",
+            max_t=100,
+            grace_period=GRACE_PERCENT,
+            reduction_factor=REDUCTION_FACTOR,
+            brackets=1,
+            # Else a second report at a rung would count at the rung below.
+            stop_last_trials=False,
+        )
+        self._of_group: defaultdict[str, ASHAScheduler] = defaultdict(asha)
+        if earlier is not None:
+            self._place(earlier, metric)
+
+    def on_trial_add(self, tune_controller: Any, trial: Any) -> None:
+        if trial.config["job"]["watched"]:
+            self._of_group[trial.config["job"]["group"]].on_trial_add(tune_controller, trial)
+
+    def on_trial_result(self, tune_controller: Any, trial: Any, result: Mapping[str, Any]) -> str:
+        job = trial.config["job"]
+        # At the end of the budget a stop saves nothing.
+        if not job["watched"] or result.get("budget_percent", 100) >= 100:
+            return TrialScheduler.CONTINUE
+        judge = self._of_group[job["group"]]
+        return judge.on_trial_result(tune_controller, trial, dict(result))
+
+    def _place(self, earlier: pd.DataFrame, metric: str) -> None:
+        rows = earlier[earlier["split"].eq("validation") & earlier["stage"].ne(CONFIRM)]
+        keys = ["comparison_id", "paradigm", "schedule", "budget_fraction"]
+        means = rows[rows["budget_fraction"] < 1].groupby(keys)[metric].mean().dropna()
+        for row in means.reset_index().to_dict("records"):
+            judge = self._of_group[f"{row['comparison_id']}/{row['paradigm']}"]
+            trial = SimpleNamespace(trial_id=row["schedule"])  # ASHA reads nothing else of it
+            judge.on_trial_add(None, trial)
+            percent = round(100 * row["budget_fraction"], 9)
+            judge.on_trial_result(None, trial, {"budget_percent": percent, metric: row[metric]})
