@@ -60,7 +60,8 @@ def opened(request: Request) -> Iterator[Workplace]:
         if address is not None and request.then != "dry run":
             cluster = stack.enter_context(join(address))
             cluster.require()
-        yield Workplace(results, survey, cluster, bool(request.scheduler), stack, locked)
+        locks = None if locked else stack
+        yield Workplace(results, survey, cluster, bool(request.scheduler), locks)
 
 
 def work_of(request: Request, plan: Plan) -> Work:

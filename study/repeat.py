@@ -22,9 +22,9 @@ def _run(argv: Sequence[str] | None) -> int:
         from study.results import Results
 
     load_parts(argv)
-    found = repeat(Results(args.results_dir), args.cell_id, places)
-    print(found.text)
-    return DONE if found.equal else FAILED
+    text, equal = repeat(Results(args.results_dir), args.cell_id, places)
+    print(text)
+    return DONE if equal else FAILED
 
 
 def _parser() -> Parser:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import socket
 import subprocess
 from pathlib import Path
 
 from study import __version__
+from study.errors import RequestError
 
 
 def code_version() -> str:
@@ -49,3 +51,20 @@ def source_digest() -> str:
         digest.update(f"{path.relative_to(folder)}\0".encode())
         digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
+
+
+def require_source(source: str, node: str = "") -> None:
+    """Refuses another source than the command's.
+
+    Args:
+        source: `source_digest` of the command.
+        node: name of this machine for people; empty: its host name.
+
+    Raises:
+        RequestError: the source differs.
+    """
+    if source_digest() != source:
+        raise RequestError(
+            f"node {node or socket.gethostname()} has another version of this project than the "
+            "command. Bring them to one (`ray up` again copies it) and restart Ray there."
+        )

@@ -186,8 +186,6 @@ def _import_ray(settings: Mapping[str, str]) -> Any:
 
 
 def _why_not(address: str, error: str, said: str) -> str:
-    if "runtime env" in error:
-        return f"this job's own runtime environment is in the way: {error}"
     if "Version mismatch" in error:
         return (
             f"the cluster at --address {address} and this command differ in Ray or Python "

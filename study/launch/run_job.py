@@ -6,7 +6,6 @@ import datetime
 import json
 import math
 import platform
-import socket
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -17,9 +16,8 @@ import torch
 from study import hardware
 from study.cell import AnyCell
 from study.cell.events import Ended, Report, Runner
-from study.cell.version import source_digest
+from study.cell.version import require_source
 from study.cell.work import Job, Work
-from study.errors import RequestError
 from study.kinds import KINDS
 from study.launch.failures import Failure, failure_of
 from study.results import Results, cell_columns
@@ -97,11 +95,8 @@ def _set_up(work: Work) -> torch.device:
     """Prepares this process; refuses another results directory or version than the command's."""
     if work.origin is not None and not work.dry_run:
         Results(work.results).require_origin(work.origin)
-    if work.source is not None and work.source != source_digest():
-        raise RequestError(
-            f"node {socket.gethostname()} has another version of this project than the command. "
-            "Bring them to one (`ray up` again copies it) and restart Ray there."
-        )
+    if work.source is not None:
+        require_source(work.source)
     return hardware.set_up(work.threads, work.gpu)
 
 

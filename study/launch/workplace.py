@@ -30,10 +30,9 @@ class Workplace:
 
     results: Results
     survey: Survey
-    cluster: Cluster | None
-    accepts_censored: bool
-    _locks: contextlib.ExitStack
-    _locked: bool
+    cluster: Cluster | None = None
+    accepts_censored: bool = False
+    _locks: contextlib.ExitStack | None = None  # None: locked already, or nobody is kept out
     held: frozenset[str] = frozenset()
     _unmerged: list[str] | None = field(default_factory=list)
 
@@ -68,7 +67,7 @@ class Workplace:
             RequestError: another command runs there, or the directory cannot be written.
         """
         self.results.prepare()
-        if not self._locked:
+        if self._locks is not None:
             self._locks.enter_context(self.results.lock())
             self.survey = self.results.survey()  # another command may have been faster
         self.held = frozenset(self.survey.statuses)
@@ -91,7 +90,7 @@ def beside_others(url: str) -> Workplace:
     results.prepare()
     survey = results.survey()
     _set_aside_damage(results, survey)
-    return Workplace(results, survey, None, False, contextlib.ExitStack(), True)
+    return Workplace(results, survey)
 
 
 def looked_at(url: str) -> Workplace:
@@ -101,7 +100,7 @@ def looked_at(url: str) -> Workplace:
         RequestError: the directory cannot be read.
     """
     results = results_in(url)
-    return Workplace(results, results.survey(), None, False, contextlib.ExitStack(), False)
+    return Workplace(results, results.survey())
 
 
 def _set_aside_damage(results: Results, survey: Survey) -> None:

@@ -113,7 +113,7 @@ def divided(request: Request, plan: Plan, cluster: Cluster | None) -> Plan:
         gpus = cluster.default_gpus() if asked is None else asked
         where = f"the cluster at {cluster.address}"
         plan = dataclasses.replace(plan, gpus_per_trial=gpus, where=where)
-        room = cluster.room(gpus)
+        room = functools.partial(cluster.slots, gpus=gpus)
     divide = functools.partial(with_packing, room=room, threads=request.threads)
     plan = divide(plan, plan.packing)
     with working("timing cells"), where_it_trains(plan, cluster) as call:

@@ -71,7 +71,7 @@ def _require_same_data(cell: Cell, task: Task) -> None:
         raise RequestError(
             f"cell {cell.id} was planned on data with digest {cell.data_digest}, but here "
             f"{task.name} has digest {task.facts.digest}: the data changed. Run the command again "
-            "to plan it anew."
+            "to plan it anew, or name the folder of the data that it had with --data-dir DIR."
         )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
 import re
@@ -76,7 +75,7 @@ def test_a_full_disk_has_the_advice_of_the_command(
         # At its end, study.run has no such option.
         request = requested(["digits", "--results", results.url])
         plan = SimpleNamespace(study="digits", preset="quick", skipped=())
-        place = Workplace(results, results.survey(), None, False, contextlib.ExitStack(), False)
+        place = Workplace(results, results.survey())
         trained = Trained([cell], [], [], [], Mock(), None, None, None)
         with pytest.raises(Unwritable) as refusal:
             closing.report(request, cast(Plan, plan), place, trained)

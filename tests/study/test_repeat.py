@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import math
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
@@ -22,33 +23,36 @@ from study.launch.repetition import compare_evaluations, differing_circumstances
 from study.launch.run_job import run_job
 from study.results import CELLS_SCHEMA, EVALUATIONS_SCHEMA, METRICS, Results
 from study.results.cell_file import rows_of
-from study.results.merging import compact
 from study.results.records import DUPLICATE_TOLERANCE
 from study.tasks.mosaics.mosaics import MosaicTask
 from tests.conftest import tiny_cell
 from tests.made_up.commands import one_line
 from tests.made_up.screen import screen
+from tests.made_up.tables import contents
 
-
-def train(packs: Sequence[Sequence[Cell]], folder: Path, **more: Any) -> Results:
-    """Runs a job and records its cells, as a study does."""
-    results = Results(folder)
-    results.prepare()
-    known: dict[str, Any] = {"study": "digits", "results": results.url, "gpu": False}
-    work = Work(**known, **{"code_version": code_version(), **more})
-    run_job(Job(tuple(map(tuple, packs)), share=True), work)
-    return results
+Run = Callable[..., tuple[int, str]]
 
 
 @pytest.fixture(scope="module")
 def recorded(digits: MosaicTask, tmp_path_factory: pytest.TempPathFactory) -> Results:
     """Cells that were trained in each of the ways a study may train them."""
-    folder = tmp_path_factory.mktemp("repeat") / "results"
-    alone = tiny_cell(digits, Schedule.single("hard-sampled", 0.1), seed=3)
-    train([[alone]], folder, micro_batch=7)
-    train([[tiny_cell(digits, Schedule.single("lvml", lr)) for lr in (0.1, 1e20)]], folder)
-    hybrid = tiny_cell(digits, Schedule.hybrid(0.1, 0.05, 0.5))
-    return train([[tiny_cell(digits)], [hybrid]], folder)
+    results = Results(tmp_path_factory.mktemp("repeat") / "results")
+    results.prepare()
+
+    def train(*packs: tuple[Cell, ...], micro_batch: int | None = None) -> None:
+        work = Work(
+            study="digits",
+            results=results.url,
+            gpu=False,
+            code_version=code_version(),
+            micro_batch=micro_batch,
+        )
+        run_job(Job(packs, share=True), work)
+
+    train((tiny_cell(digits, Schedule.single("hard-sampled", 0.1), seed=3),), micro_batch=7)
+    train(tuple(tiny_cell(digits, Schedule.single("lvml", lr)) for lr in (0.1, 1e20)))
+    train((tiny_cell(digits),), (tiny_cell(digits, Schedule.hybrid(0.1, 0.05, 0.5)),))
+    return results
 
 
 @pytest.fixture
@@ -59,41 +63,34 @@ def copied(recorded: Results, tmp_path: Path) -> Results:
 
 
 @pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str]]:
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
     """Runs the command; gives its exit status and the one line that it printed."""
-
     return lambda results, *args: one_line(repeat.main, capsys, results.url, *args)
 
 
-def ids(results: Results) -> dict[str, str]:
-    """Schedule -> id."""
-    cells = results.cells()
-    return dict(zip(cells["schedule"], cells["cell_id"], strict=True))
+@pytest.fixture(scope="module")
+def cell_id(recorded: Results) -> str:
+    """Of a cell that is repeated often."""
+    return id_of(recorded, "soft lr=0.1")
 
 
-def contents(results: Results) -> dict[str, tuple[bytes, int]]:
-    """Every file of a results directory, with when it was written."""
-    return {
-        str(path): (path.read_bytes(), path.stat().st_mtime_ns)
-        for path in sorted(Path(results.url).rglob("*"))
-        if path.is_file()
-    }
+@pytest.fixture
+def rows(recorded: Results, cell_id: str) -> pd.DataFrame:
+    """Its evaluations."""
+    return recorded.evaluations([cell_id])
 
 
-def rewrite(
-    results: Results,
-    cell_id: str,
-    cell: dict[str, Any] | None = None,
-    change: Callable[[pd.DataFrame], Any] = lambda _: None,
-) -> None:
-    """Records a cell anew with other columns, or other evaluations."""
-    rows = results.cells([cell_id]).assign(**(cell or {}))
-    evaluations = results.evaluations([cell_id])
-    change(evaluations)
+def id_of(results: Results, schedule: str) -> str:
+    return str(results.cells().set_index("schedule").at[schedule, "cell_id"])
+
+
+def rewrite(results: Results, of: str, to_saif: float = 0.0, **cell: Any) -> None:
+    """Records a cell anew, with other columns and more SAIF in all its evaluations."""
+    rows, evaluations = results.cells([of]).assign(**cell), results.evaluations([of])
     new_id = rows["cell_id"].item()
-    for path in Path(results.url).rglob(f"{cell_id}-*.parquet"):
+    evaluations = evaluations.assign(cell_id=new_id, saif=evaluations["saif"] + to_saif)
+    for path in Path(results.url).rglob(f"{of}-*.parquet"):
         path.unlink()
-    evaluations["cell_id"] = new_id
     held = rows_of(
         pa.Table.from_pandas(rows, CELLS_SCHEMA, preserve_index=False),
         pa.Table.from_pandas(evaluations, EVALUATIONS_SCHEMA, preserve_index=False),
@@ -105,9 +102,9 @@ def rewrite(
 
 
 def test_however_a_cell_was_trained_its_numbers_come_out_again(
-    recorded: Results, run: Callable[..., tuple[int, str]]
+    recorded: Results, run: Run
 ) -> None:
-    rows = recorded.cells().set_index("schedule")
+    rows = recorded.cells()
     assert sorted(rows["pack"]) == [1, 1, 1, 2, 2]
     assert rows["shared_prefix"].sum() == 1
     assert sorted(rows["status"]) == ["diverged", *["done"] * 4]
@@ -124,215 +121,184 @@ def test_however_a_cell_was_trained_its_numbers_come_out_again(
     assert contents(recorded) == before
 
 
-def test_the_beginning_of_an_id_is_enough_in_a_compacted_directory_too(
-    copied: Results, run: Callable[..., tuple[int, str]]
-) -> None:
-    cell_id = ids(copied)["soft lr=0.1"]
-    compact(copied)
-    before = contents(copied)
-    for asked in (cell_id[:8], cell_id[:8].upper(), cell_id):
-        status, line = run(copied, asked)
-        assert status == 0
-        assert line.startswith(f"cell {cell_id}: ")
-    assert contents(copied) == before
-
-
 def test_only_a_gpu_that_was_used_is_used(
-    copied: Results, run: Callable[..., tuple[int, str]], monkeypatch: pytest.MonkeyPatch
+    copied: Results, cell_id: str, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[Work] = []
 
     def spy(job: Job, work: Work, report: Any) -> dict[str, str]:
         asked.append(work)
-        return run_job(job, replace(work, gpu=False), report)
+        return run_job(job, replace(work, gpu=False, threads=1), report)
 
     monkeypatch.setattr("study.launch.repetition.run_job", spy)
-    cell_id = ids(copied)["soft lr=0.1"]
-    assert run(copied, cell_id)[0] == 0
-    rewrite(copied, cell_id, {"device": "NVIDIA H200", "threads": 2, "micro_batch": 8})
     run(copied, cell_id)
-    assert [each.gpu for each in asked] == [False, True]
-    assert [each.threads for each in asked] == [1, 2]
-    assert [each.micro_batch for each in asked] == [16, 8]
-    assert all(not Path(each.results).exists() for each in asked)
+    rewrite(copied, cell_id, device="NVIDIA H200", threads=2, micro_batch=8)
+    run(copied, cell_id)
+    assert [(each.gpu, each.threads, each.micro_batch) for each in asked] == [
+        (False, 1, 16),
+        (True, 2, 8),
+    ]
+    assert not any(Path(each.results).exists() for each in asked)
 
 
 # --- other numbers
 
 
-def test_a_difference_is_measured_and_its_circumstances_named(
-    copied: Results, run: Callable[..., tuple[int, str]]
+def test_a_difference_is_measured_and_what_differs_besides_is_named(
+    copied: Results, cell_id: str, run: Run
 ) -> None:
-    cell_id = ids(copied)["soft lr=0.1"]
-    versions = {**json.loads(copied.cells([cell_id])["package_versions"].item()), "torch": "2.0"}
+    rewrite(copied, cell_id, to_saif=0.25)
+    status, line = run(copied, cell_id[:8].upper())  # the beginning is enough
+    assert status == 1
+    assert line.startswith(f"cell {cell_id}: repeated in ")
+    assert "NOT equal: largest difference 0.25 (saif, " in line
+    assert line.endswith("allowed 1e-06; what differs: no recorded circumstance")
 
-    def change(evaluations: pd.DataFrame) -> None:
-        at = evaluations.index[
-            (evaluations["split"] == "test") & (evaluations["budget_fraction"] == 0.75)
-        ]
-        evaluations.loc[at, "saif"] += 0.25
 
-    there = {"code_version": "0.0+old", "package_versions": json.dumps(versions)}
-    rewrite(copied, cell_id, there, change)
-    before = contents(copied)
+def test_another_end_is_a_difference(copied: Results, cell_id: str, run: Run) -> None:
+    rewrite(copied, cell_id, status="diverged", code_version="0.0+old", device="NVIDIA H200")
     status, line = run(copied, cell_id)
     assert status == 1
-    assert "NOT equal: largest difference 0.25 (saif, test split at 75 % of the budget)" in line
-    assert f"what differs: code version 0.0+old then, {code_version()} now; torch 2.0 then" in line
-    assert "CPU threads" not in line
-    assert contents(copied) == before
+    for fact in (
+        "NOT equal: largest difference 0 ",
+        "status diverged then, done now",
+        f"code version 0.0+old then, {code_version()} now",
+        "device NVIDIA H200 then, cpu",
+        "a GPU adds numbers in an order that varies",
+    ):
+        assert fact in line
 
 
-def test_a_difference_without_a_circumstance_says_so(
-    copied: Results, run: Callable[..., tuple[int, str]]
-) -> None:
-    cell_id = ids(copied)["soft lr=0.1"]
-    rewrite(copied, cell_id, change=lambda rows: rows.update(rows[["loss"]] + 1e-3))
-    status, line = run(copied, cell_id)
-    assert status == 1
-    assert "largest difference 0.001 (loss" in line
-    assert line.endswith("no recorded circumstance differs")
-    rewrite(copied, cell_id, {"device": "NVIDIA H200"})
-    status, line = run(copied, cell_id)
-    assert status == 1
-    assert "device NVIDIA H200 then, cpu" in line
-    assert "a GPU adds numbers in an order that varies, so two runs of a cell agree to r" in line
-
-
-def test_another_end_is_a_difference(copied: Results, run: Callable[..., tuple[int, str]]) -> None:
-    cell_id = ids(copied)["soft lr=0.1"]
-    steps = copied.cells([cell_id])["steps"].item()
-    rewrite(copied, cell_id, {"status": "diverged"})
-    status, line = run(copied, cell_id)
-    assert status == 1
-    assert f"recorded as diverged after {steps} steps, now done after {steps} steps" in line
-
-
-def test_differences_by_hand(recorded: Results) -> None:
-    rows = recorded.evaluations([ids(recorded)["soft lr=0.1"]])
-    assert compare_evaluations(rows, rows.sample(frac=1, random_state=0)) == (0.0, "", True)
-
-    def changed(index: int, column: str, value: Any) -> tuple[float, str, bool]:
-        other = rows.copy()
-        other.at[index, column] = value
-        return compare_evaluations(rows, other)
-
-    first = rows.iloc[0]
-    place = f"{first['split']} split at {100 * first['budget_fraction']:g} % of the budget"
-    for name in METRICS:
-        assert changed(0, name, math.nan) == (math.inf, f"{name}, {place}", False)
-    largest, where, close = changed(0, "loss", first["loss"] + DUPLICATE_TOLERANCE / 2)
-    assert (largest, close) == (pytest.approx(DUPLICATE_TOLERANCE / 2), True)
-    assert where == f"loss, {place}"
-    heatmap = list(first["heatmap"])
+def test_differences_by_hand(rows: pd.DataFrame) -> None:
+    last = rows.iloc[-1]
+    heatmap = np.array(last["heatmap"])
     heatmap[7] += 0.5
-    assert changed(0, "heatmap", heatmap) == (pytest.approx(0.5), f"heat map, {place}", False)
-    last = len(rows) - 1
-    where = f"instances in SAIF, test split at {100 * rows.at[last, 'budget_fraction']:g} %"
-    strong = bytearray(rows.at[last, "instance_saif"])
-    strong[2] ^= 1
-    largest, place_of, close = changed(last, "instance_saif", bytes(strong))
-    assert (largest, close) == (pytest.approx(1 / rows.at[last, "num_evaluated"]), False)
-    assert place_of.startswith(where)
-    assert changed(last, "instance_saif", None)[0::2] == (math.inf, False)
-    assert changed(0, "compute_flops", 7) == (math.inf, f"steps or instances, {place}", False)
-    largest, where, close = compare_evaluations(rows, rows.iloc[1:])
-    assert (largest, close) == (math.inf, False)
-    assert where == f"{place} was evaluated by one of them only"
-    assert compare_evaluations(rows.iloc[:0], rows.iloc[:0]) == (0.0, "", True)
+    bits = bytearray(last["instance_saif"])
+    bits[2] ^= 1
+    for name, column, value, difference in [
+        *((name, name, math.nan, math.inf) for name in METRICS),
+        ("loss", "loss", last["loss"] + DUPLICATE_TOLERANCE / 2, DUPLICATE_TOLERANCE / 2),
+        ("heat map", "heatmap", heatmap, 0.5),
+        ("instances in SAIF", "instance_saif", bytes(bits), 1 / last["num_evaluated"]),
+        ("instances in SAIF", "instance_saif", None, math.inf),
+        # Of an evaluation after other steps, or of other instances, no number is the same one.
+        *(("accuracy", column, 7, math.inf) for column in ("step", "compute_flops")),
+        ("accuracy", "instances", "others", math.inf),
+    ]:
+        other = rows.copy()
+        other.at[rows.index[-1], column] = value
+        largest, where, close = compare_evaluations(rows, other)
+        assert largest == pytest.approx(difference)
+        assert where.startswith(f"{name}, test split at 100 % of the budget")
+        assert close == (difference < DUPLICATE_TOLERANCE)
 
 
-def test_a_large_loss_that_is_close_does_not_hide_a_small_difference(recorded: Results) -> None:
-    rows = recorded.evaluations([ids(recorded)["soft lr=0.1"]])
-    one, other = rows.copy(), rows.copy()
-    one.at[0, "loss"], other.at[0, "loss"] = 1e9, 1e9 + 1
-    assert compare_evaluations(one, other)[0::2] == (1.0, True)
+def test_missing_evaluations_by_hand(rows: pd.DataFrame) -> None:
+    assert compare_evaluations(rows, rows.sample(frac=1, random_state=0)) == (0.0, "", True)
+    for pair in ((rows, rows.iloc[:-1]), (rows.iloc[:-1], rows)):
+        largest, where, close = compare_evaluations(*pair)
+        assert (largest, close) == (math.inf, False)
+        assert "test split at 100 % of the budget, where only one of them" in where
+    none = rows.iloc[:0]  # the cell diverged before its first evaluation
+    assert compare_evaluations(none, none) == (0.0, "", True)
+
+
+def test_a_large_loss_that_is_close_does_not_hide_a_small_difference(rows: pd.DataFrame) -> None:
+    rows.at[0, "loss"] = 1e9
+    other = rows.copy()
+    other.at[0, "loss"] += 1
+    assert compare_evaluations(rows, other)[::2] == (1.0, True)
     other.at[1, "saif"] += 0.25
-    largest, where, close = compare_evaluations(one, other)
+    largest, where, close = compare_evaluations(rows, other)
     assert (largest, where[:4], close) == (0.25, "saif", False)
+    other.at[0, "loss"] = rows.at[0, "loss"] = math.inf  # equal, too
+    assert compare_evaluations(rows, other)[0] == 0.25
 
 
 def test_circumstances_by_hand() -> None:
     row = {
+        "status": "done",
+        "steps": 9,
         "device": "cpu x86_64",
         "threads": 4,
-        "micro_batch": 16,
+        "micro_batch": math.nan,
         "code_version": "1",
         "package_versions": '{"torch": "2.15", "numpy": "2.4"}',
         "pack": 1,
         "shared_prefix": False,
     }
-    assert list(differing_circumstances(row, row)) == []
-    other = {**row, "device": "NVIDIA H200", "threads": 1, "pack": 3}
-    other["package_versions"] = '{"torch": "2.16", "numpy": "2.4", "python": "3.12"}'
-    assert list(differing_circumstances(row, other)) == [
-        "device cpu x86_64 then, NVIDIA H200 now",
+    assert differing_circumstances(row, row | {"micro_batch": float("nan")}) == []
+    versions = '{"torch": "2.16", "numpy": "2.4", "python": "3.12"}'
+    other = row | {"threads": 1, "pack": 3, "package_versions": versions}
+    assert set(differing_circumstances(row, other)) == {
         "CPU threads 4 then, 1 now",
         "python unknown then, 3.12 now",
         "torch 2.15 then, 2.16 now",
         "cells trained together 1 then, 3 now",
-    ]
+    }
 
 
 # --- unusable requests
 
 
-def test_an_unknown_cell_gives_the_nearest(
-    recorded: Results, run: Callable[..., tuple[int, str]]
-) -> None:
-    cell_id = ids(recorded)["soft lr=0.1"]
+def test_an_unknown_cell_gives_the_nearest(recorded: Results, cell_id: str, run: Run) -> None:
     wrong = cell_id[:-1] + ("0" if cell_id[-1] != "0" else "1")
     status, line = run(recorded, wrong)
     assert status == 2
-    assert line.startswith(f"study.repeat: {recorded.url} has no cell {wrong}. Nearest: {cell_id}")
+    assert line.startswith(f"study.repeat: {recorded.url} has no cell {wrong}. ")
+    assert f"Did you mean {cell_id}?" in line
     status, line = run(recorded, "soft")
     assert (status, "hexadecimal" in line) == (2, True)
 
 
-def test_an_ambiguous_beginning_names_the_cells(
-    copied: Results, run: Callable[..., tuple[int, str]]
-) -> None:
-    cell_id = ids(copied)["soft lr=0.1"]
+def test_an_ambiguous_beginning_names_the_cells(copied: Results, cell_id: str, run: Run) -> None:
     other = cell_id[:6] + ("0" if cell_id[6] != "0" else "1") * 10
-    rewrite(copied, ids(copied)["lvml lr=0.1"], {"cell_id": other})
+    rewrite(copied, id_of(copied, "lvml lr=0.1"), cell_id=other)
     status, line = run(copied, cell_id[:6])
     assert status == 2
-    assert f"begins the ids of 2 cells ({', '.join(sorted([cell_id, other]))})" in line
-    status, line = run(copied, other)  # whose content does not make that id
-    assert status == 2
-    assert "was trained by another trainer" in line
+    assert f"begins the ids of 2 cells, such as {', '.join(sorted([cell_id, other]))}" in line
 
 
+@pytest.mark.parametrize(
+    ("cell", "arguments", "fact"),
+    [
+        ({"status": "censored", "status_reason": "stopped"}, "", "was stopped: what a scheduler"),
+        ({"cell_id": "0123456789abcdef"}, "", "another trainer"),
+        ({"cell": '{"paradigm": "of another file"}'}, "", "parts that --with does not name"),
+        ({}, "--data-dir somewhere", "--data-dir is of no use to digits"),
+    ],
+)  # fmt: skip
 def test_what_cannot_be_repeated_is_refused(
-    copied: Results, digits: MosaicTask, run: Callable[..., tuple[int, str]]
+    copied: Results, cell_id: str, run: Run, cell: dict[str, Any], arguments: str, fact: str
 ) -> None:
-    cells = ids(copied)
-    rewrite(copied, cells["lvml lr=0.1"], {"status": "censored", "status_reason": "stopped"})
-    status, line = run(copied, cells["lvml lr=0.1"])
-    assert (status, "was stopped: what a scheduler stops" in line) == (2, True)
+    rewrite(copied, cell_id, **cell)
+    status, line = run(copied, cell.get("cell_id", cell_id), *arguments.split())
+    assert (status, fact in line) == (2, True), line
 
+
+def test_other_data_are_refused(
+    copied: Results, digits: MosaicTask, cell_id: str, run: Run
+) -> None:
     other = tiny_cell(digits, data_digest="of another copy")
-    as_text = {"cell_id": other.id, "cell": json.dumps(other.to_dict())}
-    rewrite(copied, cells["soft lr=0.1"], as_text)
+    rewrite(copied, cell_id, cell_id=other.id, cell=json.dumps(other.to_dict()))
     status, line = run(copied, other.id)
-    assert (status, "digest of another copy, here it has digest" in line) == (2, True)
-
-    status, line = run(copied, other.id, "--data-dir", "somewhere")
-    assert (status, "--data-dir is of no use to digits" in line) == (2, True)
-
-    values = {**other.to_dict(), "colour": "red"}
-    rewrite(copied, other.id, {"cell": json.dumps(values)})
-    status, line = run(copied, other.id)
-    assert (status, "was trained by another trainer" in line) == (2, True)
+    assert status == 2
+    for fact in ("digest of another copy", digits.facts.digest, "--data-dir DIR"):
+        assert fact in line
 
 
-def test_a_terminal_shows_the_time_left_and_is_left_clean(
-    recorded: Results, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_a_terminal_shows_how_far_it_is_and_is_left_clean(
+    recorded: Results,
+    cell_id: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
-    assert repeat.main([recorded.url, ids(recorded)["soft lr=0.1"]]) == 0
+    monkeypatch.setattr("study.terminal.working.BAR_AFTER", 0.0)
+    assert repeat.main([recorded.url, cell_id]) == 0
     captured = capsys.readouterr()
     assert len(captured.out.splitlines()) == 1
-    assert "0/1 cell" in captured.err
+    assert f"training cell {cell_id}" in captured.err
+    assert "100 of 100 %" in captured.err
     assert not any(screen(captured.err, 80))
