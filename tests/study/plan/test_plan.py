@@ -186,7 +186,7 @@ REFUSED = {
     "digits m=1000000000": "100,000",
     "digits width=1e9": "1000]",
     "digits momentum=1": "[0, 1)",
-    "digits hard_drop_at=1": "hard_drop_at (0, 1)",
+    "digits hard_drop_at=1": "--set hard_drop_at=1: (0, 1)",
     "digits weight_decay=0.1": "adam",
     "digits epochs=0.001 n=10": "nothing no step",
     "fixed-focus alpha=1.5": "[0, 1]",
