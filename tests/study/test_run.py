@@ -246,19 +246,6 @@ def test_a_dry_run_tries_every_kind_of_cell_and_records_nothing(
     assert not results.exists()
 
 
-@pytest.mark.usefixtures("without_ray")
-def test_a_diverged_cell_is_a_result(tmp_path: Path, capsys: Capsys) -> None:
-    printed, told = untracked(capsys, tmp_path, lr="0.1,1e20", paradigm="soft,hard-sampled")
-    cells = Results(tmp_path).cells()
-    assert Counter(zip(cells["lr"], cells["status"], strict=True)) == {
-        (0.1, "done"): 4,
-        (1e20, "diverged"): 4,
-    }
-    assert "4 diverged" in told
-    assert not (tmp_path / "mlflow.db").exists()
-    assert "mlflow ui" not in printed
-
-
 @pytest.mark.usefixtures("without_ray", "no_report")
 def test_damaged_files_are_set_aside_and_their_cells_run_again(
     finished: tuple[Path, str], tmp_path: Path, capsys: Capsys
@@ -419,29 +406,9 @@ def stages(results: Path) -> list[tuple[str | None, tuple[int, ...]]]:
     ]
 
 
-CONFIRM = {"confirm": "100,101", "evaluations": "5"}
-
-
-@pytest.mark.usefixtures("without_ray")
-def test_one_command_tunes_and_confirms(tmp_path: Path, capsys: Capsys) -> None:
-    """With a scheduler, which stops options and nothing that confirms them."""
-    axes = CONFIRM | {"lr": "0.5,0.01,0.0001", "paradigm": "soft,hard"}
-    _, errors = untracked(capsys, tmp_path, "--scheduler", "asha", **axes)
-    assert re.search(r"16/16 cells done, 0 running, 0 left, \d+ censored", errors)
-    assert stages(tmp_path) == [("confirm", (100, 101))] * 2 + [("tune", (0, 1))] * 6
-    plan, _ = untracked(capsys, tmp_path, "--scheduler", "asha", "--plan", **axes)
-    assert "16 cells: 16 done already, 0 to run" in plan
-    assert re.search(r"^chosen: soft lr=\S+, hard lr=\S+$", plan, re.M)
-    untracked(capsys, tmp_path, "--scheduler", "asha", **axes | {"confirm": "100-102"})
-    confirming = Results(tmp_path).cells().query("stage == 'confirm'")
-    assert set(confirming["status"]) == {"done"}
-    by_seed = confirming.groupby("seed")["planned_seeds"].agg(set).to_dict()
-    assert by_seed == {100: {2}, 101: {2}, 102: {3}}
-
-
 @pytest.mark.usefixtures("without_ray")
 def test_what_a_search_finds_is_confirmed(tmp_path: Path, capsys: Capsys) -> None:
-    axes = CONFIRM | {"lr": "0.01,0.3", "paradigm": "hard"}
+    axes = {"lr": "0.01,0.3", "paradigm": "hard", "confirm": "100,101"}
     search = ("--search", "optuna", "--num-samples")
     printed, errors = untracked(capsys, tmp_path, *search, "2", **axes)
     assert "2. confirm: the chosen option of 1 group on 2 fresh seeds, 2 cells" in printed

@@ -71,6 +71,7 @@ def test_how_a_cell_was_run_is_recorded_beside_it(digits: MosaicTask, results: R
         "stage": ["tune", "confirm"],
     }.items():
         assert rows[name].tolist() == values, name
+    assert rows["planned_seeds"].dropna().tolist() == [2]
     assert (rows["total_seconds"] > rows["total_train_seconds"]).all()
     assert (rows["total_train_seconds"] > 0).all()
     side_by_side([tiny_cell(digits)], results)
