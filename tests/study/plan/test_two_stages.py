@@ -43,6 +43,7 @@ class Command:
 
     Attributes:
         jobs: that ended, in their order.
+        threads: CPU threads of their trials.
         status: the exit status.
         said: all that was said.
         trained: the outcome, as `study.drive.train` returns it.
@@ -58,6 +59,7 @@ class Command:
     ) -> None:
         self._results, self._end_of, self._most = results, end_of, most
         self.jobs: list[Job] = []
+        self.threads: set[int] = set()
         self.trained: Any = None
         named = {text.partition("=")[0] for text in sets}
         grid = [text for text in GRID if text.partition("=")[0] not in named]
@@ -76,6 +78,7 @@ class Command:
 
     def _launch(self, plan: Plan, watch: Watch, _: object) -> None:
         self.progress = watch.progress
+        self.threads.add(plan.threads)
         for job in plan.jobs:
             if len(self.jobs) == self._most:
                 raise KeyboardInterrupt
@@ -147,6 +150,7 @@ def test_the_second_stage_is_the_chosen_option_on_fresh_seeds_alone() -> None:
     stages = ["confirm" if cell.seed in SEEDS else "tune" for cell in command.cells]
     assert stages == sorted(stages, reverse=True)  # all that tunes starts before
     assert [cell.seed for cell in command.cells[8:]] == sorted(2 * SEEDS)
+    assert command.threads == {4}  # of the 64 cores, in both stages
     assert command.progress.line().startswith("14/14 cells done, 0 running, 0 left")
     assert not Command(results).jobs
 
