@@ -121,51 +121,45 @@ def test_trials_equal_cells_trained_without_ray(
     launched = Launched(jobs, results, scheduler=Strict())
     assert launched.failures == []
     every = [cell for job in jobs for cell in job.cells]
+    stopped = {cell.id for cell in option}
     assert sorted(launched.recorded) == sorted(cell.id for cell in every[2:])
     assert launched.line.startswith("9/9 cells done, 0 running, 0 left, 1 diverged, 2 censored")
     rows = results.cells().set_index("cell_id")
-    assert rows["status"].value_counts().to_dict() == {"done": 6, "censored": 2, "diverged": 1}
-    assert {rows["status"][cell.id] for cell in option} == {"censored"}
+    assert set(rows.index[rows["status"] == "censored"]) == stopped
     assert rows["shared_prefix"][hybrid.id]
-    assert results.evaluations([cell.id for cell in option])["budget_fraction"].max() == 0.5
     direct = Results(tmp_path / "direct")
     direct.prepare()
     for job in alone(every):
         run_job(job, work_in(direct))
     expected = table(direct)
-    stopped = expected["cell_id"].isin([cell.id for cell in option])
-    expected = expected[~stopped | (expected["budget_fraction"] <= 0.5)]
+    expected = expected[~expected["cell_id"].isin(stopped) | (expected["budget_fraction"] <= 0.5)]
     pd.testing.assert_frame_equal(table(results), expected.reset_index(drop=True))
 
 
 @pytest.mark.faults
 @pytest.mark.usefixtures("ray_instance")
-def test_a_lost_worker_is_tried_again_in_another_process(
-    cells: list[Cell], results: Results, tmp_path: Path
+@pytest.mark.parametrize(
+    ("how", "max_retries", "given_up"), [(("GPU", "lost"), 2, False), (("lost",) * 3, 1, True)]
+)
+def test_a_lost_worker_is_tried_again_in_another_process_and_stops_no_other(
+    cells: list[Cell],
+    results: Results,
+    tmp_path: Path,
+    how: tuple[str, ...],
+    max_retries: int,
+    given_up: bool,
 ) -> None:
     """Lost is also one whose GPU takes no more calls."""
-    launched = Launched(
-        alone(cells), results, **failing(tmp_path, cells[0], "GPU", "lost"), max_retries=2
-    )
-    assert launched.failures == []
-    assert results.finished() == {cell.id for cell in cells}
+    parts = failing(tmp_path, cells[0], *how)
+    launched = Launched(alone(cells), results, **parts, max_retries=max_retries)
+    failures = [(failure.kind, failure.cell_ids) for failure in launched.failures]
+    assert failures == [("worker lost", (cells[0].id,))] * given_up
+    assert results.finished() == {cell.id for cell in cells[given_up:]}
+    assert ("1 failed" in launched.line) == given_up
     attempts = [file.read_text() for file in (tmp_path / "attempts").iterdir()]
-    assert len(set(attempts)) == 2
-    assert launched.printed.count(f"cell {cells[0].id}: worker lost; tried again") == 2
-
-
-@pytest.mark.faults
-@pytest.mark.usefixtures("ray_instance")
-def test_a_cell_that_always_loses_its_worker_is_given_up_and_stops_no_other(
-    cells: list[Cell], results: Results, tmp_path: Path
-) -> None:
-    how = failing(tmp_path, cells[0], "lost", "lost", "lost")
-    launched = Launched(alone(cells), results, **how, max_retries=1)
-    (failure,) = launched.failures
-    assert (failure.kind, failure.cell_ids) == ("worker lost", (cells[0].id,))
-    assert len(list((tmp_path / "attempts").iterdir())) == 2
-    assert results.finished() == {cell.id for cell in cells[1:]}
-    assert "1 failed" in launched.line
+    assert len(set(attempts)) == len(attempts) == 2
+    tried_again = f"cell {cells[0].id}: worker lost; tried again"
+    assert launched.printed.count(tried_again) == max_retries
 
 
 @pytest.mark.faults
@@ -225,24 +219,23 @@ def test_a_trial_shows_by_name_what_it_trains(digits: MosaicTask) -> None:
     assert shown == {"paradigm": "hybrid", "lr": 0.1, "switch_point": "0.3, 0.6", "seed": 4}
 
 
+@pytest.mark.parametrize("watched", [False, True])
 def test_the_driver_is_told_of_an_evaluation_a_second_and_of_the_last(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, watched: bool
 ) -> None:
     """But of every one of an option that is watched."""
     from study.launch.tune import Report
 
     told: list[dict] = []
     monkeypatch.setattr("ray.tune.report", told.append)
-    now = [0.0]
-    monkeypatch.setattr(time, "monotonic", lambda: now[0])
-    for watched, expected in ((False, [0.1, 0.3, 0.5]), (True, [0.1, 0.2, 0.3, 0.4, 0.5])):
-        told.clear()
-        report = Report({"watched": watched})
-        for now[0], fraction in ((0, 0.1), (0.5, 0.2), (1.2, 0.3), (1.3, 0.4), (1.4, 0.5)):
-            report({"event": "evaluation", "budget_fraction": fraction})
-        report({"event": "ended", "cell_id": "a", "status": "done"})
-        assert [event.get("budget_fraction") for event in told] == [*expected, None]
-        assert told[0]["budget_percent"] == 10
+    report = Report({"watched": watched})
+    for now, fraction in ((0, 0.1), (0.5, 0.2), (1.2, 0.3), (1.3, 0.4), (1.4, 0.5)):
+        monkeypatch.setattr(time, "monotonic", lambda now=now: now)
+        report({"event": "evaluation", "budget_fraction": fraction})
+    report({"event": "ended", "cell_id": "a", "status": "done"})
+    expected = [0.1, 0.2, 0.3, 0.4, 0.5] if watched else [0.1, 0.3, 0.5]
+    assert [event.get("budget_fraction") for event in told] == [*expected, None]
+    assert told[0]["budget_percent"] == 10
 
 
 def test_a_node_without_the_project_that_joins_later_is_named(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from study.cell.version import source_digest
 from study.cell.work import Job, Work
 from study.errors import RequestError
 from study.launch.run_job import run_job
-from study.results import CELLS_SCHEMA, EVALUATIONS_SCHEMA, Results
+from study.results import Results
 from study.tasks.mosaics.mosaics import MosaicTask
 from study.train.steps.loop import train_pack
 from tests.conftest import tiny_cell
@@ -42,42 +41,37 @@ def table(results: Results) -> pd.DataFrame:
 def test_a_trial_records_each_cell_and_its_evaluations(
     digits: MosaicTask, results: Results
 ) -> None:
-    points = tuple(point / 20 for point in range(1, 21))
-    cells = [
-        tiny_cell(digits, Schedule.hybrid(0.1, 0.05, 0.5), evaluation_points=points),
-        tiny_cell(digits, Schedule.single("lvml", 1e20)),
-    ]
-    reports: list[dict] = []
-    for cell, status in zip(cells, ("done", "diverged"), strict=True):
-        assert side_by_side([cell], results, reports.append) == {cell.id: status}
-    rows = results.cells().set_index("cell_id")
-    hybrid, diverged = (rows.loc[cell.id] for cell in cells)
-    assert list(results.cells().columns) == CELLS_SCHEMA.names
-    assert list(results.evaluations().columns) == EVALUATIONS_SCHEMA.names
-    assert (hybrid["status"], diverged["status"]) == ("done", "diverged")
-    assert "NaN" in diverged["status_reason"]
-    assert hybrid["paradigm"] == "hybrid"
-    assert (hybrid["lr"], hybrid["last_lr"], hybrid["switch_point"]) == (0.1, 0.05, 0.5)
-    assert pd.isna(diverged["switch_point"])
-    assert Cell.from_dict(json.loads(hybrid["cell"])) == cells[0]
-    assert hybrid["threads"] == 1
-    evaluations = results.evaluations([cells[0].id])
+    """What it records, tests/golden and tests/study/results show; and it tells of each."""
+    points = (0.1, 0.5, 1.0)
+    hybrid = tiny_cell(digits, Schedule.hybrid(0.1, 0.05, 0.5), evaluation_points=points)
+    diverging = tiny_cell(digits, Schedule.single("lvml", 1e20))
+    told: list[dict] = []
+    ends = [side_by_side([cell], results, told.append) for cell in (hybrid, diverging)]
+    assert ends == [{hybrid.id: "done"}, {diverging.id: "diverged"}]
+    events = [event for event in told if event["event"] == "ended"]
+    assert [{event["cell_id"]: event["status"]} for event in events] == ends
+    of_hybrid = [event for event in told if hybrid.id in event.get("cells", ())]
+    assert [event["budget_fraction"] for event in of_hybrid] == [*points]
+    rows, evaluations = results.cells().set_index("cell_id"), results.evaluations([hybrid.id])
+    assert "NaN" in rows["status_reason"][diverging.id]
+    assert Cell.from_dict(json.loads(rows["cell"][hybrid.id])) == hybrid
     assert len(evaluations) == 3 * len(points)
-    assert evaluations["heatmap"].map(sum).tolist() == pytest.approx([1] * len(evaluations))
-    told = [r for r in reports if cells[0].id in r.get("cells", ())]
-    assert [each["budget_fraction"] for each in told] == [*points]
-    ends = [(r["cell_id"], r["status"]) for r in reports if r["event"] == "ended"]
-    assert ends == [(cells[0].id, "done"), (cells[1].id, "diverged")]
     assert max(map(len, contents(results).values())) < 15_000
 
 
 def test_how_a_cell_was_run_is_recorded_beside_it(digits: MosaicTask, results: Results) -> None:
     cells = [tiny_cell(digits, precision="bfloat16", seed=seed) for seed in (0, 1)]
-    run_job(Job((tuple(cells),)), work_in(results, micro_batch=7))
-    rows = results.cells()
-    assert set(rows["precision"]) == {"bfloat16"}
-    assert set(rows["micro_batch"]) == {7}
-    assert set(rows["pack"]) == {2}
+    run_job(Job((tuple(cells),)), work_in(results, micro_batch=7, confirm=(1, 2)))
+    rows = results.cells().sort_values("seed")
+    for name, values in {
+        "precision": ["bfloat16"] * 2,
+        "micro_batch": [7, 7],
+        "pack": [2, 2],
+        "threads": [1, 1],
+        "stage": ["tune", "confirm"],
+    }.items():
+        assert rows[name].tolist() == values, name
+    assert rows["planned_seeds"].dropna().tolist() == [2]
     assert (rows["total_seconds"] > rows["total_train_seconds"]).all()
     assert (rows["total_train_seconds"] > 0).all()
     side_by_side([tiny_cell(digits)], results)
@@ -88,19 +82,17 @@ def test_a_repeated_trial_leaves_recorded_cells_alone(
     digits: MosaicTask, results: Results
 ) -> None:
     """But goes on with those that a scheduler stopped."""
-    cells = [tiny_cell(digits, seed=seed) for seed in range(3)]
-    side_by_side(cells[:1], results)
-    write(results, cells[1], status="censored", points=(0.25,))
-    before = contents(results)
-    reports: list[dict] = []
-    found = side_by_side(cells, results, reports.append)
-    assert found == dict.fromkeys([cell.id for cell in cells], "done")
-    assert cells[0].id not in {i for report in reports for i in report.get("cells", ())}
-    assert contents(results).items() >= before.items()
+    recorded, stopped, new = (tiny_cell(digits, seed=seed) for seed in range(3))
+    side_by_side([recorded], results)
+    write(results, stopped, status="censored", points=(0.25,))
+    for trained in ({stopped.id, new.id}, set()):
+        before, told = contents(results), []
+        found = side_by_side([recorded, stopped, new], results, told.append)
+        assert found == dict.fromkeys([recorded.id, stopped.id, new.id], "done")
+        assert {cell_id for event in told for cell_id in event.get("cells", ())} == trained
+        assert contents(results).items() >= before.items()
+        assert bool(trained) == (contents(results) != before)
     assert set(results.survey().statuses.values()) == {"done"}
-    before = contents(results)
-    assert side_by_side(cells, results) == found
-    assert contents(results) == before
 
 
 def test_a_cell_killed_before_its_record_leaves_none(
@@ -135,9 +127,8 @@ def test_two_workers_of_one_cell_do_no_harm(digits: MosaicTask, results: Results
 
 
 def test_other_data_than_planned_is_refused(digits: MosaicTask, results: Results) -> None:
-    cell = tiny_cell(digits, data_digest="of another copy")
-    with pytest.raises(RequestError, match=r"the data changed\. Run the command again"):
-        side_by_side([cell], results)
+    with pytest.raises(RequestError, match="data changed"):
+        side_by_side([tiny_cell(digits, data_digest="of another copy")], results)
     assert results.finished() == set()
 
 
@@ -145,22 +136,27 @@ def test_nothing_trains_where_the_project_is_another_version(
     digits: MosaicTask, results: Results
 ) -> None:
     """As on a node that joins later."""
-    job, work = Job(((tiny_cell(digits),),)), work_in(results)
-    with pytest.raises(RequestError, match="has another version of this project than the command"):
-        run_job(job, replace(work, source="0" * 16))
-    assert results.finished() == set()
-    assert set(run_job(job, replace(work, source=source_digest())).values()) == {"done"}
+    refused_but_for(digits, results, "another version", source=("0" * 16, source_digest()))
 
 
 def test_nothing_trains_where_the_results_directory_is_another_one(
     digits: MosaicTask, results: Results
 ) -> None:
     """As on a node that joins later and does not share it."""
-    job, origin = Job(((tiny_cell(digits),),)), results.origin()
-    with pytest.raises(RequestError, match="sees another results directory"):
-        run_job(job, work_in(results, origin="host:/elsewhere 01234567"))
+    origins = ("host:/elsewhere 01234567", results.origin())
+    refused_but_for(digits, results, "another results directory", origin=origins)
+
+
+def refused_but_for(
+    digits: MosaicTask, results: Results, reason: str, **values: tuple[str, str]
+) -> None:
+    """A job with the first value of a field of its work is refused, with the second it is done."""
+    ((name, (other, mine)),) = values.items()
+    job = Job(((tiny_cell(digits),),))
+    with pytest.raises(RequestError, match=reason):
+        run_job(job, work_in(results, **{name: other}))
     assert results.finished() == set()
-    assert set(run_job(job, work_in(results, origin=origin)).values()) == {"done"}
+    assert set(run_job(job, work_in(results, **{name: mine})).values()) == {"done"}
 
 
 def test_a_job_equals_its_cells_alone(
@@ -196,22 +192,22 @@ def test_a_pack_that_runs_out_of_memory_is_tried_in_halves(
 ) -> None:
     """A cell that does not fit alone has failed, and stops no other."""
     cells = [tiny_cell(digits, seed=seed) for seed in range(4)]
-    sizes, real = [], train_pack
+    large, tried, real = cells[1], [], train_pack
 
     def train(some: Sequence[Cell], *how: Any) -> Any:
-        sizes.append(len(some))
-        if cells[1] in some:
+        tried.append([cell.seed for cell in some])
+        if large in some:
             raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate much")
         return real(some, *how)
 
     monkeypatch.setattr("study.train.run.train_pack", train)
     events: list[dict] = []
     ends = side_by_side(cells, results, events.append)
-    assert sizes == [4, 2, 1, 1, 2]
-    assert ends == {cell.id: "failed" if cell is cells[1] else "done" for cell in cells}
-    assert results.finished() == {cell.id for cell in cells if cell is not cells[1]}
-    (failed,) = (event for event in events if event.get("status") == "failed")
-    assert (failed["cell_id"], failed["kind"]) == (cells[1].id, "out of memory")
+    assert tried == [[0, 1, 2, 3], [0, 1], [0], [1], [2, 3]]
+    assert ends == {cell.id: "failed" if cell is large else "done" for cell in cells}
+    assert results.finished() == ends.keys() - {large.id}
+    failed = {event["cell_id"]: event["kind"] for event in events if "kind" in event}
+    assert failed == {large.id: "out of memory"}
 
 
 def test_seeds_side_by_side_tell_their_mean(digits: MosaicTask, results: Results) -> None:

@@ -4,29 +4,20 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
 
 from analysis import compare, load
+from study import run
 from study.cell import Cell
 from study.cell.work import Job, Work
-from study.concluding.choice import Choice
-from study.drive import train
-from study.errors import RequestError
 from study.launch.watching import Watch
-from study.launch.workplace import Workplace, looked_at
-from study.plan.course import Course
-from study.plan.describe import describe
-from study.plan.divide import with_packing
 from study.plan.jobs import Seconds
 from study.plan.plan import Plan
-from study.plan.planning import planned
-from study.request import Request
 from study.results import Results
-from study.run_options import requested
-from study.train.steps.packs import Packing
+from study.terminal.command import DONE, INTERRUPTED, UNUSABLE
+from tests.made_up.commands import answer
 from tests.made_up.comparisons import write
 from tests.made_up.tables import in_memory
 
@@ -37,258 +28,257 @@ GRID = ("paradigm=soft,hybrid", "lr=0.1,0.3", "switch_point=0.5", "seed=0,1", "c
 
 SEEDS = [100, 101, 102]
 
-
-def truth(cell: Cell) -> float:
-    """The larger rate is better; each seed has its luck."""
-    return 0.5 + cell.lr + 0.01 * (cell.seed % 7)
+PLAN = ("--no-share", "--plan")
 
 
-@dataclass
 class Command:
-    """`study.run digits`, whose cells end at once, in any results directory.
+    """`study.run digits`, whose cells end at once.
+
+    Args:
+        results: the directory.
+        sets: assignments that replace those of `GRID`.
+        options: further ones of the command.
+        end_of: how a cell ends: a status, or `failed` whenever it is tried.
+        most: jobs after which the command is killed.
 
     Attributes:
-        results: the directory.
-        sets: assignments of --set.
-        packing: of its cells.
-        options: further ones of the command.
-        share: whether they share prefixes.
-        end_of: how a cell ends: a status, or `failed` whenever it is tried.
-        accuracy_of: of a cell that is done.
+        jobs: that ended, in their order.
+        threads: CPU threads of their trials.
+        status: the exit status.
+        said: all that was said.
+        trained: the outcome, as `study.drive.train` returns it.
     """
 
-    results: Results
-    sets: Iterable[str] = GRID
-    packing: Packing = field(default_factory=Packing)
-    share: bool = False
-    options: Sequence[str] = ()
-    end_of: Callable[[Cell], str] = lambda _: "done"
-    accuracy_of: Callable[[Cell], float] = truth
+    def __init__(
+        self,
+        results: Results,
+        *sets: str,
+        options: Sequence[str] = ("--no-share",),
+        end_of: Callable[[Cell], str] = lambda _: "done",
+        most: int = 10**6,
+    ) -> None:
+        self._results, self._end_of, self._most = results, end_of, most
+        self.jobs: list[Job] = []
+        self.threads: set[int] = set()
+        self.trained: Any = None
+        named = {text.partition("=")[0] for text in sets}
+        grid = [text for text in GRID if text.partition("=")[0] not in named]
+        how = ["--max-concurrent", "2", "--tracking", "none", *options]
+        words = ["digits", "--results", results.url, *how, "--set", *grid, *sets]
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("study.plan.divide.usable_cores", lambda: 64)
+            patch.setattr("study.plan.planning.cell_seconds", _seconds)
+            patch.setattr("study.drive._on_ray", lambda *_: contextlib.nullcontext(self._launch))
+            patch.setattr("study.concluding.closing.close", self._close)
+            self.status, self.said = answer(run.main, words)
 
-    def course(self) -> tuple[Request, Workplace, Course]:
-        request = requested(["digits", "--tracking", "none", *self.options, "--set", *self.sets])
-        place = looked_at(self.results.url)
-        place.accepts_censored = bool(request.scheduler)
-        grid, choose = planned(request), Choice(request, place)
-        return request, place, Course(request, grid, place, choose, self._divided)
+    @property
+    def cells(self) -> list[Cell]:
+        return [cell for job in self.jobs for cell in job.cells]
 
-    def plan(self) -> Plan:
-        (plan,) = self.course()[2].plans()
-        return plan
+    def _launch(self, plan: Plan, watch: Watch, _: object) -> bool:
+        self.progress = watch.progress
+        self.threads.add(plan.threads)
+        for job in plan.jobs:
+            if len(self.jobs) == self._most:
+                raise KeyboardInterrupt
+            for cell in job.cells:
+                self._end(plan, job, cell, watch)
+            self.jobs.append(job)
+        return True
 
-    def _divided(self, plans: Sequence[Plan]) -> list[Plan]:
-        (plan,) = plans
-        plan = with_packing(plan, self.packing, self.share)
-        costs = {cell.id: Seconds(1.0, 0.5) for cell in (*plan.to_run, *plan.examples)}
-        return [replace(plan, costs=costs, concurrent=2)]
+    def _end(self, plan: Plan, job: Job, cell: Cell, watch: Watch) -> None:
+        """The larger rate is better; each seed has its luck."""
+        status, why = self._end_of(cell), {}
+        if status == "failed":
+            why = {"kind": "out of memory", "text": "too large"}
+        else:
+            stage = Work(study="", results="", code_version="", confirm=plan.confirm).stage(cell)
+            points = () if status == "diverged" else None
+            accuracy = 0.5 + cell.lr + 0.01 * (cell.seed % 7)
+            write(self._results, cell, accuracy, status=status, points=points, stage=stage)
+        watch.told(job.ids, {"event": "ended", "cell_id": cell.id, "status": status, **why})
 
-    def run(self, most: int = 10**6) -> list[Job]:
-        """The jobs that ended, in their order; the command is killed after `most`."""
-        request, place, course = self.course()
-        plans = course.plans()
-        ended: list[Job] = []
-
-        def launch(plan: Plan, watch: Watch, _: Course) -> bool:
-            self.progress = watch.progress
-            for job in plan.jobs:
-                if len(ended) == most:
-                    raise KeyboardInterrupt
-                for cell in job.cells:
-                    if (status := self.end_of(cell)) == "failed":
-                        why = {"kind": "out of memory", "text": "too large"}
-                    else:
-                        self._record(plan, cell, status)
-                        why = {}
-                    event = {"event": "ended", "cell_id": cell.id, "status": status, **why}
-                    watch.told(job.ids, event)
-                ended.append(job)
-            return True
-
-        with pytest.MonkeyPatch.context() as patch, contextlib.suppress(KeyboardInterrupt):
-            patch.setattr("study.drive._on_ray", lambda *_: contextlib.nullcontext(launch))
-            self.unchosen = train(request, course, plans, place).unchosen
-        return ended
-
-    def _record(self, plan: Plan, cell: Cell, status: str) -> None:
-        work = Work(study="digits", results="", code_version="", confirm=plan.confirm)
-        points, stage = () if status == "diverged" else None, work.stage(cell)
-        write(
-            self.results, cell, self.accuracy_of(cell), status=status, points=points, stage=stage
-        )
+    def _close(self, _: object, __: object, ___: object, trained: Any) -> int:
+        self.trained = trained
+        return DONE
 
 
-def cells_of(jobs: Iterable[Job]) -> list[Cell]:
-    return [cell for job in jobs for cell in job.cells]
+def _seconds(_: Plan, cells: Iterable[Cell]) -> dict[str, Seconds]:
+    return {cell.id: Seconds(1.0, 0.5) for cell in cells}
 
 
-def recorded(results: Results) -> dict[tuple[str, str], dict[float, list[int]]]:
-    """(paradigm, stage) -> lr -> seeds."""
-    cells = results.cells().sort_values("seed")
-    found: dict[tuple[str, str], dict[float, list[int]]] = {}
-    for (paradigm, stage, lr), rows in cells.groupby(["paradigm", "stage", "lr"], dropna=False):
-        found.setdefault((paradigm, stage), {})[lr] = rows["seed"].tolist()
+def recorded(results: Results) -> dict[str, dict[float, list[int]]]:
+    """``PARADIGM STAGE`` -> lr -> seeds."""
+    found: dict[str, dict[float, list[int]]] = {}
+    for row in results.cells().sort_values("seed").itertuples():
+        by_rate = found.setdefault(f"{row.paradigm} {row.stage}", {})
+        by_rate.setdefault(row.lr, []).append(row.seed)
     return found
 
 
 TUNED = {0.1: [0, 1], 0.3: [0, 1]}
+CONFIRMED = {0.3: SEEDS}
 WHOLE = {
-    ("soft", "tune"): TUNED, ("soft", "confirm"): {0.3: SEEDS},
-    ("hybrid", "tune"): TUNED, ("hybrid", "confirm"): {0.3: SEEDS},
-}  # fmt: skip
+    "soft tune": TUNED,
+    "soft confirm": CONFIRMED,
+    "hybrid tune": TUNED,
+    "hybrid confirm": CONFIRMED,
+}
+
+
+@pytest.fixture(scope="module")
+def done() -> Results:
+    """What the whole command records; nothing is to be added."""
+    results = in_memory()
+    Command(results)
+    return results
+
+
+@pytest.fixture
+def results(done: Results) -> Results:
+    """A copy of it."""
+    copy = in_memory()
+    for name in done.storage.names("cells"):
+        copy.storage.write(name, done.storage.read(name))
+    return copy
 
 
 def test_the_second_stage_is_the_chosen_option_on_fresh_seeds_alone() -> None:
-    command = Command(in_memory())
-    cells = cells_of(command.run())
-    assert recorded(command.results) == WHOLE
-    stages = ["confirm" if cell.seed in SEEDS else "tune" for cell in cells]
+    results = in_memory()
+    command = Command(results)
+    assert recorded(results) == WHOLE
+    stages = ["confirm" if cell.seed in SEEDS else "tune" for cell in command.cells]
     assert stages == sorted(stages, reverse=True)  # all that tunes starts before
+    assert [cell.seed for cell in command.cells[8:]] == sorted(2 * SEEDS)
+    assert command.threads == {4}  # of the 64 cores, in both stages
     assert command.progress.line().startswith("14/14 cells done, 0 running, 0 left")
-    assert not Command(command.results).run()
+    assert not Command(results).jobs
 
 
-@pytest.mark.parametrize("killed_after", [0, 1, 5, 7, 8, 9, 11, 13, 14])
+@pytest.mark.parametrize("killed_after", [0, 1, 5, 7, 8, 9, 11, 13])
 def test_killed_anywhere_and_resumed_is_as_if_uninterrupted(killed_after: int) -> None:
-    command = Command(in_memory())
-    before = {cell.id for cell in cells_of(command.run(killed_after))}
-    rest = {cell.id for cell in cells_of(Command(command.results).run())}
-    assert recorded(command.results) == WHOLE
-    assert not before & rest
+    results = in_memory()
+    killed = Command(results, most=killed_after)
+    assert killed.status == INTERRUPTED
+    rest = Command(results)
+    assert recorded(results) == WHOLE
+    assert len({cell.id for cell in killed.cells + rest.cells}) == 14
+    assert len(killed.cells + rest.cells) == 14
 
 
 def test_a_confirmed_option_that_diverges_stays_chosen() -> None:
-    command = Command(
-        in_memory(), end_of=lambda cell: "diverged" if cell.seed in SEEDS else "done"
-    )
-    command.run()
-    assert recorded(command.results) == WHOLE
-    assert not Command(command.results).run()
-
-
-def test_an_added_paradigm_tunes_and_is_confirmed_alone() -> None:
     results = in_memory()
-    Command(results).run()
-    added = cells_of(Command(results, ("paradigm=soft,hybrid,lvml", *GRID[1:])).run())
-    assert {cell.paradigm for cell in added} == {"lvml"}
-    assert recorded(results) == WHOLE | {
-        ("lvml", "tune"): TUNED, ("lvml", "confirm"): {0.3: SEEDS},
-    }  # fmt: skip
+    Command(results, end_of=lambda cell: "diverged" if cell.seed in SEEDS else "done")
+    assert recorded(results) == WHOLE
+    assert not Command(results).jobs
 
 
-def test_more_confirming_seeds_tune_nothing() -> None:
-    results = in_memory()
-    Command(results).run()
-    added = cells_of(Command(results, (*GRID[:-1], "confirm=100-105")).run())
-    assert sorted((cell.paradigm, cell.seed) for cell in added) == [
-        (paradigm, seed) for paradigm in ("hybrid", "soft") for seed in (103, 104, 105)
+def test_an_added_paradigm_tunes_and_is_confirmed_alone(results: Results) -> None:
+    added = Command(results, "paradigm=soft,hybrid,lvml")
+    assert {cell.paradigm for cell in added.cells} == {"lvml"}
+    assert recorded(results) == WHOLE | {"lvml tune": TUNED, "lvml confirm": CONFIRMED}
+
+
+def test_more_confirming_seeds_tune_nothing(results: Results) -> None:
+    added = Command(results, "confirm=100-105").cells
+    assert sorted((cell.paradigm, cell.lr, cell.seed) for cell in added) == [
+        (paradigm, 0.3, seed) for paradigm in ("hybrid", "soft") for seed in (103, 104, 105)
     ]
-    assert {cell.lr for cell in added} == {0.3}
 
 
-def test_tuning_on_that_changes_the_choice_confirms_the_new_one() -> None:
+def test_tuning_on_that_changes_the_choice_confirms_the_new_one(results: Results) -> None:
     """Whichever command tuned an option: the report chooses among all, too."""
-    results = in_memory()
-    Command(results).run()
-    Command(results, ("paradigm=soft", "lr=0.4", *GRID[2:])).run()
-    confirmed = recorded(results)["soft", "confirm"]
-    assert confirmed == {0.3: SEEDS, 0.4: SEEDS}
-    again = cells_of(Command(results, (*GRID[:-1], "confirm=103,104")).run())
+    Command(results, "paradigm=soft", "lr=0.4")
+    assert recorded(results)["soft confirm"] == CONFIRMED | {0.4: SEEDS}
+    again = Command(results, "confirm=103,104").cells
     assert {(cell.paradigm, cell.lr) for cell in again} == {("soft", 0.4), ("hybrid", 0.3)}
 
 
 def test_what_is_given_needs_no_tuning() -> None:
     """Unless the directory knows other options of it."""
-    results = in_memory()
-    given = ("paradigm=soft", "lr=0.1", *GRID[2:])
-    Command(results, given).run()
-    assert recorded(results) == {("soft", "confirm"): {0.1: SEEDS}}
-    Command(results, ("paradigm=soft", "lr=0.3", *GRID[2:-1], "confirm=none")).run()
-    Command(results, given).run()
-    assert recorded(results)["soft", "tune"] == {0.1: [0, 1]}
-    assert recorded(results)["soft", "confirm"] == {0.1: SEEDS, 0.3: SEEDS}
+    results, given = in_memory(), ("paradigm=soft", "lr=0.1")
+    Command(results, *given)
+    assert recorded(results) == {"soft confirm": {0.1: SEEDS}}
+    Command(results, "paradigm=soft", "lr=0.3", "confirm=none")
+    Command(results, *given)
+    assert recorded(results)["soft tune"][0.1] == [0, 1]
+    assert recorded(results)["soft confirm"] == {0.1: SEEDS, 0.3: SEEDS}
 
 
 def test_of_options_given_one_by_one_none_is_chosen_on_the_seeds_that_confirm() -> None:
     results = in_memory()
     for lr in ("lr=0.3", "lr=0.1"):
-        Command(results, ("paradigm=soft", lr, *GRID[2:])).run()
-    assert recorded(results)["soft", "tune"] == {0.1: [0, 1]}
+        Command(results, "paradigm=soft", lr)
+    assert recorded(results)["soft tune"] == {0.1: [0, 1]}
     (found,) = compare(load(results))
     assert set(found.chosen["lr"]) == {0.1}  # though 0.3, which is not tuned, looks better
 
 
-def test_failed_options_are_not_chosen_and_a_group_without_another_is_named() -> None:
-    def end_of(cell: Cell) -> str:
-        lost = cell.paradigm == "hybrid" or cell.lr == 0.3
-        return "failed" if lost and cell.seed == 1 else "done"
-
+def test_failed_options_are_not_chosen_and_tried_again() -> None:
     results = in_memory()
-    # Both options of the hybrid lack a seed; what is left of them can be compared.
-    command = Command(results, end_of=end_of)
-    command.run()
-    assert recorded(results)["soft", "confirm"] == {0.1: SEEDS}
-    assert recorded(results)["hybrid", "confirm"] == {0.3: SEEDS}
-    nothing = Command(in_memory(), end_of=lambda cell: "failed")
-    nothing.run()
-    assert {cell.paradigm for cell in nothing.unchosen} == {"soft", "hybrid"}
-    assert nothing.progress.line().startswith("8/8 cells done, 0 running, 0 left, 8 failed")
-    assert Command(results).run()  # what failed is tried again, and the choice made anew
-    assert recorded(results)["soft", "confirm"] == {0.1: SEEDS, 0.3: SEEDS}
+
+    def lost(cell: Cell) -> str:
+        """Both options of the hybrid lack a seed; what is left of them can be compared."""
+        failed = (cell.paradigm == "hybrid" or cell.lr == 0.3) and cell.seed == 1
+        return "failed" if failed else "done"
+
+    Command(results, end_of=lost)
+    assert recorded(results)["soft confirm"] == {0.1: SEEDS}
+    assert recorded(results)["hybrid confirm"] == CONFIRMED
+    assert Command(results).jobs  # and the choice is made anew
+    assert recorded(results)["soft confirm"] == {0.1: SEEDS, 0.3: SEEDS}
+
+
+def test_a_group_of_which_no_option_can_be_chosen_is_named() -> None:
+    command = Command(in_memory(), end_of=lambda _: "failed")
+    assert {cell.paradigm for cell in command.trained.unchosen} == {"soft", "hybrid"}
+    assert command.progress.line().startswith("8/8 cells done, 0 running, 0 left, 8 failed")
 
 
 def test_stopped_options_cannot_be_chosen() -> None:
-    command = Command(
-        in_memory(),
+    results = in_memory()
+    Command(
+        results,
         options=["--scheduler", "asha"],
         end_of=lambda cell: "censored" if cell.lr == 0.3 else "done",
     )
-    command.run()
-    assert {lr for rates in recorded(command.results).values() for lr in rates} == {0.1, 0.3}
-    assert recorded(command.results)["soft", "confirm"] == {0.1: SEEDS}
+    assert recorded(results)["soft tune"] == TUNED
+    assert recorded(results)["soft confirm"] == {0.1: SEEDS}
 
 
-def test_what_is_confirmed_together_trains_together() -> None:
+@pytest.mark.parametrize(
+    ("options", "together"),
+    [
+        (("--pack", "seed"), [SEEDS, SEEDS]),
+        ((), [[100, 100], [101, 101], [102], [102]]),  # so that no worker idles at the end
+    ],
+)
+def test_what_is_confirmed_together_trains_together(
+    options: Sequence[str], together: list[list[int]]
+) -> None:
     """Packs by seed, or prefixes that a hybrid shares with soft at the same rate."""
-
-    def confirming(**how: Any) -> list[Job]:
-        results = in_memory()
-        Command(results).run(8)
-        return [job for job in Command(results, **how).run() if job.cells[0].seed in SEEDS]
-
-    packs = confirming(packing=Packing("seed"))
-    assert [[cell.seed for cell in job.cells] for job in packs] == [SEEDS, SEEDS]
-    families = [job for job in confirming(share=True) if len(job.packs) > 1]
-    assert families
-    assert all([cell.paradigm for cell in job.cells] == ["soft", "hybrid"] for job in families)
+    results = in_memory()
+    Command(results, most=8)
+    jobs = Command(results, options=options).jobs
+    assert [[cell.seed for cell in job.cells] for job in jobs] == together
 
 
 def test_plans_before_between_and_after_the_stages() -> None:
+    """Threads are those of the whole study: else one that was killed went on with others."""
     results = in_memory()
-
-    def told() -> list[str]:
-        return describe(Command(results).plan(), "").splitlines()
-
-    assert "14 cells: 0 done already, 14 to run" in told()
-    assert "1. tune: 4 options on 2 seeds, 8 cells, 4 s" in told()
-    assert "2. confirm: the chosen option of 2 groups on 3 fresh seeds, 6 cells, 3 s" in told()
-    assert not any(line.startswith("chosen") for line in told())
-    Command(results).run(10)
-    assert "14 cells: 10 done already, 4 to run" in told()
-    assert "1. tune: 4 options on 2 seeds, 8 cells, 8 done already, 0 s" in told()
-    assert "chosen: soft lr=0.3, soft lr=0.3 until 0.5 > hard lr=0.3" in told()
-
-
-def test_threads_are_those_of_the_whole_study_before_and_between(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Else a study that was killed would go on with other rounding."""
-    monkeypatch.setattr("study.plan.divide.usable_cores", lambda: 64)
-    results = in_memory()
-    before = Command(results).plan()
-    Command(results).run(8)
-    between = Command(results).plan()
-    assert (before.threads, before.num_to_come) == (4, 6)
-    assert (between.threads, between.num_to_come) == (4, 0)
+    before = Command(results, options=PLAN).said
+    assert "\n14 cells: 0 done already, 14 to run\n" in before
+    assert "\n1. tune: 4 options on 2 seeds, 8 cells, 4 s\n" in before
+    assert "\n2. confirm: the chosen option of 2 groups on 3 fresh seeds, 6 cells, 3 s\n" in before
+    assert "chosen:" not in before
+    Command(results, most=10)
+    after = Command(results, options=PLAN).said
+    assert "\n14 cells: 10 done already, 4 to run\n" in after
+    assert "\n1. tune: 4 options on 2 seeds, 8 cells, 8 done already, 0 s\n" in after
+    assert "\nchosen: soft lr=0.3, soft lr=0.3 until 0.5 > hard lr=0.3\n" in after
+    for said in (before, after):
+        assert "\ntrials at a time: 2, CPU threads each: 4\n" in said
 
 
 @pytest.mark.parametrize(
@@ -297,20 +287,13 @@ def test_threads_are_those_of_the_whole_study_before_and_between(
         (("seed=2,3", "confirm=1,2"), "--set confirm=100-101"),
         (("seed=101-103", "confirm=200"), "--set seed=0-2"),
         (("seed=101", "confirm=none"), "--set seed=0"),
-        (("confirm=0-2",), "--set confirm=100-102"),
+        (("confirm=0-2", "seed=3"), "--set confirm=100-102"),
+        (("seed=100-101", "confirm=0-1", "n=100"), ""),  # another comparison
     ],
 )
-def test_no_seed_is_of_both_stages_in_one_directory(sets: tuple[str, ...], advice: str) -> None:
-    results = in_memory()
-    Command(results).run()
-    named = {text.partition("=")[0] for text in sets}
-    others = [text for text in GRID if text.partition("=")[0] not in named]
-    with pytest.raises(RequestError, match=advice):
-        Command(results, (*others, *sets)).plan()
-
-
-def test_another_comparison_may_use_any_seeds() -> None:
-    results = in_memory()
-    Command(results).run()
-    other = ("seed=100-101", "confirm=0-1", "n=100", *GRID[:-2])
-    assert len(Command(results, other).plan().to_run) == 8
+def test_no_seed_is_of_both_stages_in_one_directory(
+    done: Results, sets: Sequence[str], advice: str
+) -> None:
+    command = Command(done, *sets, options=PLAN)
+    assert command.status == (UNUSABLE if advice else DONE)
+    assert advice in command.said

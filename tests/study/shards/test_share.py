@@ -6,7 +6,6 @@ import itertools
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
@@ -17,7 +16,7 @@ from study.kinds import KINDS
 from study.launch.workplace import looked_at
 from study.plan.plan import Plan
 from study.plan.planning import planned
-from study.plan.stages import staged
+from study.plan.stages import grouped, staged
 from study.request import Request, Shard
 from study.results import Results
 from study.run_options import requested
@@ -53,39 +52,49 @@ def record(results: Results, cell: Cell) -> None:
     write(results, cell, 0.5 + cell.lr, stage=stage)
 
 
-@pytest.mark.parametrize("of", NUMBERS)
-def test_every_cell_is_one_shard_s_and_each_group_is_spread_evenly(of: int) -> None:
-    request = request_of("paradigm=soft,hard,hybrid", "lr=0.1,0.3", "m=3,4", "seed=0-6")
+@pytest.mark.parametrize(
+    "words",
+    [
+        "digits --set paradigm=soft,hard,hybrid lr=0.1,0.3 m=3,4 seed=0-6",
+        "one-shot --plan",
+        "attention-paths --plan",
+    ],
+)
+def test_every_cell_is_one_shard_s_and_each_group_is_spread_evenly(words: str) -> None:
+    """Also of kinds that do not train, and the networks that those need."""
+    request = requested(words.split())
     grid = planned(request)
-    parts = [share.of(grid).cells for share in shares(request, grid, of)]
-    assert Counter(itertools.chain(*parts)) == Counter(grid.cells)
-    sizes = [len(part) for part in parts]
-    assert max(sizes) - min(sizes) <= 1
-    for group in {cell.group for cell in grid.cells}:
-        counts = [sum(cell.group == group for cell in part) for part in parts]
-        assert max(counts) - min(counts) <= 1
+    networks = replace(grid, cells=tuple(KINDS[grid.kind].needs(grid.cells)))
+    for of, plan in itertools.product(NUMBERS, (networks, grid)):
+        each = shares(request, grid, of)
+        parts = [share.of(plan).cells for share in each]
+        assert Counter(itertools.chain(*parts)) == Counter(plan.cells)
+        for group in (plan.cells, *grouped(plan.cells).values()):
+            counts = [sum(map(share.has, group)) for share in each]
+            assert max(counts) - min(counts) <= 1
 
 
 def test_what_is_recorded_moves_no_cell_to_another_shard() -> None:
     """At every moment of a study, what is known and what is to come is one shard's."""
     request, results = request_of(), in_memory()
     grid = planned(request)
-    everybody = {of: shares(request, grid, of) for of in NUMBERS}
-    owner: dict[tuple[int, str], int] = {}
+    everybody = [share for of in NUMBERS for share in shares(request, grid, of)]
+    owned: dict[tuple[int, str], int] = {}
     for plan in as_cells_end(request, results, grid):
-        for of, each in everybody.items():
-            parts = [share.of(plan) for share in each]
-            assert sum(part.num_to_come for part in parts) == plan.num_to_come
-            assert sum(len(part.cells) for part in parts) == len(plan.cells)
-            for number, part in enumerate(parts):
-                assert part.finished == plan.finished & {cell.id for cell in part.cells}
-                for cell in part.cells:
-                    assert owner.setdefault((of, cell.id), number) == number
-    assert len(owner) == len(NUMBERS) * (8 + 6)
-    for each in everybody.values():
-        counts = [
-            len(share.of(replace(plan, cells=tuple(plan.confirming))).cells) for share in each
-        ]
+        to_come: Counter[int] = Counter()
+        for share in everybody:
+            part, shard = share.of(plan), share.shard
+            to_come[shard.of] += part.num_to_come
+            assert part.finished == plan.finished & {cell.id for cell in part.cells}
+            for cell in part.cells:
+                assert owned.setdefault((shard.of, cell.id), shard.number) == shard.number
+        assert to_come == Counter(dict.fromkeys(NUMBERS, plan.num_to_come))
+        assert {(of, cell.id) for of in NUMBERS for cell in plan.cells} <= owned.keys()
+    confirming = {cell.id for cell in plan.confirming}
+    assert len(owned) == len(NUMBERS) * (8 + len(confirming)) == len(NUMBERS) * (8 + 6)
+    for of in NUMBERS:
+        shard_of = [owned[of, cell_id] for cell_id in confirming]
+        counts = [shard_of.count(number) for number in range(1, of + 1)]
         assert max(counts) - min(counts) <= 1
 
 
@@ -132,17 +141,3 @@ def test_more_shards_or_a_wider_grid_divide_what_is_left_anew() -> None:
     left = [share.of(plan).to_run for share in shares(wider, grid, 5)]
     assert Counter(itertools.chain(*left)) == Counter(plan.to_run)
     assert len(plan.to_run) == 12 - 3
-
-
-@pytest.mark.parametrize("study", ["one-shot", "attention-paths"])
-def test_kinds_that_do_not_train_and_networks_that_they_need(study: str) -> None:
-    request = requested([study, "--plan"])
-    grid = planned(request)
-    kind = KINDS[grid.kind]
-    parts = shares(request, grid, 4)
-    cells: list[Any] = [*kind.needs(grid.cells), *grid.cells]
-    assert {sum(share.has(cell) for share in parts) for cell in cells} == {1}
-    networks = replace(grid, cells=tuple(kind.needs(grid.cells)))
-    for plan in (networks, grid):
-        sizes = [len(share.of(plan).cells) for share in parts]
-        assert max(sizes) - min(sizes) <= 1
