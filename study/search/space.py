@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from search_spaces.base import By, Values
+from search_spaces.base import Values
 from study import tasks
 from study.cell import HYBRIDS, Cell
-from study.cell.axis import values_at
+from study.cell.axis import Rules, depends_on, values_at
 from study.cell.declared import SAME
 from study.errors import RequestError
 from study.terminal import counted
@@ -63,7 +63,7 @@ class Space:
     paradigms: Mapping[str, Mapping[str, Range | float | str]]
 
     @classmethod
-    def of(cls, axes: Mapping[str, Values | By]) -> Space:
+    def of(cls, axes: Mapping[str, Rules]) -> Space:
         """The space between the least and the greatest values of the axes of a study.
 
         Args:
@@ -74,9 +74,9 @@ class Space:
         """
         fixed: dict[str, Any] = {}
         others = [name for name in axes if name not in (*_SEARCHED, "seed", "confirm")]
-        of_paradigm = [name for name in others if _depends_on_paradigm(axes[name])]
+        of_paradigm = [name for name in others if "paradigm" in depends_on(axes[name])]
         # An axis that depends on another one comes after it.
-        for name in sorted(others, key=lambda name: isinstance(axes[name], By)):
+        for name in sorted(others, key=lambda name: len(depends_on(axes[name])) > 0):
             if name not in of_paradigm:
                 fixed[name] = _only(name, values_at(axes[name], name, fixed))
         paradigms = {}
@@ -179,10 +179,6 @@ class Space:
     def label(self, metric: str) -> str:
         """The name for people of one of `study.request.OBJECTIVES`."""
         return "SAIF" if metric == "saif" else tasks.modality(self.fixed["task"]).score
-
-
-def _depends_on_paradigm(axis: Values | By) -> bool:
-    return isinstance(axis, By) and axis.axis == "paradigm"
 
 
 def _only(name: str, values: Values) -> Any:

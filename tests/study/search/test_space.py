@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import search_spaces.digits
 import search_spaces.mscoco
 from search_spaces.base import By, Preset, SearchSpace
+from study.cell.axis import rules_of
 from study.errors import RequestError
 from study.plan.axes import resolve
 from study.search.space import Space
@@ -39,7 +40,7 @@ def test_suggestions_lie_within_bounds_and_only_a_hybrid_switches(
         "hard_lr": (hard_lr * hard_span, hard_lr),
         "switch_point": (switch, switch + width),
     }
-    space = Space.of({**AXES, **changed})
+    space = Space.of({**AXES, **{name: rules_of(axis) for name, axis in changed.items()}})
     study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=seed))
     bounds = {
         "soft": {"lr": (lr, lr * span)},
@@ -69,7 +70,7 @@ def test_what_has_one_value_is_not_searched() -> None:
 
 
 def test_ranges_that_depend_on_the_fixed_point() -> None:
-    axes = {**AXES, "lr": By("m", {10: (0.2, 0.4)}, (5.0, 6.0))}
+    axes = {**AXES, "lr": rules_of(By("m", {10: (0.2, 0.4)}, (5.0, 6.0)))}
     assert Space.of(axes).middles()["soft"]["lr"] == pytest.approx(math.sqrt(0.08))
 
 
