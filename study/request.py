@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from search_spaces.base import By, SearchSpace, Values
-from study.cell.axis import as_typed, fresh_seeds, possible_values
+from search_spaces.base import SearchSpace
+from study.cell.axis import Rules, as_typed, fresh_seeds, possible_values
 from study.cell.declared import Number, Whole
 from study.cell.work import DEFAULT_INTERVAL
 from study.errors import RequestError, unknown
@@ -89,7 +89,7 @@ class Request:
     """
 
     space: SearchSpace
-    axes: Mapping[str, Values | By]
+    axes: Mapping[str, Rules]
     places: Places = NO_PLACES
     preset: str = option("quick (default), paper, or another one of the study", "quick")
     then: str = option(
@@ -304,7 +304,7 @@ class Request:
         return self.then == "train"
 
 
-def _require_fresh(axes: Mapping[str, Values | By]) -> None:
+def _require_fresh(axes: Mapping[str, Rules]) -> None:
     """Refuses confirming seeds that are none, or on which options are chosen, too."""
     seeds, confirm = (possible_values(axes[name]) for name in ("seed", "confirm"))
     if None in confirm:

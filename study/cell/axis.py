@@ -3,54 +3,81 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from search_spaces.base import By, Values
+from study.cell.checks import is_int
 from study.errors import RequestError
 
 
-def values_at(axis: Values | By, name: str, point: Mapping[str, Any]) -> Values:
+class Rule(NamedTuple):
+    """Values of an axis under conditions.
+
+    Attributes:
+        where: another axis -> its values for which the rule holds; empty: everywhere.
+        values: of the axis.
+    """
+
+    where: Mapping[str, Values]
+    values: Values
+
+
+Rules = tuple[Rule, ...]
+"""Of an axis: the first one that holds at a point counts; the last one holds everywhere."""
+
+
+def rules_of(axis: Values | By) -> Rules:
+    """The rules that a study declares of an axis."""
+    if not isinstance(axis, By):
+        return (Rule({}, axis),)
+    narrower = [
+        Rule({axis.axis: (value,), **rule.where}, rule.values)
+        for value, inner in axis.values.items()
+        for rule in rules_of(inner)
+    ]
+    return (*narrower, *rules_of(axis.otherwise))
+
+
+def values_at(rules: Rules, name: str, point: Mapping[str, Any]) -> Values:
     """The values of an axis at a point of the other axes.
 
     Raises:
         RequestError: there are none, or they depend on an axis that the point lacks.
     """
-    while isinstance(axis, By):
-        if axis.axis not in point:
-            raise RequestError(
-                f"{name} cannot have values by {axis.axis}, which is not known where {name} is "
-                f"chosen. Give them for all with --set {name}=VALUE."
-            )
-        axis = axis.values.get(point[axis.axis], axis.otherwise)
-    if not axis:
+    try:
+        values = next(
+            values
+            for where, values in rules
+            if all(point[other] in there for other, there in where.items())
+        )
+    except KeyError as error:
+        raise RequestError(
+            f"{name} cannot have values by {error.args[0]}, which is not known where {name} is "
+            f"chosen. Give them for all with --set {name}=VALUE."
+        ) from error
+    if not values:
         raise RequestError(f"no value for the axis {name}. Give one with --set {name}=VALUE.")
-    return axis
+    return values
 
 
-def possible_values(axis: Values | By) -> Values:
+def possible_values(rules: Rules) -> Values:
     """All values that an axis has at any point, each once."""
-    if not isinstance(axis, By):
-        return axis
-    parts = map(possible_values, (*axis.values.values(), axis.otherwise))
-    return tuple(dict.fromkeys(value for part in parts for value in part))
+    return tuple(dict.fromkeys(value for rule in rules for value in rule.values))
 
 
-def depends_on(axis: Values | By) -> set[str]:
-    """The other axes that decide which values an axis has."""
-    if not isinstance(axis, By):
-        return set()
-    return {axis.axis}.union(*map(depends_on, (*axis.values.values(), axis.otherwise)))
+def depends_on(rules: Rules) -> Mapping[str, None]:
+    """The other axes that decide which values an axis has, in the order of its rules."""
+    return dict.fromkeys(other for rule in rules for other in rule.where)
 
 
-def as_typed(values: Iterable[int]) -> str:
-    """Whole numbers as they are typed: ``0-2,7``."""
-    runs: list[list[int]] = []
-    for value in sorted(values):
-        if runs and value == runs[-1][-1] + 1:
-            runs[-1][1:] = [value]
-        else:
-            runs.append([value])
-    return ",".join("-".join(map(str, run)) for run in runs)
+def as_typed(values: Iterable[Any]) -> str:
+    """Values as --set takes them: ``0-2,7``, ``0.01,0.1``, ``none``."""
+    there = dict.fromkeys(values)
+    if not all(is_int(value) and value >= 0 for value in there):
+        return ",".join("none" if v is None else str(v).removesuffix(".0") for v in there)
+    first = sorted(value for value in there if value - 1 not in there)
+    last = sorted(value for value in there if value + 1 not in there)
+    return ",".join(f"{a}-{b}" if a < b else f"{a}" for a, b in zip(first, last, strict=True))
 
 
 def fresh_seeds(taken: Collection[int], count: int) -> range:

@@ -9,6 +9,7 @@ from typing import Any
 from search_spaces.base import Preset, SearchSpace
 from study import tasks
 from study.cell import Options
+from study.cell.axis import possible_values
 from study.cell.version import code_version
 from study.cell.work import Job, Work
 from study.check.promises import Promise, promise, require
@@ -46,10 +47,8 @@ def lays_out(space: SearchSpace) -> None:
 def confirms(space: SearchSpace) -> None:
     for name in space.presets:
         axes = resolve(space, name, [])
-        fresh, tuned = axes.get("confirm", (None,)), axes["seed"]
-        if not (isinstance(fresh, tuple) and isinstance(tuned, tuple)):
-            continue
-        both = sorted(set(fresh) & set(tuned))
+        fresh, tuned = (set(possible_values(axes.get(of, ()))) for of in ("confirm", "seed"))
+        both = sorted(fresh & tuned)
         require(not both, f"preset {name} confirms on seeds that it tunes on: {both}")
 
 

@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from search_spaces.base import By, SearchSpace, Values
+from search_spaces.base import SearchSpace, Values
 from study import tasks
-from study.cell.axis import as_typed, possible_values, values_at
-from study.cell.checks import is_int
+from study.cell.axis import Rule, Rules, as_typed, depends_on, possible_values, rules_of, values_at
 from study.cell.declared import NONE, Axis, Whole
 from study.errors import RequestError, as_seen, unknown
-from study.kind import Kind
 from study.kinds import KINDS
 
 LARGEST_RANGE = 1_000_000
 
-_MOST_NAMED = 12
-"""Most values that an error names."""
-
-
 NAMED = ("paradigm", "method", "task")
 """Axes whose values may follow an @ alone, without the axis: no two of them share a name."""
 
+Known = Mapping[str, Axis]
+"""The axes of a study, by name."""
 
-def resolve(space: SearchSpace, preset: str, assignments: Sequence[str]) -> dict[str, Values | By]:
+
+def resolve(space: SearchSpace, preset: str, assignments: Sequence[str]) -> dict[str, Rules]:
     """All axes of a study: the preset's, overridden by assignments.
 
     ``axis=v1,v2`` replaces the preset's values of an axis. ``axis@where=v1,v2`` replaces them
@@ -40,207 +37,183 @@ def resolve(space: SearchSpace, preset: str, assignments: Sequence[str]) -> dict
     """
     if preset not in space.presets:
         raise unknown(f"preset of {space.name}", preset, space.presets)
-    kind, declared = KINDS[space.kind], space.presets[preset].axes
-    of_tasks = tasks_of({"task": (space.task,), **declared})
-    for text in assignments:
-        if text.startswith("task="):
-            of_tasks = _assigned(kind.axes(of_tasks), text)[2]
-    known, anywhere = kind.axes(of_tasks), kind.axes(tuple(tasks.TASKS))
+    axes_of, declared = KINDS[space.kind].axes, space.presets[preset].axes
+    anywhere = axes_of(tuple(tasks.TASKS))
     for name in declared:
         if name not in anywhere:
             raise unknown(f"axis in preset {preset} of {space.name}", name, anywhere)
-    axes = {name: declared.get(name, axis.default) for name, axis in known.items()}
-    axes["task"] = declared.get("task", of_tasks)
-    given: dict[tuple[str, _Conditions], Values] = {}
+    declared = {"task": (space.task,), **declared}
+    of_tasks = possible_values(rules_of(declared["task"]))
     for text in assignments:
-        if _of_others(kind, text, of_tasks):
-            continue
-        name, conditions, values = _assigned(known, text)
-        if (name, conditions) in given:
-            target = text.partition("=")[0]
+        if text.startswith("task="):
+            of_tasks = _assigned(anywhere, text).values
+    known = axes_of(of_tasks)
+    axes = {name: rules_of(declared.get(name, axis.default)) for name, axis in known.items()}
+    given: dict[frozenset[str], tuple[str, str, Rule]] = {}
+    for text in assignments:
+        target, _, values = text.partition("=")
+        name, *wheres = target.split("@")
+        if name in anywhere and name not in known:
+            if as_seen(values).lower() == NONE:
+                continue  # as it is here
+            having = ", ".join(task for task in tasks.TASKS if name in axes_of((task,)))
+            raise RequestError(
+                f"--set {text}: {name} is of {having}, not of {', '.join(of_tasks)}. Leave it out."
+            )
+        place = frozenset([name, *wheres])
+        if place in given:
             raise RequestError(f"--set names {target} twice; write {target}=v1,v2 once.")
-        given[name, conditions] = values
-    for (name, conditions), values in sorted(given.items(), key=lambda item: len(item[0][1])):
-        axes[name] = _replaced(axes[name], conditions, values)
-    for name, conditions in given:
-        for other, where in conditions:
-            _require_met(name, other, where, axes)
+        given[place] = (text, name, _assigned(known, text))
+    for _, name, rule in sorted(given.values(), key=lambda each: len(each[-1].where)):
+        axes[name] = (rule, *axes[name]) if rule.where else (rule,)
+    for text, name, rule in given.values():
+        if reason := _why_not(name, rule.where, known, axes):
+            raise RequestError(f"--set {text}: {reason}.")
     return axes
 
 
-def _of_others(kind: Kind, text: str, of_tasks: Sequence[str]) -> bool:
-    """Whether an axis is one that only other tasks have, and is none, as it is here.
+def tasks_of(axes: Mapping[str, Rules]) -> Values:
+    return values_at(axes["task"], "task", {})
 
-    Raises:
-        RequestError: it is given another value.
-    """
-    name = re.split("[@=]", text)[0]
-    having = [task for task in tasks.TASKS if name in kind.axes((task,))]
-    if name in kind.axes(of_tasks) or not having:
-        return False
-    if as_seen(text.partition("=")[2]).lower() != NONE:
+
+def tasks_in(space: SearchSpace) -> Values:
+    """The tasks of all presets of a study."""
+    declared = [preset.axes.get("task", (space.task,)) for preset in space.presets.values()]
+    return possible_values(tuple(rule for axis in declared for rule in rules_of(axis)))
+
+
+def _assigned(known: Known, text: str) -> Rule:
+    """Conditions and values of ``axis@where=v1,v2``."""
+    target, equals, values = text.partition("=")
+    if not equals:
+        raise RequestError(f"--set takes axis=value[,value...], got {text!r}.")
+    name, *wheres = target.split("@")
+    conditions = [_condition(known, name, where) for where in wheres]
+    if len(dict(conditions)) < len(wheres):
         raise RequestError(
-            f"--set {text}: {name} is of {', '.join(having)}, not of {', '.join(of_tasks)}. Leave "
-            "it out."
+            f"--set {text}: every @ names another axis; several values of one are separated by "
+            "commas, as in lr@soft,hard=0.01."
         )
-    return True
+    try:
+        where = {other: _parsed(known, other, some) for other, some in conditions}
+        return Rule(where, _parsed(known, name, values))
+    except ValueError as error:
+        raise RequestError(f"--set {text}: {error}.") from error
 
 
-def as_assignments(known: Mapping[str, Axis], axes: Mapping[str, Values | By]) -> Iterator[str]:
+def _condition(known: Known, name: str, where: str) -> tuple[str, str]:
+    """The axis and the values of what follows an @: ``hard,lvml``, ``cifar10`` or ``m:20``."""
+    other, colon, values = where.partition(":")
+    if colon:
+        return other, values
+    of = {value: axis for axis in NAMED if axis in known for value in known[axis].names or ()}
+    first = as_seen(where.split(",")[0])
+    if first not in of:
+        raise unknown(f"paradigm or task in {name}@", first, [*of, "AXIS:VALUE"])
+    return of[first], where
+
+
+def _parsed(known: Known, name: str, text: str) -> Values:
+    """Values of an axis from their text; raises ValueError if one is wrong."""
+    if name not in known:
+        raise unknown("axis", name, known)
+    axis = known[name]
+    values: list[Any] = []
+    for part in map(as_seen, text.split(",")):
+        span = re.fullmatch(r"(\d+)[-\N{EN DASH}](\d+)", part)
+        if span and isinstance(axis.takes, Whole):
+            first, last = (axis.takes.checked(name, int(end)) for end in span.groups())
+            if not first <= last < first + LARGEST_RANGE:
+                rule = f"a range runs upwards and has at most {LARGEST_RANGE:,} values"
+                raise ValueError(f"{rule}, got {part!r}")
+            values += range(first, last + 1)
+        elif part.lower() in axis.words:  # Same, None, too, where a word means something
+            values.append(axis.meaning(part.lower()))
+        elif axis.names is not None and part not in axis.names:
+            raise unknown(name, part, axis.names)
+        else:
+            values.append(axis.takes.checked(name, _value(axis, name, part)))
+    return tuple(dict.fromkeys(values))
+
+
+def _value(axis: Axis, name: str, part: str) -> Any:
+    try:
+        return axis.takes.parse(part)
+    except ValueError:
+        raise ValueError(f"{name} takes {axis.expects}, got {part!r}") from None
+
+
+def _why_not(
+    name: str, where: Mapping[str, Values], known: Known, axes: Mapping[str, Rules]
+) -> str | None:
+    """Why an axis cannot have values of its own under these conditions; None if it can."""
+    for whole in [axis for axis in (name, *where) if where and known[axis].whole]:
+        return (
+            f"{whole} is the same for all cells of a study and takes no @, and nothing depends "
+            "on it. Leave the @ out"
+        )
+    other, having = known[name].only or ("", ())
+    if other in where and not set(having) & set(where[other]):
+        one = where[other][0]
+        return (
+            f"only a {having[0]} has a {name}. Write {name}=VALUE; the rate of {one} itself is "
+            f"lr@{one}=VALUE"
+        )
+    for other, values in where.items():
+        there = possible_values(axes[other])
+        has = as_typed(there).replace(",", ", ")
+        for value in set(values).difference(there):
+            return (
+                f"the study has no {other} {value}, only {has}. Leave it out, or add "
+                f"{value} with --set {other}=V,V"
+            )
+    return None
+
+
+# As typed
+
+
+def as_assignments(known: Known, axes: Mapping[str, Rules]) -> Iterator[str]:
     """What `resolve` takes to give these axes, a line an axis that has several values.
 
     Args:
         known: the axes of the study.
         axes: as `resolve` gives them.
     """
-    there = {name: possible_values(axis) for name, axis in axes.items()}
+    every = {name: possible_values(rules) for name, rules in axes.items()}
     for name, axis in known.items():
-        other, having = axis.only or ("", ())
-        meant = [value for value in there.get(other, ()) if value in having]
-        if axis.only and not meant:
-            continue
-        spelt = _spelt(axes[name], {**there, other: tuple(meant)} if axis.only else there)
+        there = every
+        if axis.only:
+            other, having = axis.only
+            there = every | {other: tuple(value for value in every[other] if value in having)}
+            if not there[other]:
+                continue
+        spelt = _spelt(axes[name], name, list(depends_on(axes[name])), there, {})
         spelt = [each for each in spelt if each[1] != (None,)] or spelt[:1]  # else said twice
         if len(spelt) > 1 or len(spelt[0][1]) > 1:
-            yield " ".join(f"{name}{where}={_typed(values)}" for where, values in spelt)
+            yield " ".join(f"{name}{where}={as_typed(values)}" for where, values in spelt)
 
 
-def _spelt(axis: Values | By, there: Mapping[str, Values]) -> Sequence[tuple[str, Values]]:
+def _spelt(
+    rules: Rules,
+    name: str,
+    others: Sequence[str],
+    there: Mapping[str, Values],
+    point: Mapping[str, Any],
+) -> Sequence[tuple[str, Values]]:
     """Conditions on other axes, whose values are `there`, and the values of an axis under them."""
-    if not isinstance(axis, By):
-        return (("", axis),)
+    if not others:
+        return (("", values_at(rules, name, point)),)
+    other, *rest = others
     met: dict[Sequence[tuple[str, Values]], list[Any]] = {}
-    for value in there[axis.axis]:
-        inner = axis.values.get(value, axis.otherwise)
-        met.setdefault(_spelt(inner, {**there, axis.axis: (value,)}), []).append(value)
+    for value in there[other]:
+        spelt = _spelt(rules, name, rest, there, {**point, other: value})
+        met.setdefault(spelt, []).append(value)
     if len(met) == 1:
         return next(iter(met))
-    of = "" if axis.axis in NAMED else f"{axis.axis}:"
+    of = "" if other in NAMED else f"{other}:"
     return tuple(
-        (f"@{of}{_typed(some)}{where}", values)
+        (f"@{of}{as_typed(some)}{where}", values)
         for spelt, some in met.items()
         for where, values in spelt
     )
-
-
-def _typed(values: Iterable[Any]) -> str:
-    """Values as --set takes them: ``0-11``, ``0.01,0.1``, ``none``."""
-    values = tuple(values)
-    if all(is_int(value) and value >= 0 for value in values):
-        return as_typed(values)
-    return ",".join("none" if v is None else str(v).removesuffix(".0") for v in values)
-
-
-def tasks_of(axes: Mapping[str, Values | By]) -> Values:
-    return values_at(axes["task"], "task", {})
-
-
-def tasks_in(space: SearchSpace) -> Values:
-    """The tasks of all presets of a study."""
-    of_presets = (preset.axes.get("task", (space.task,)) for preset in space.presets.values())
-    return tuple(dict.fromkeys(task for axis in of_presets for task in possible_values(axis)))
-
-
-_Condition = tuple[str, Values]
-"""Another axis, and its values for which an assignment holds."""
-
-_Conditions = frozenset[_Condition]
-
-
-def _assigned(known: Mapping[str, Axis], text: str) -> tuple[str, _Conditions, Values]:
-    """Axis, conditions and values of ``axis@where=v1,v2``."""
-    target, equals, values = text.partition("=")
-    if not equals:
-        raise RequestError(f"--set takes axis=value[,value...], got {text!r}.")
-    name, *wheres = target.split("@")
-    if name not in known:
-        raise unknown("axis", name, known)
-    if wheres and known[name].whole:
-        raise RequestError(
-            f"--set {target}: {name} is the same for all cells of a study and takes no @. Write "
-            f"{name}={values}."
-        )
-    conditions = frozenset(_condition(known, name, where) for where in wheres)
-    if len({other for other, _ in conditions}) < len(wheres):
-        raise RequestError(
-            f"--set {target}: every @ names another axis; several values of one are separated by "
-            "commas, as in lr@soft,hard=0.01."
-        )
-    return name, conditions, _parse_values(known[name], name, values, text)
-
-
-def _condition(known: Mapping[str, Axis], name: str, where: str) -> _Condition:
-    """Parses what follows an @: ``hard``, ``hard,lvml``, ``cifar10`` or ``m:20``."""
-    other, colon, values = where.partition(":")
-    if not colon:
-        first, values = as_seen(where.split(",")[0]), where
-        of = {value: axis for axis in NAMED if axis in known for value in known[axis].names or ()}
-        if first not in of:
-            raise unknown(f"paradigm or task in {name}@", first, [*of, "AXIS:VALUE"])
-        other = of[first]
-    elif other not in known:
-        raise unknown(f"axis in {name}@{where}", other, known)
-    elif known[other].whole:
-        raise RequestError(
-            f"--set {name}@{where}: {other} is the same for all cells of a study, so that nothing "
-            "depends on it. Leave it out."
-        )
-    parsed = _parse_values(known[other], other, values, f"{name}@{where}")
-    only = known[name].only
-    if only is not None and only[0] == other and not set(only[1]) & set(parsed):
-        raise RequestError(
-            f"--set {name}@{where}: only a {only[1][0]} has a {name}. Write {name}=VALUE; the "
-            f"rate of {parsed[0]} itself is lr@{parsed[0]}=VALUE."
-        )
-    return other, parsed
-
-
-def _replaced(axis: Values | By, conditions: Iterable[_Condition], values: Values) -> Values | By:
-    """The axis with other values where all conditions hold."""
-    replaced: Values | By = values
-    for other, where in conditions:
-        replaced = By(other, dict.fromkeys(where, replaced), otherwise=axis)
-    return replaced
-
-
-def _require_met(name: str, other: str, values: Values, axes: Mapping[str, Values | By]) -> None:
-    there = possible_values(axes[other])
-    for value in values:
-        if value not in there:
-            where = value if other in NAMED else f"{other}:{value}"
-            has = ", ".join(map(str, there[:_MOST_NAMED])) + ", ..." * (len(there) > _MOST_NAMED)
-            raise RequestError(
-                f"--set {name}@{where}: the study has no {other} {value}, only {has}. Leave it "
-                f"out, or add {value} with --set {other}=V,V."
-            )
-
-
-def _parse_values(axis: Axis, name: str, text: str, typed: str) -> Values:
-    """Parses the values of an axis; `typed` is the whole assignment, for messages."""
-    values: list[Any] = []
-    for part in map(as_seen, text.split(",")):
-        try:
-            values += _parsed(axis, name, part)
-        except ValueError as error:
-            raise RequestError(f"--set {typed}: {error}.") from error
-    return tuple(dict.fromkeys(values))
-
-
-def _parsed(axis: Axis, name: str, part: str) -> Sequence[Any]:
-    """The value of one part of a text, or those of a range; raises ValueError if it is wrong."""
-    span = re.fullmatch(r"(\d+)[-\N{EN DASH}](\d+)", part)
-    if span and isinstance(axis.takes, Whole):
-        first, last = (axis.takes.checked(name, int(end)) for end in span.groups())
-        if not first <= last < first + LARGEST_RANGE:
-            rule = f"a range runs upwards and has at most {LARGEST_RANGE:,} values"
-            raise ValueError(f"{rule}, got {part!r}")
-        return range(first, last + 1)
-    if part.lower() in axis.words:  # Same, None, too, where a word means something
-        return [axis.meaning(part.lower())]
-    if axis.names is not None and part not in axis.names:
-        raise unknown(name, part, axis.names)
-    try:
-        value = axis.takes.parse(part)
-    except ValueError:
-        raise ValueError(f"{name} takes {axis.expects}, got {part!r}") from None
-    return [axis.takes.checked(name, value)]

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from search_spaces.base import By, Values
+from search_spaces.base import Values
 from study import tasks
 from study.cell import HYBRIDS, Cell
-from study.cell.axis import depends_on, values_at
+from study.cell.axis import Rules, depends_on, values_at
 from study.cell.declared import SAME
 from study.errors import RequestError
 from study.terminal import counted
@@ -71,7 +71,7 @@ class Space:
     paradigms: Mapping[str, Mapping[str, Range | float | str]]
 
     @classmethod
-    def of(cls, axes: Mapping[str, Values | By]) -> Space:
+    def of(cls, axes: Mapping[str, Rules]) -> Space:
         """The space between the least and the greatest values of the axes of a study.
 
         Args:

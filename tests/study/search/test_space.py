@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import search_spaces.mscoco
 from search_spaces.base import By
 from study.cell import Schedule
+from study.cell.axis import rules_of
 from study.errors import RequestError
 from study.plan.axes import resolve
 from study.search.space import Range, Space
@@ -41,7 +42,7 @@ def test_what_has_one_value_is_not_searched() -> None:
 
 
 def test_ranges_that_depend_on_the_fixed_point() -> None:
-    axes = {**AXES, "lr": By("m", {10: (0.2, 0.4)}, (5.0, 6.0))}
+    axes = {**AXES, "lr": rules_of(By("m", {10: (0.2, 0.4)}, (5.0, 6.0)))}
     assert Space.of(axes).examples()[0]["lr"] == pytest.approx(math.sqrt(0.08))
 
 
