@@ -76,6 +76,10 @@ class Course:
         storage = place.results.storage
         return self._divide(with_networks_first(self._request, plan, place.survey, over, storage))
 
+    def ends_with(self, stage: Plan) -> bool:
+        """Whether nothing becomes known by a stage that has run, so that none follows."""
+        return stage.kind == self._grid.kind and not stage.to_come
+
     @property
     def searches(self) -> bool:
         """Whether the next stage is a search, once in a command."""

@@ -157,6 +157,7 @@ def test_on_ray_the_numbers_are_the_same(
 ) -> None:
     status, _, errors = main(capsys, *TINY, "--tracking", "none", "--results", str(tmp_path))
     assert status == DONE, errors
+    assert errors.startswith("starting Ray's workers on this machine\n")  # long before a cell runs
     one, other = (
         Results(path).evaluations().drop(columns="train_seconds")
         for path in (finished[0], tmp_path)
