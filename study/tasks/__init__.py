@@ -20,7 +20,7 @@ from study.tasks.mosaics import known as mosaics_known
 from study.tasks.one_shot import known as one_shot_known
 from study.tasks.posts import known as posts_known
 from study.tasks.series import known as series_known
-from study.tasks.sources import fetched
+from study.tasks.sources import data_set as data_sets
 from study.tasks.sources.places import NO_PLACES, Places
 from study.terminal.working import working
 
@@ -128,7 +128,7 @@ def at_hand(name: str, places: Places = NO_PLACES, options: Options = NO_OPTIONS
         RequestError: shared storage cannot be read, or has no files of the data set.
     """
     data_set = TASKS[name].data_set
-    if data_set is not None and not fetched.at_hand(data_set, places):
+    if data_set is not None and not data_sets.at_hand(data_set, places):
         return False
     encoder = options.get("encoder")
     return encoder is None or encoders.at_hand(encoder, places)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, Self
 
 from study.cell import Cell, Options
 from study.cell.declared import Axis, Whole
-from study.tasks.sources.fetched import DataSet
+from study.tasks.sources.data_set import DataSet
 from study.tasks.sources.places import Places
 
 if TYPE_CHECKING:

@@ -35,7 +35,7 @@ from study.tasks.one_shot.omniglot import ARCHIVES, load_omniglot
 from study.tasks.posts import hatexplain
 from study.tasks.posts.hatexplain import load_posts
 from study.tasks.sources import downloading, fetched
-from study.tasks.sources.fetched import DataSet
+from study.tasks.sources.data_set import DataSet
 from study.tasks.sources.places import Places
 from tests.made_up.cifar import make, write_official
 from tests.made_up.omniglot import write_omniglot

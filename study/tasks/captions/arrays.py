@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import contextlib
 import math
-import shutil
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import numpy as np
 
 from study.errors import RequestError
-from study.tasks.sources.cache import CACHE_VARIABLE, locked, whole
-from study.tasks.sources.reading import why
+from study.tasks.sources.cached import cached
 
 _FILE = "array.raw"  # without a header: the folder's name stands for shape and type, too
 
 
 def kept(
-    folder: Path, shape: tuple[int, ...], dtype: type, make: Callable[[], Iterable[np.ndarray]]
+    folder: Path,
+    shape: tuple[int, ...],
+    dtype: type,
+    make_parts: Callable[[], Iterable[np.ndarray]],
 ) -> np.ndarray:
     """The array in `folder`; if it is missing or damaged, made and kept there.
 
@@ -31,31 +32,22 @@ def kept(
         folder: its name stands for the content.
         shape: of the array.
         dtype: of the array.
-        make: gives the array's parts along the first axis, in order.
+        make_parts: gives the array's parts along the first axis, in order.
 
     Raises:
-        RequestError: it cannot be written, as when the disk is full; or from `make`.
+        RequestError: it cannot be written, as when the disk is full; or from `make_parts`.
     """
-    array = opened(folder, shape, dtype)
-    if array is not None:
+
+    def make(partial: Path) -> None:
+        _write(partial / _FILE, dtype, make_parts())
+
+    def load(folder: Path) -> np.ndarray:
+        array = opened(folder, shape, dtype)
+        if array is None:
+            raise RequestError(f"{folder} is damaged. Delete it.")
         return array
-    with locked(folder):
-        array = opened(folder, shape, dtype)  # another process may have made it meanwhile
-        if array is not None:
-            return array
-        shutil.rmtree(folder, ignore_errors=True)
-        try:
-            with whole(folder) as partial:
-                _write(partial / _FILE, dtype, make())
-            array = opened(folder, shape, dtype)
-        except OSError as error:
-            raise RequestError(
-                f"{folder} cannot be written ({why(error)}). It takes "
-                f"{_size(shape, dtype) / 1e6:,.0f} MB: free space there, or set {CACHE_VARIABLE} "
-                f"to a directory that can be written."
-            ) from error
-    assert array is not None, "its parts are of another shape or type"
-    return array
+
+    return cached(folder, make, load)
 
 
 def opened(folder: Path, shape: tuple[int, ...], dtype: type) -> np.ndarray | None:

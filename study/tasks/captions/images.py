@@ -22,7 +22,6 @@ from study.errors import RequestError
 from study.hardware import products
 from study.tasks.captions import encoders, image_files
 from study.tasks.captions.arrays import kept, opened
-from study.tasks.sources.cache import cache_root
 from study.tasks.sources.places import Places
 
 _VERSION = 1
@@ -181,7 +180,7 @@ class ImageFiles:
         """The folder in the cache of what the images and these values determine."""
         known = json.dumps([_VERSION, self._digest, *determined_by])
         key = hashlib.sha256(known.encode()).hexdigest()[:16]
-        return cache_root(self._places.cache_dir) / "prepared" / f"mscoco-{what}-{key}"
+        return self._places.cache / "prepared" / f"mscoco-{what}-{key}"
 
 
 def _tensor(array: np.ndarray) -> Tensor:

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import NamedTuple, NoReturn
 
 from study.errors import RequestError
+from study.tasks.sources.data_set import DataSet
 from study.tasks.sources.directory import listed
-from study.tasks.sources.fetched import DataSet
 
 TITLE = "MSCOCO"
 YEARS = (2014, 2017)

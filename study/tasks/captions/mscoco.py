@@ -16,10 +16,9 @@ from study.errors import RequestError
 from study.tasks.captions.annotations import read_part
 from study.tasks.captions.image_files import look_through
 from study.tasks.captions.layout import DATA_SET, PARTS, Layout, find
-from study.tasks.sources.cache import cache_root, whole
-from study.tasks.sources.fetched import read_data_set
+from study.tasks.sources.cached import cached, fingerprint
+from study.tasks.sources.data_set import read_data_set
 from study.tasks.sources.places import Places
-from study.tasks.sources.prepared import fingerprint, prepared
 from study.tasks.sources.reading import reading
 
 _PREPARED_VERSION = 2
@@ -72,7 +71,7 @@ def load_coco(places: Places) -> Coco:
         RequestError: it is not at hand or incomplete; a file of annotations is damaged or holds
             what it cannot; or no image of a part can be used.
     """
-    cache = cache_root(places.cache_dir)
+    cache = places.cache
 
     def load_from(folder: Path) -> Coco:
         layout = find(folder)
@@ -81,7 +80,11 @@ def load_coco(places: Places) -> Coco:
             images = [sorted(layout.images(part).iterdir()) for part in PARTS]
         known = fingerprint(str(_PREPARED_VERSION), [*files, *images[0], *images[1]])
         kept = cache / "prepared" / f"mscoco-{known}"
-        return prepared(kept, lambda: _read(layout), _save, lambda kept: _load(kept, layout))
+        return cached(
+            kept,
+            lambda partial: _save(_read(layout), partial),
+            lambda kept: _load(kept, layout),
+        )
 
     return read_data_set(DATA_SET, places, load_from)
 
@@ -122,9 +125,8 @@ def _read(layout: Layout) -> Coco:
 
 
 def _save(coco: Coco, folder: Path) -> None:
-    with whole(folder) as partial:
-        values = [coco.categories, coco.parts, coco.left_out]
-        (partial / _FILE).write_text(json.dumps(values), encoding="utf-8")
+    values = [coco.categories, coco.parts, coco.left_out]
+    (folder / _FILE).write_text(json.dumps(values), encoding="utf-8")
 
 
 def _load(folder: Path, layout: Layout) -> Coco:

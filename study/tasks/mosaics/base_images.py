@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import functools
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from study.errors import RequestError
 from study.tasks.mosaics.base_segments import first_alike
-from study.tasks.sources import prepared as prepared_form
+from study.tasks.sources import cached
 
 VALIDATION_SHARE = 0.1
 """Of the train images of each class, unless a task has its own share."""
@@ -23,7 +23,6 @@ MADE_UP_IMAGES = 20
 """Images a class in each split of made-up data."""
 
 _ARRAYS = ("train_images", "train_labels", "test_images", "test_labels")
-_REST = "base_images.json"
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +110,7 @@ class BaseImages:
             test_labels,
             class_names,
             max_value,
-            digest=prepared_form.digest_of(arrays, class_names),
+            digest=cached.digest_of(arrays, class_names),
             notes=tuple(notes),
             train_sources=sources,
             test_sources=test_sources,
@@ -164,44 +163,12 @@ def _check_labels(labels: np.ndarray, count: int, num_classes: int, where: str) 
         )
 
 
-def save(base: BaseImages, folder: Path) -> None:
-    """Writes the prepared form: one .npy file an array, one JSON file for the rest.
-
-    Raises:
-        OSError: it cannot be written.
-    """
-    arrays = {name: getattr(base, name) for name in _ARRAYS}
-    names = ("class_names", "max_value", "digest", "notes", "by_content")
-    rest = {name: getattr(base, name) for name in names}
-    prepared_form.save_arrays(folder, arrays, rest, _REST)
-
-
-def load(folder: Path) -> BaseImages:
-    """Reads the prepared form and checks its digest; the arrays are memory-mapped, copy-on-write.
-
-    Raises:
-        RequestError: it is missing or damaged.
-    """
-
-    def create(arrays: list[np.ndarray], rest: Mapping[str, Any]) -> BaseImages:
-        base = BaseImages.create(
-            *arrays,
-            class_names=rest["class_names"],
-            max_value=rest["max_value"],
-            source=str(folder),
-            notes=rest["notes"],
-            by_content=rest["by_content"],
-        )
-        prepared_form.check_digest(base.digest, rest["digest"])
-        return base
-
-    return prepared_form.load_arrays(folder, _ARRAYS, _REST, create)
-
-
 def prepared(folder: Path, read: Callable[[], BaseImages]) -> BaseImages:
-    """The prepared form in `folder`, see `study.tasks.sources.prepared.prepared`.
+    """The prepared form in `folder`, see `study.tasks.sources.cached.prepared`.
 
     Raises:
         RequestError: from `read`.
     """
-    return prepared_form.prepared(folder, read, save, load)
+    rest = ("class_names", "max_value", "notes", "by_content")
+    create = functools.partial(BaseImages.create, source=str(folder))
+    return cached.prepared(folder, read, create, _ARRAYS, rest)

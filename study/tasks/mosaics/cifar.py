@@ -8,11 +8,10 @@ from pathlib import Path
 
 from study.tasks.mosaics.base_images import BaseImages, prepared
 from study.tasks.mosaics.layouts import FileNames, find, may_belong, read
-from study.tasks.sources.cache import cache_root
+from study.tasks.sources.cached import fingerprint
+from study.tasks.sources.data_set import DataSet, read_data_set
 from study.tasks.sources.downloading import downloading
-from study.tasks.sources.fetched import DataSet, read_data_set
 from study.tasks.sources.places import NO_PLACES, Places
-from study.tasks.sources.prepared import fingerprint
 
 CIFAR10_CLASSES = (
     "airplane",
@@ -110,7 +109,7 @@ def load_cifar100(places: Places = NO_PLACES) -> BaseImages:
 
 
 def _load(task: str, names: FileNames, places: Places) -> BaseImages:
-    cache = cache_root(places.cache_dir)
+    cache = places.cache
     return read_data_set(
         data_set(names), places, lambda folder: _load_from(folder, task, names, cache)
     )

@@ -22,7 +22,7 @@ from study.tasks.mosaics.linear_orthogonal import (
     base_vectors,
     vector_names,
 )
-from study.tasks.sources.fetched import DataSet
+from study.tasks.sources.data_set import DataSet
 from study.tasks.sources.places import Places
 
 _Read = Callable[[Places], BaseImages]

@@ -19,10 +19,9 @@ from study.tasks.mosaics.cifar import CIFAR10, CIFAR100
 from study.tasks.mosaics.classes import refuse_unnameable
 from study.tasks.mosaics.layouts import ACCEPTED, TITLE, Images, find_own, may_be_own, read
 from study.tasks.mosaics.layouts.own import Own
-from study.tasks.sources.cache import cache_root
-from study.tasks.sources.fetched import DataSet, read_data_set
+from study.tasks.sources.cached import fingerprint
+from study.tasks.sources.data_set import DataSet, read_data_set
 from study.tasks.sources.places import Places
-from study.tasks.sources.prepared import fingerprint
 
 TASK = "images"
 """Its name, which is part of the seeds."""
@@ -57,7 +56,7 @@ def load_own(places: Places, pixels: int) -> BaseImages:
     Raises:
         RequestError: no directory is given, or see `study.tasks.mosaics.layouts.find_own`.
     """
-    cache = cache_root(places.cache_dir)
+    cache = places.cache
     return read_data_set(DATA_SET, places, lambda folder: _load_from(folder, pixels, cache))
 
 
@@ -72,7 +71,7 @@ def unchosen(base: BaseImages) -> RequestError:
 
 
 def _refuse_download(folder: Path, where: str) -> None:
-    """See `study.tasks.sources.fetched.DataSet`.
+    """See `study.tasks.sources.data_set.DataSet`.
 
     Raises:
         RequestError: always.

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import functools
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from study.cell.seeds import stream_seed
 from study.errors import RequestError
 from study.tasks.base import SPLITS
-from study.tasks.sources import prepared as prepared_form
+from study.tasks.sources import cached
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -24,7 +24,6 @@ LEAST_CHARACTERS = 6
 _PUBLISHED = (1_028, 172, 423)  # characters that train, validate and test, of Omniglot's 1,623
 _MADE_UP_CHARACTERS, _MADE_UP_DRAWINGS = 24, 4
 _ARRAYS = ("images", "characters")
-_REST = "characters.json"
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +85,7 @@ class Characters:
                 "to support and one to ask for. Copy the data set again."
             )
         images, characters = (np.ascontiguousarray(each) for each in (images, characters))
-        digest = prepared_form.digest_of((images, characters), names)
+        digest = cached.digest_of((images, characters), names)
         return cls(images, characters, names, title, whole, versions, digest)
 
     def split(self, task: str, seed: int) -> dict[str, np.ndarray]:
@@ -102,7 +101,7 @@ class Characters:
         parts = np.split(rng.permutation(apart), [train, train + validation])
         return {split: np.sort(part, axis=None) for split, part in zip(SPLITS, parts, strict=True)}
 
-    @cached_property
+    @functools.cached_property
     def spans(self) -> tuple[np.ndarray, np.ndarray]:
         """The row of each character's first drawing, and how many it has: int64, one a name."""
         counts = np.bincount(self.characters, minlength=len(self.names))
@@ -157,39 +156,11 @@ def made_up_characters(pixels: int) -> Characters:
 
 
 def prepared(folder: Path, read: Callable[[], Characters]) -> Characters:
-    """The prepared form in `folder`, see `study.tasks.sources.prepared.prepared`.
+    """The prepared form in `folder`, see `study.tasks.sources.cached.prepared`.
 
     Raises:
         RequestError: from `read`.
     """
-    return prepared_form.prepared(folder, read, _save, _load)
-
-
-def _save(made: Characters, folder: Path) -> None:
-    arrays = {name: getattr(made, name) for name in _ARRAYS}
-    rest = {
-        "names": made.names,
-        "title": made.title,
-        "whole": made.whole,
-        "versions": made.versions,
-        "digest": made.digest,
-    }
-    prepared_form.save_arrays(folder, arrays, rest, _REST)
-
-
-def _load(folder: Path) -> Characters:
-    def create(arrays: list[np.ndarray], rest: Mapping[str, Any]) -> Characters:
-        images, characters = arrays
-        loaded = Characters.create(
-            images,
-            characters,
-            rest["names"],
-            title=rest["title"],
-            whole=rest["whole"],
-            versions=rest["versions"],
-            source=str(folder),
-        )
-        prepared_form.check_digest(loaded.digest, rest["digest"])
-        return loaded
-
-    return prepared_form.load_arrays(folder, _ARRAYS, _REST, create)
+    rest = ("names", "title", "whole", "versions")
+    create = functools.partial(Characters.create, source=str(folder))
+    return cached.prepared(folder, read, create, _ARRAYS, rest)

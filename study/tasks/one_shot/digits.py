@@ -10,7 +10,6 @@ import numpy as np
 
 from study.tasks.one_shot.characters import Characters, prepared, resized
 from study.tasks.sources.bundled_digits import MAX_VALUE, read_digits
-from study.tasks.sources.cache import cache_root
 from study.tasks.sources.places import Places
 
 _NAMES = tuple(f"{digit}{side}" for digit in range(10) for side in ("", " on its side"))
@@ -28,7 +27,7 @@ def load_digits(places: Places, pixels: int) -> Characters:
     Raises:
         RequestError: scikit-learn is needed and not installed.
     """
-    folder = cache_root(places.cache_dir) / "prepared" / f"{_PREPARED}-{pixels}"
+    folder = places.cache / "prepared" / f"{_PREPARED}-{pixels}"
     return prepared(folder, lambda: _read(pixels))
 
 

@@ -14,12 +14,11 @@ from pathlib import Path
 import numpy as np
 
 from study.tasks.one_shot.characters import Characters, prepared, resized
-from study.tasks.sources.cache import cache_root
+from study.tasks.sources.cached import fingerprint
+from study.tasks.sources.data_set import DataSet, read_data_set
 from study.tasks.sources.directory import listed, nothing_in
 from study.tasks.sources.downloading import downloading
-from study.tasks.sources.fetched import DataSet, read_data_set
 from study.tasks.sources.places import Places
-from study.tasks.sources.prepared import fingerprint
 from study.tasks.sources.reading import reading
 
 ARCHIVES = (
@@ -60,7 +59,7 @@ def load_omniglot(places: Places, pixels: int) -> Characters:
         RequestError: it is not at hand and cannot be downloaded; or its archives are damaged, of
             another data set, or too few.
     """
-    cache = cache_root(places.cache_dir)
+    cache = places.cache
     return read_data_set(DATA_SET, places, lambda folder: _load_from(folder, pixels, cache))
 
 

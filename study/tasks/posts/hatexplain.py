@@ -16,9 +16,9 @@ import numpy as np
 
 from study.errors import RequestError
 from study.tasks.posts.posts import Posts, checked_marks, checked_tokens
+from study.tasks.sources.data_set import DataSet, read_data_set
 from study.tasks.sources.directory import listed
 from study.tasks.sources.downloading import downloading
-from study.tasks.sources.fetched import DataSet, read_data_set
 from study.tasks.sources.places import NO_PLACES, Places
 from study.tasks.sources.reading import reading
 

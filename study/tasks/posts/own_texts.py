@@ -18,6 +18,7 @@ from study.cell.seeds import share_of_each
 from study.errors import RequestError, as_seen
 from study.tasks.base import SPLITS
 from study.tasks.posts.posts import Posts, checked_marks, checked_tokens
+from study.tasks.sources.data_set import DataSet, read_data_set
 from study.tasks.sources.directory import (
     SPLIT_NAMES,
     files_by_split,
@@ -25,7 +26,6 @@ from study.tasks.sources.directory import (
     nothing_in,
     split_named,
 )
-from study.tasks.sources.fetched import DataSet, read_data_set
 from study.tasks.sources.places import Places
 from study.tasks.sources.reading import reading
 
@@ -79,7 +79,7 @@ def load_own(places: Places) -> Posts:
 
 
 def _refuse_download(folder: Path, where: str) -> None:
-    """See `study.tasks.sources.fetched.DataSet`.
+    """See `study.tasks.sources.data_set.DataSet`.
 
     Raises:
         RequestError: always.

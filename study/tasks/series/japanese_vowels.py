@@ -34,7 +34,7 @@ def shipped() -> Path | None:
 
 
 def refuse_download(folder: Path, where: str) -> None:
-    """Says how to get it; see `study.tasks.sources.fetched.DataSet`.
+    """Says how to get it; see `study.tasks.sources.data_set.DataSet`.
 
     Raises:
         RequestError: always.

@@ -11,7 +11,7 @@ from study.tasks.base import MOSAICS, UNKNOWN_DIGEST, Declaration, Facts, Task, 
 from study.tasks.mosaics.classes import REST, background_names, foreground_names
 from study.tasks.series import japanese_vowels, ts_folder, windows
 from study.tasks.series.ts_file import TsFile, read_ts, require_alike
-from study.tasks.sources.fetched import DataSet, read_data_set
+from study.tasks.sources.data_set import DataSet, read_data_set
 from study.tasks.sources.places import Places
 
 LEAST_WINDOW = 3

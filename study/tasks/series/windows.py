@@ -12,7 +12,7 @@ from study.errors import RequestError
 from study.tasks.mosaics.base_images import MADE_UP_IMAGES
 from study.tasks.mosaics.base_segments import first_alike, held_out, repeated_note
 from study.tasks.series.ts_file import TsFile
-from study.tasks.sources.prepared import digest_of
+from study.tasks.sources.cached import digest_of
 
 TASK = "series"
 """Its name, which is part of the seeds."""

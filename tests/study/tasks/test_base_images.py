@@ -14,7 +14,7 @@ import torch
 
 from study.errors import RequestError
 from study.tasks.mosaics.base_images import BaseImages, load, prepared, save
-from study.tasks.sources.cache import default_cache_dir
+from study.tasks.sources.places import default_cache_dir
 
 ARRAYS = ("train_images", "train_labels", "test_images", "test_labels")
 

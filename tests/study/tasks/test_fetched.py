@@ -31,7 +31,7 @@ from study.tasks.mosaics.mosaics import MosaicTask
 from study.tasks.posts.hatexplain import load_posts
 from study.tasks.sources import fetched
 from study.tasks.sources.cache import locked, whole
-from study.tasks.sources.fetched import DataSet, read_data_set
+from study.tasks.sources.data_set import DataSet, read_data_set
 from study.tasks.sources.places import Places
 from tests.conftest import PROJECT
 from tests.made_up.cifar import WRITERS, make, write_official

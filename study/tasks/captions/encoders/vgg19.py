@@ -9,9 +9,9 @@ from typing import TypeVar
 import torch
 from torch import nn
 
-from study.tasks.sources import fetched
+from study.tasks.sources import data_set
+from study.tasks.sources.data_set import DataSet, read_data_set
 from study.tasks.sources.downloading import downloading
-from study.tasks.sources.fetched import DataSet, read_data_set
 from study.tasks.sources.places import Places
 
 T = TypeVar("T")
@@ -59,7 +59,7 @@ def read_weights(places: Places, read: Callable[[Path], T]) -> T:
 
 def at_hand(places: Places) -> bool:
     """Whether nothing is downloaded."""
-    return places.weights is not None or fetched.at_hand(_DOWNLOAD, _cache(places))
+    return places.weights is not None or data_set.at_hand(_DOWNLOAD, _cache(places))
 
 
 def _cache(places: Places) -> Places:
