@@ -42,10 +42,11 @@ def checked_tokens(tokens: Any) -> list[str]:
     """The words of a post.
 
     Raises:
-        ValueError: it is no list of texts.
+        TypeError: it is no list of texts.
     """
-    if not isinstance(tokens, list) or not all(isinstance(each, str) for each in tokens):
-        raise ValueError("its tokens are no list of words")
+    if not isinstance(tokens, list):
+        raise TypeError("its tokens are no list of words")
+    "".join(tokens)
     return tokens
 
 
@@ -55,6 +56,6 @@ def checked_marks(marks: Any) -> list[bool]:
     Raises:
         ValueError: it is no list, or holds something else than 0 and 1.
     """
-    if not isinstance(marks, list) or any(mark not in (0, 1) for mark in marks):
+    if not isinstance(marks, list) or not set(marks) <= {0, 1}:
         raise ValueError("its rationale is no list of a 0 or a 1 for each token")
-    return [bool(mark) for mark in marks]
+    return list(map(bool, marks))

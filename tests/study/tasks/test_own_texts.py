@@ -237,7 +237,7 @@ FAULTY: dict[str, tuple[Row, str]] = {
     "no label": ({"label": None}, "label"),
     "a label is NaN": ({"label": math.nan}, "label"),
     "tokens are text": ({"tokens": SECRET}, "tokens"),
-    "a token is a number": ({"tokens": ["a", 3]}, "tokens"),
+    "a token is a number": ({"tokens": ["a", 3]}, "expected str"),
     "an empty text": ({"tokens": [" "], "rationale": [0]}, "no word"),
     "a long rationale": ({"tokens": ["a", SECRET], "rationale": [1, 0, 0]}, "3 values for 2"),
     "other marks": ({"tokens": ["a", SECRET], "rationale": [0, 2]}, "rationale"),
