@@ -34,13 +34,14 @@ from study.tasks.mosaics.layouts import FileNames
 from study.tasks.one_shot.omniglot import ARCHIVES, load_omniglot
 from study.tasks.posts import hatexplain
 from study.tasks.posts.hatexplain import load_posts
+from study.tasks.posts.posts import Posts
 from study.tasks.sources import downloading, fetched
 from study.tasks.sources.data_set import DataSet
 from study.tasks.sources.places import Places
 from tests.made_up.cifar import make, write_official
 from tests.made_up.omniglot import write_omniglot
+from tests.made_up.posts import write_posts
 from tests.made_up.series import write_series
-from tests.study.tasks import test_hatexplain_loader as posts
 from tests.study.tasks.one_shot import test_omniglot as one_shot
 from tests.study.tasks.test_base_images import assert_equal, entries
 
@@ -105,6 +106,10 @@ def _publish_omniglot(folder: Path, url: str, patch: Patch) -> dict[str, bytes]:
     return {f"/python/{stem}.zip": data for stem, data in files.items()}
 
 
+def _assert_same(one: Posts, other: Posts) -> None:
+    assert one == other
+
+
 def _publish_posts(folder: Path, url: str, patch: Patch) -> dict[str, bytes]:
     patch.setattr(hatexplain, "BASE_URL", f"{url}/Data")
     names = ("dataset.json", "post_id_divisions.json")
@@ -116,8 +121,8 @@ SOURCES = {
     "cifar100": _cifar(CIFAR100, load_cifar100),
     "hatexplain": Source(
         load=load_posts,
-        assert_equal=posts.assert_equal,
-        write=posts.write,
+        assert_equal=_assert_same,
+        write=write_posts,
         publish=_publish_posts,
     ),
     "omniglot": Source(

@@ -40,12 +40,19 @@ def table(path: Path, mend: str) -> Iterator[Dataset]:
         read = {".parquet": rows.from_parquet, ".csv": rows.from_csv}
         try:
             # Unlike `load_dataset`, these ask no network.
-            found = read.get(path.suffix.lower(), rows.from_json)(str(path), cache_dir=scratch)
+            found = read.get(path.suffix.lower(), _from_json)(str(path), cache_dir=scratch)
         except StopIteration as error:
             raise ValueError("it is empty") from error
         except datasets.exceptions.DatasetGenerationError as error:
             raise ValueError(why(error.__cause__ or error)) from error
         yield found
+
+
+def _from_json(path: str, cache_dir: str) -> Dataset:
+    """In one piece: the types of a column are those of all its rows, not of the first 10 MB."""
+    from datasets import Dataset
+
+    return Dataset.from_json(path, cache_dir=cache_dir, chunksize=Path(path).stat().st_size)
 
 
 def _quiet() -> ModuleType:
