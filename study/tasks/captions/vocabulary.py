@@ -14,7 +14,6 @@ from study.cell.networks import START as START
 from study.cell.networks import UNKNOWN as UNKNOWN
 from study.errors import RequestError
 from study.storage.urls import expanded
-from study.tasks.captions.layout import CATEGORY_WORDS
 from study.tasks.sources.reading import reading
 
 _WORD = re.compile(
@@ -58,11 +57,6 @@ def make_vocabulary(name: str, captions: Iterable[str], min_count: int) -> tuple
     return ("",) * FIRST_WORD + tuple(words)
 
 
-def numbers(vocabulary: Sequence[str]) -> dict[str, int]:
-    """Word -> its number."""
-    return {word: n for n, word in enumerate(vocabulary) if n >= FIRST_WORD}
-
-
 def read_category_words(
     folder: Path, chosen: str | None, categories: Sequence[str]
 ) -> Mapping[str, tuple[str, ...]]:
@@ -80,7 +74,7 @@ def read_category_words(
     Raises:
         RequestError: the file is missing, cannot be read, or has other categories.
     """
-    path = expanded(chosen) if chosen else folder / CATEGORY_WORDS
+    path = expanded(chosen) if chosen else folder / "category_words.txt"
     remedy = (
         f"It must have one line for each of the {len(categories)} categories, in the order of "
         "their ids, with its words separated by commas. Mend it, or pass another one with "
