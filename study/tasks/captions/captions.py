@@ -166,7 +166,6 @@ class CaptionTask:
     """Captioning of images, word by word, with attention to their regions.
 
     Attributes:
-        name: of the task; part of the seeds.
         parts: split -> captions.
         captioned: the images of all splits.
         scored: the categories that captions are held against.
@@ -175,13 +174,14 @@ class CaptionTask:
         facts: of the data.
     """
 
-    name: str
     parts: Mapping[str, Numbered]
     captioned: Sequence[Captioned]
     scored: Scored
     vocabulary: Sequence[str]
     images: ImageFiles | Noise
     facts: Facts
+
+    name = "mscoco"
 
     def __post_init__(self) -> None:
         self._fixed = functools.lru_cache(maxsize=8)(self._drawn)

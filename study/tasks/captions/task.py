@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
+from study.cell import Options
 from study.cell.seeds import stream_seed
 from study.tasks.base import SPLITS, Facts
-from study.tasks.captions.boxes import Scored
 from study.tasks.captions.captions import CaptionTask, Numbered
 from study.tasks.captions.encoded_images import ImageFiles, Noise
 from study.tasks.captions.encoder_networks import weights_digest
-from study.tasks.captions.mscoco import Captioned, Coco
+from study.tasks.captions.mscoco import Captioned, Coco, load_coco
 from study.tasks.captions.vocabulary import (
     END,
     FIRST_WORD,
     PADDING,
     UNKNOWN,
     make_vocabulary,
+    read_category_words,
 )
 from study.tasks.sources.cached import digest_of
 from study.tasks.sources.places import Places
@@ -32,33 +34,26 @@ _FEW_IMAGES = 10_000
 """Training images below which nothing reproduces the paper, which has 82,783 of them."""
 
 
-def caption_task(
-    name: str,
-    coco: Coco,
-    words_of: Mapping[str, Sequence[str]],
-    encoder: str,
-    min_count: int,
-    places: Places,
-) -> CaptionTask:
+def caption_task(options: Options, places: Places) -> CaptionTask:
     """MSCOCO as a task.
 
     Training images are those of its training part. Validation and test images are halves of its
     validation part, since the boxes of its test part are not published.
 
     Args:
-        name: of the task; part of the seeds.
-        coco: the data set.
-        words_of: category -> the single words that stand for it.
-        encoder: name of the encoder.
-        min_count: the vocabulary is the words that occur this often in training captions.
-        places: of the encoder's weights and of the cache.
+        options: `encoder`, its name; `min_count`: the vocabulary is the words that occur this
+            often in training captions.
+        places: of the data set, the words of categories, the encoder's weights and the cache.
 
     Raises:
-        RequestError: the vocabulary is empty, or the encoder's weights are not at hand.
+        RequestError: from `load_coco` or `read_category_words`; the vocabulary is empty, or the
+            encoder's weights are not at hand.
     """
+    coco, encoder = load_coco(places), options["encoder"]
+    words_of = read_category_words(coco.folder, places.category_words, coco.categories)
     every = [*coco.parts["train"], *coco.parts["val"]]
     train = (caption for image in coco.parts["train"] for caption in image.captions)
-    vocabulary = make_vocabulary(name, train, min_count)
+    vocabulary = make_vocabulary(train, options["min_count"])
     number_of = {word: number for number, word in enumerate(vocabulary)}
     scored = {}
     for category, named in enumerate(coco.categories):
@@ -74,22 +69,21 @@ def caption_task(
         input_shape=(len(vocabulary),),
         sizes={split: len(part.lengths) for split, part in parts.items()},
         lengths=dict(zip(lengths.tolist(), counts.tolist(), strict=True)),
-        notes=tuple(_notes(coco, every, parts, scored, len(vocabulary) - FIRST_WORD, min_count)),
     )
     content = digest_of([], [image.sha256 for image in every])
-    files = [coco.folder / image.file for image in every]
-    images = ImageFiles(files, content, encoder, places)
-    return CaptionTask(name, parts, every, scored, vocabulary, images, facts)
+    images = ImageFiles([coco.folder / image.file for image in every], content, encoder, places)
+    task = CaptionTask(parts, every, scored, vocabulary, images, facts)
+    task.facts = replace(facts, notes=tuple(_notes(coco, task, options["min_count"])))
+    return task
 
 
-def made_up_captions(name: str, facts: Facts, count: int, encoder: str) -> CaptionTask:
+def made_up_captions(encoder: str, facts: Facts, count: int) -> CaptionTask:
     """The task with noise for images and captions of real lengths, on which steps take as long.
 
     Args:
-        name: of the task.
-        facts: of its data.
-        count: captions in each split.
         encoder: name of the encoder.
+        facts: of the task's data.
+        count: captions in each split.
     """
     rng = np.random.default_rng(0)
     seen = np.repeat([*facts.lengths], [*facts.lengths.values()])
@@ -105,7 +99,7 @@ def made_up_captions(name: str, facts: Facts, count: int, encoder: str) -> Capti
     vocabulary = [""] * FIRST_WORD + [f"word{number}" for number in range(FIRST_WORD, num_words)]
     made_up = Facts("made-up", facts.input_shape, dict.fromkeys(SPLITS, count), facts.lengths)
     images = Noise(encoder, _NOISY_IMAGES)
-    return CaptionTask(name, parts, [image] * _NOISY_IMAGES, scored, vocabulary, images, made_up)
+    return CaptionTask(parts, [image] * _NOISY_IMAGES, scored, vocabulary, images, made_up)
 
 
 def _split(coco: Coco) -> dict[str, np.ndarray]:
@@ -137,36 +131,27 @@ def _padded(words: Sequence[int] | np.ndarray, lengths: np.ndarray) -> np.ndarra
     return rows
 
 
-# Sentences about the data, for people
-
-
-def _notes(
-    coco: Coco,
-    every: Sequence[Captioned],
-    parts: Mapping[str, Numbered],
-    scored: Scored,
-    num_words: int,
-    min_count: int,
-) -> Iterator[str]:
-    def each(told: Callable[[Numbered], str]) -> str:
-        return ", ".join(f"{told(part)} ({split})" for split, part in parts.items())
-
-    def categories(rows: Iterable[int]) -> list[int]:
-        return [category for row in rows for category, _ in every[row].objects]
-
-    train = parts["train"]
-    sizes = each(lambda part: f"{len(part.lengths):,} of {len(part.rows):,} images")
-    yield f"captions: {sizes}; layout of {coco.year}"
-    yield f"validation and test are halves of val{coco.year}, by image"
-    seldom = f" that occur at least {min_count} times" if min_count != 1 else ""
-    known = each(lambda part: f"{100 * _share_known(part.words):.1f} %")
-    words = f"{num_words:,} words of the training captions{seldom}"
-    yield f"vocabulary: {words}, which are {known} of the words"
-    mean, longest = train.lengths.mean() - 1, train.lengths.max() - 1
-    yield f"{mean:.1f} words a training caption in the mean, at most {longest}"
-    objects = each(lambda part: f"{sum(map(scored.__contains__, categories(part.rows))):,}")
-    yield f"objects, of categories with exactly one box in an image: {objects}"
-    if unscored := [each for each in categories(range(len(every))) if each not in scored]:
+def _notes(coco: Coco, task: CaptionTask, min_count: int) -> Iterator[str]:
+    """Sentences about the data, for people."""
+    yield f"layout of {coco.year}; validation and test are halves of val{coco.year}, by image"
+    lengths = task.parts["train"].lengths - 1
+    yield (
+        f"vocabulary: {task.num_classes - FIRST_WORD:,} words that occur at least {min_count} "
+        f"times in the training captions, which have {lengths.mean():.1f} words in the mean, at "
+        f"most {lengths.max()}"
+    )
+    unscored: list[int] = []
+    for split, part in task.parts.items():
+        categories = [each for row in part.rows for each, _ in task.captioned[row].objects]
+        others = [each for each in categories if each not in task.scored]
+        unscored += others
+        known = (part.words >= FIRST_WORD).sum() / (part.words >= UNKNOWN).sum()
+        yield (
+            f"{split}: {len(part.lengths):,} captions of {len(part.rows):,} images, with "
+            f"{100 * known:.1f} % of their words in the vocabulary, and "
+            f"{len(categories) - len(others):,} objects, of categories with one box in an image"
+        )
+    if unscored:
         names = [coco.categories[number] for number in sorted(set(unscored))]
         yield (
             f"not scored: {len(unscored):,} objects of {len(names)} categories ({_first(names)}), "
@@ -177,12 +162,8 @@ def _notes(
             f"left out: {len(coco.left_out):,} images that are missing, damaged or without "
             f"captions ({_first(coco.left_out)})"
         )
-    if len(train.rows) < _FEW_IMAGES:
-        yield f"{len(train.rows):,} training images: a try-out, no reproduction of the paper"
-
-
-def _share_known(words: np.ndarray) -> float:
-    return (words >= FIRST_WORD).sum() / (words >= UNKNOWN).sum()
+    if (count := len(coco.parts["train"])) < _FEW_IMAGES:
+        yield f"{count:,} training images: a try-out, no reproduction of the paper"
 
 
 def _first(names: Sequence[str]) -> str:

@@ -32,11 +32,10 @@ def tokenise(text: str) -> list[str]:
     return _WORD.findall(text.lower().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'"))
 
 
-def make_vocabulary(name: str, captions: Iterable[str], min_count: int) -> tuple[str, ...]:
+def make_vocabulary(captions: Iterable[str], min_count: int) -> tuple[str, ...]:
     """The word of each number: those that occur at least `min_count` times, by the alphabet.
 
     Args:
-        name: of the task, for the message.
         captions: of the training split, words joined by blanks; at least one.
         min_count: see above.
 
@@ -50,7 +49,7 @@ def make_vocabulary(name: str, captions: Iterable[str], min_count: int) -> tuple
     words = sorted(word for word, count in counts.items() if count >= min_count)
     if not words:
         raise RequestError(
-            f"{name}: the vocabulary is empty: no word occurs {min_count} times in the training "
+            f"the vocabulary is empty: no word occurs {min_count} times in the training "
             f"captions, the most frequent one {max(counts.values())} times. Lower it with "
             "--set min_count=N."
         )

@@ -146,25 +146,18 @@ def test_training_leaves_the_statistics_of_batches_alone() -> None:
 # Weights
 
 
-def test_published_weights_are_taken(published: Path, built: dict[str, EncoderNetwork]) -> None:
-    got = pretrained("vgg19", Places(weights=str(published))).state_dict()
-    expected = built["vgg19"].state_dict()
-    assert got.keys() == expected.keys()
-    assert all(torch.equal(got[name], expected[name]) for name in expected)
-
-
-def test_the_digest_is_of_the_weights_not_of_their_file(published: Path, tmp_path: Path) -> None:
-    weights = torch.load(published)
-    file = Places(weights=str(tmp_path / "features"))
-    torch.save(
-        {name.removeprefix("features."): each for name, each in weights.items()},
-        tmp_path / "features",
-    )
-    first = weights_digest("vgg19", file)
-    assert first == weights_digest("vgg19", Places(weights=str(published)))
-    weights["features.34.bias"] += 1
-    torch.save(weights, tmp_path / "features")
-    assert weights_digest("vgg19", file) != first
+def test_weights_and_their_digest_are_those_of_any_file(
+    published: Path, built: dict[str, EncoderNetwork], tmp_path: Path
+) -> None:
+    given, other = Places(weights=str(published)), Places(weights=str(tmp_path / "other"))
+    got = pretrained("vgg19", given).state_dict()
+    for name, expected in built["vgg19"].state_dict().items():
+        assert torch.equal(got[name], expected)
+    weights = built["vgg19"].layers.state_dict()
+    torch.save(weights, tmp_path / "other")
+    assert weights_digest("vgg19", other) == weights_digest("vgg19", given)
+    torch.save(weights | {"34.bias": weights["34.bias"] + 1}, tmp_path / "other")
+    assert weights_digest("vgg19", other) != weights_digest("vgg19", given)
 
 
 def test_a_digest_is_computed_once_a_process(monkeypatch: pytest.MonkeyPatch) -> None:
