@@ -180,17 +180,17 @@ def _look_through(files: Mapping[str, _Files]) -> tuple[object, ...]:
         mend = f"Unpack it again from annotations_trainval{folder.name[-4:]}.zip."
         with reading(written, mend):
             images, captions = _captions(written)
+            paths = [folder / image["file_name"] for image in images.values()]
         with reading(drawn, mend):
             names, objects = _objects(drawn, images)
             if names != (categories or names):
                 raise ValueError("its categories are not those of the training images")
         categories, parts[part] = names, []
-        paths = [folder / image["file_name"] for image in images.values()]
         seen = in_order(checksum, paths, f"looking through {len(paths):,} images in {folder}")
         for key, path, sha256 in zip(images, paths, seen, strict=True):
-            file = f"{folder.name}/{path.name}"
+            file = path.relative_to(folder.parent).as_posix()
             if sha256 and key in captions:
-                parts[part].append(Captioned(file, sha256, captions[key], objects[key]))
+                parts[part].append(Captioned(file, sha256, captions[key], objects.get(key, [])))
             else:
                 left_out.append(file)
         if len(parts[part]) < 2:

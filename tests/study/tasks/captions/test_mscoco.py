@@ -163,6 +163,7 @@ def other_categories(content: Content) -> None:
     ("change", "file", "reason"),
     [
         (set_value("captions", "caption", None), "captions_val", ""),
+        (set_value("captions", "image_id", []), "captions_val", "unhashable"),
         (set_value("boxes", "category_id", 8), "instances_val", "it has no '8'"),
         (other_categories, "instances_val", "its categories are not those"),
     ],

@@ -32,9 +32,7 @@ def test_words_are_those_of_the_official_evaluation(text: str, words: str) -> No
 def test_the_vocabulary_is_words_that_occur_often_enough() -> None:
     captions = ["a red cat", "a cat and a dog", "the dog"]
     assert make_vocabulary(captions, 2) == ("", "", "", "", "a", "cat", "dog")
-    with pytest.raises(
-        RequestError, match=r"no word occurs 4 times .* 3 times\. .*--set min_count=N"
-    ):
+    with pytest.raises(RequestError, match=r"occurs 4 times .* 3 times\. .*--set min_count"):
         make_vocabulary(captions, 4)
 
 
