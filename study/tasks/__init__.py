@@ -78,24 +78,16 @@ def resolved(name: str, options: Options) -> Options:
                 "it out."
             )
     for option, axis in known.items():
-        if (value := options.get(option, _usual(axis))) is not None:
+        if not axis.default and option not in options:
+            raise RequestError(f"{name} takes a {option}. Give it with --set {option}=VALUE.")
+        usual = axis.default[0] if isinstance(axis.default, tuple) and axis.default else None
+        if (value := options.get(option, usual)) is not None:
             try:
                 value = axis.takes.checked(option, value)
             except ValueError as error:
                 raise RequestError(f"{error}. Change it with --set {option}=VALUE.") from error
-        elif not axis.default:
-            raise RequestError(f"{name} takes a {option}. Give it with --set {option}=VALUE.")
         found[option] = None if value == axis.usual else value
     return Options(**found)
-
-
-def _usual(axis: Axis) -> Any:
-    return axis.default[0] if isinstance(axis.default, tuple) and axis.default else None
-
-
-def takes_data_dir(name: str) -> bool:
-    """Whether a task reads a data set, which `--data-dir` may name."""
-    return name in TASKS and TASKS[name].data_set is not None
 
 
 def require_use(places: Places, names: Sequence[str], asked: str = "") -> None:
@@ -105,18 +97,12 @@ def require_use(places: Places, names: Sequence[str], asked: str = "") -> None:
         RequestError: one is given, and no task takes it.
     """
     for place, given in places._asdict().items():
-        if given and not any(_takes(name, place) for name in names):
+        # An unknown task is refused elsewhere, by its name.
+        if given and all(name in TASKS and not TASKS[name].reads(place) for name in names):
             raise RequestError(
                 f"--{place.replace('_', '-')} is of no use to {asked or names[0]}; leave the "
                 "option out."
             )
-
-
-def _takes(name: str, place: str) -> bool:
-    """Whether a task takes a place, a field of `Places`."""
-    if place == "data_dir":
-        return takes_data_dir(name)
-    return place == "cache_dir" or (name in TASKS and place in TASKS[name].files)
 
 
 def at_hand(name: str, places: Places = NO_PLACES, options: Options = NO_OPTIONS) -> bool:

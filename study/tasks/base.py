@@ -340,6 +340,11 @@ class Declaration:
     data_set: DataSet | None = None
     files: tuple[str, ...] = ()
 
+    def reads(self, place: str) -> bool:
+        """Whether it has use for a place, a field of `Places`."""
+        with_data = ("data_dir",) if self.data_set else ()
+        return place in ("cache_dir", *with_data, *self.files)
+
 
 def pixels(least: int, most: int, default: int) -> Axis:
     """The option of images that are resized."""

@@ -264,7 +264,7 @@ def published(
 
 
 def test_every_data_set_is_tested() -> None:
-    found = {name for name in tasks.TASKS if tasks.takes_data_dir(name)}
+    found = {name for name, task in tasks.TASKS.items() if task.reads("data_dir")}
     assert SOURCES.keys() | NOT_DOWNLOADED | SHIPPED | YOUR_OWN == found
 
 
