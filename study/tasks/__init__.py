@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from study.cell import NO_OPTIONS, Options
-from study.cell.declared import Axis
 from study.errors import RequestError, unknown
 from study.tasks.base import CAPTIONS as CAPTIONS
 from study.tasks.base import MOSAICS as MOSAICS

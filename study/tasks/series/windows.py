@@ -102,7 +102,8 @@ def windows_of(train: TsFile, test: TsFile, window: int) -> BaseWindows:
         )
         for (values, sources), file, first in zip(cuts, files, firsts, strict=True)
     ]
-    return BaseWindows(*parts[0], *parts[1], train.classes, _notes(train, test, cuts))
+    notes = _notes(train, test, window, [len(values) for values, _ in cuts])
+    return BaseWindows(*parts[0], *parts[1], train.classes, notes)
 
 
 def cut(series: Sequence[np.ndarray], window: int) -> tuple[np.ndarray, np.ndarray]:
@@ -142,22 +143,20 @@ def made_up_windows(shape: tuple[int, ...], classes: Sequence[str], count: int) 
     return BaseWindows(train, labels, rows, test, labels, rows, tuple(classes))
 
 
-def _notes(
-    train: TsFile, test: TsFile, cuts: Sequence[tuple[np.ndarray, np.ndarray]]
-) -> tuple[str, ...]:
-    lengths = [len(each) for each in (*train.series, *test.series)]
-    ours, theirs = (values for values, _ in cuts)
-    window, used = ours.shape[1], sum(int(values[..., -1].sum()) for values, _ in cuts)
-    notes = [
+def _notes(train: TsFile, test: TsFile, window: int, counts: Sequence[int]) -> tuple[str, ...]:
+    lengths = np.array([len(each) for each in (*train.series, *test.series)])
+    short = lengths < window
+    left_out = np.where(short, 0, lengths % window).sum() / lengths.sum()
+    padded = (
+        f"{short.sum():,} series are shorter than a window and padded with zeros; a further "
+        "channel is 1 at real steps and 0 at padding"
+    )
+    return (
         f"{train.name}: {len(train.series):,} train and {len(test.series):,} test series, "
-        f"channels {ours.shape[2] - 1}, steps {min(lengths):,} to {max(lengths):,}; cut into "
-        f"{len(ours):,} and {len(theirs):,} windows of {window:,} steps, which leave out "
-        f"{100 - 100 * used / sum(lengths):.1f} % of the steps, at the ends of series",
+        f"channels {train.series[0].shape[1]}, steps {lengths.min():,} to {lengths.max():,}; cut "
+        f"into {counts[0]:,} and {counts[1]:,} windows of {window:,} steps, which leave out "
+        f"{100 * left_out:.1f} % of the steps, at the ends of series",
         "what reports count as images are series: windows of one series are one draw of the data",
-    ]
-    if short := sum(length < window for length in lengths):
-        notes.append(
-            f"{short:,} series are shorter than a window and padded with zeros; a further channel "
-            "is 1 at real steps and 0 at padding"
-        )
-    return (*notes, *repeated_note(train.series, test.series, "series"))
+        *([padded] if short.any() else []),
+        *repeated_note(train.series, test.series, "series"),
+    )
