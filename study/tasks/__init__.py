@@ -95,8 +95,8 @@ def require_use(places: Places, names: Sequence[str], asked: str = "") -> None:
         RequestError: one is given, and no task takes it.
     """
     for place, given in places._asdict().items():
-        # An unknown task is refused elsewhere, by its name.
-        if given and all(name in TASKS and not TASKS[name].reads(place) for name in names):
+        reading = (name for name in names if name in TASKS and TASKS[name].reads(place))
+        if given and place != "cache_dir" and not any(reading):
             raise RequestError(
                 f"--{place.replace('_', '-')} is of no use to {asked or names[0]}; leave the "
                 "option out."

@@ -341,9 +341,8 @@ class Declaration:
     files: tuple[str, ...] = ()
 
     def reads(self, place: str) -> bool:
-        """Whether it has use for a place, a field of `Places`."""
-        with_data = ("data_dir",) if self.data_set else ()
-        return place in ("cache_dir", *with_data, *self.files)
+        """Whether it reads files of a place, a field of `Places` but the cache."""
+        return place in self.files or (place == "data_dir" and self.data_set is not None)
 
 
 def pixels(least: int, most: int, default: int) -> Axis:
