@@ -340,6 +340,10 @@ class Declaration:
     data_set: DataSet | None = None
     files: tuple[str, ...] = ()
 
+    def reads(self, place: str) -> bool:
+        """Whether it reads files of a place, a field of `Places` but the cache."""
+        return place in self.files or (place == "data_dir" and self.data_set is not None)
+
 
 def pixels(least: int, most: int, default: int) -> Axis:
     """The option of images that are resized."""
