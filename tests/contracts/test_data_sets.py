@@ -30,14 +30,14 @@ from study import tasks
 from study.cell import NO_OPTIONS
 from study.errors import RequestError
 from study.tasks.mosaics.cifar import CIFAR10, CIFAR100, load_cifar10, load_cifar100
-from study.tasks.mosaics.layouts import FileNames
+from study.tasks.mosaics.layouts import OFFICIAL, Wanted
 from study.tasks.one_shot.omniglot import ARCHIVES, load_omniglot
 from study.tasks.posts import hatexplain
 from study.tasks.posts.hatexplain import load_posts
 from study.tasks.sources import downloading, fetched
 from study.tasks.sources.data_set import DataSet
 from study.tasks.sources.places import Places
-from tests.made_up.cifar import make, write_official
+from tests.made_up import cifar
 from tests.made_up.omniglot import write_omniglot
 from tests.made_up.series import write_series
 from tests.study.tasks import test_hatexplain_loader as posts
@@ -63,30 +63,21 @@ class Source(NamedTuple):
     publish: Callable[[Path, str, Patch], dict[str, bytes]]
 
 
-def _cifar(names: FileNames, load: Callable[..., Any]) -> Source:
+def _cifar(names: Wanted, load: Callable[..., Any]) -> Source:
     def publish(folder: Path, url: str, patch: Patch) -> dict[str, bytes]:
         """As one archive, with its checksums made known to torchvision."""
-        from torchvision import datasets  # takes seconds
-
         file = io.BytesIO()
         with tarfile.open(fileobj=file, mode="w:gz") as tar:
-            tar.add(folder, names.folder)
-
-        def checked(files: tuple[str, ...]) -> list[list[str]]:
-            return [[name, _md5((folder / name).read_bytes())] for name in files]
-
-        known = datasets.CIFAR10 if names is CIFAR10 else datasets.CIFAR100
+            tar.add(folder, OFFICIAL[names.official[0]].folder)
+        known = cifar.publish(folder, patch)
         patch.setattr(known, "url", f"{url}/images.tar.gz")
         patch.setattr(known, "tgz_md5", _md5(file.getvalue()))
-        patch.setattr(known, "train_list", checked(names.train))
-        patch.setattr(known, "test_list", checked(names.test))
-        patch.setattr(known, "meta", {**known.meta, "md5": checked((names.meta,))[0][1]})
         return {"/images.tar.gz": file.getvalue()}
 
     return Source(
         load=load,
         assert_equal=assert_equal,
-        write=lambda folder: write_official(folder, names, make(names)),
+        write=lambda folder: cifar.write_official(folder, names, cifar.make(names)),
         publish=publish,
     )
 
