@@ -98,7 +98,7 @@ def test_other_files_beside_folders_and_hidden_ones_are_left_alone(folder: Path)
 
 def test_a_quarter_of_the_train_images_validates(folder: Path) -> None:
     assert VALIDATION_SHARE == 0.25
-    assert task_of(folder)._held_out().sum() == 3 + 4 + 2 + 1
+    assert task_of(folder).kept.sum() == 3 + 4 + 2 + 1
 
 
 def task_of(folder: Path, foreground: str = "heron+stork") -> MosaicTask:
@@ -143,7 +143,7 @@ def test_equal_images_are_never_in_two_splits(folder: Path) -> None:
         for copy in range(2):
             shutil.copy(path, path.with_name(f"{path.stem}-{copy}.png"))
     task = task_of(folder)
-    base, kept = task.base, task._held_out()
+    base, kept = task.base, task.kept
     splits = [
         contents(images)
         for images in (base.train_images[~kept], base.train_images[kept], base.test_images)
