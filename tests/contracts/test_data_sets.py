@@ -31,12 +31,13 @@ from study import tasks
 from study.cell import NO_OPTIONS
 from study.errors import RequestError
 from study.tasks.mosaics.cifar import CIFAR10, CIFAR100
-from study.tasks.mosaics.layouts import FileNames
+from study.tasks.mosaics.layouts import OFFICIAL, Wanted
 from study.tasks.one_shot.omniglot import ARCHIVES
 from study.tasks.posts import hatexplain
 from study.tasks.sources import downloading
 from study.tasks.sources.data_set import DataSet, at_hand, read_data_set
 from study.tasks.sources.places import Places
+from tests.made_up import cifar
 from tests.made_up.layouts import OF_TASK, Layout
 from tests.made_up.series import write_series
 
@@ -52,23 +53,14 @@ Publish = Callable[[Path, str, Patch], dict[str, bytes]]
 """Makes a download ask a URL for a folder's files; gives path -> content of what is asked for."""
 
 
-def _publish_cifar(folder: Path, url: str, patch: Patch, names: FileNames) -> dict[str, bytes]:
+def _publish_cifar(folder: Path, url: str, patch: Patch, names: Wanted) -> dict[str, bytes]:
     """As one archive, with its checksums made known to torchvision."""
-    from torchvision import datasets  # takes seconds
-
     file = io.BytesIO()
     with tarfile.open(fileobj=file, mode="w:gz") as tar:
-        tar.add(folder, names.folder)
-
-    def checked(files: tuple[str, ...]) -> list[list[str]]:
-        return [[name, _md5((folder / name).read_bytes())] for name in files]
-
-    known = datasets.CIFAR10 if names is CIFAR10 else datasets.CIFAR100
+        tar.add(folder, OFFICIAL[names.official[0]].folder)
+    known = cifar.publish(folder, patch)
     patch.setattr(known, "url", f"{url}/images.tar.gz")
     patch.setattr(known, "tgz_md5", _md5(file.getvalue()))
-    patch.setattr(known, "train_list", checked(names.train))
-    patch.setattr(known, "test_list", checked(names.test))
-    patch.setattr(known, "meta", {**known.meta, "md5": checked((names.meta,))[0][1]})
     return {"/images.tar.gz": file.getvalue()}
 
 

@@ -86,8 +86,7 @@ class BaseImages:
             ("test", test_images, test_labels),
         ):
             where = f"the {split} images of {source}"
-            _check_images(images, max_value, where)
-            _check_labels(labels, len(images), len(class_names), where)
+            _check(images, labels, max_value, len(class_names), where)
         if train_images.shape[1:] != test_images.shape[1:]:
             raise RequestError(
                 f"the images of {source} have different shapes: train "
@@ -101,8 +100,7 @@ class BaseImages:
             first_alike(images) if by_content else np.arange(len(images))
             for images in (train_images, test_images)
         )
-        if len(np.unique(sources)) < len(sources):  # which moves images to other splits
-            arrays.append(sources)
+        moved = [sources] * (len(np.unique(sources)) < len(sources))  # to another split
         return cls(
             train_images,
             train_labels,
@@ -110,7 +108,7 @@ class BaseImages:
             test_labels,
             class_names,
             max_value,
-            digest=cached.digest_of(arrays, class_names),
+            digest=cached.digest_of([*arrays, *moved], class_names),
             notes=tuple(notes),
             train_sources=sources,
             test_sources=test_sources,
@@ -139,27 +137,26 @@ def made_up_images(
     )
 
 
-def _check_images(images: np.ndarray, max_value: int, where: str) -> None:
+def _check(
+    images: np.ndarray, labels: np.ndarray, max_value: int, num_classes: int, where: str
+) -> None:
+    """Refuses types, shapes and values that `BaseImages` does not take."""
     if images.dtype != np.uint8 or images.ndim != 4 or 0 in images.shape:
         raise RequestError(
             f"{where} must be uint8 (N, H, W, C), none of them 0, got {images.dtype} "
             f"{images.shape}."
         )
-    largest = int(images.max())
-    if largest > max_value:
+    if (largest := int(images.max())) > max_value:
         raise RequestError(f"pixel out of range: {largest} in {where}, must be 0..{max_value}.")
-
-
-def _check_labels(labels: np.ndarray, count: int, num_classes: int, where: str) -> None:
-    if labels.dtype != np.int64 or labels.shape != (count,):
+    if labels.dtype != np.int64 or labels.shape != images.shape[:1]:
         raise RequestError(
-            f"the labels of {where} must be int64 ({count},), got {labels.dtype} {labels.shape}."
+            f"the labels of {where} must be int64 ({len(images)},), got {labels.dtype} "
+            f"{labels.shape}."
         )
-    wrong = np.flatnonzero((labels < 0) | (labels >= num_classes))
-    if len(wrong):
+    for row in np.flatnonzero((labels < 0) | (labels >= num_classes)):
         raise RequestError(
-            f"labels out of range: {labels[wrong[0]]} at image {wrong[0]} of {where}, "
-            f"must be 0..{num_classes - 1}."
+            f"labels out of range: {labels[row]} at image {row} of {where}, must be "
+            f"0..{num_classes - 1}."
         )
 
 
