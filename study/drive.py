@@ -279,13 +279,14 @@ def recorded(place: Workplace) -> pd.DataFrame | None:
     """What is recorded: cells with their evaluations; None: nothing."""
     if not place.survey.statuses:
         return None
+    facts = ["task", "num_classes", "status"]
     cells = place.results.cells(
-        columns=["cell_id", "comparison_id", "paradigm", "schedule", "stage"]
+        columns=["cell_id", "comparison_id", "paradigm", "schedule", "stage", *facts]
     )
     rows = place.results.evaluations(
         columns=["cell_id", "split", "budget_fraction", "accuracy", "saif"]
     )
-    return cells.merge(rows, on="cell_id")
+    return cells.merge(rows, how="left", on="cell_id")
 
 
 def _log(tracker: Tracker, plans: Sequence[Plan], place: Workplace) -> None:

@@ -234,7 +234,7 @@ def _probe() -> type:
             try:
                 require_source(source, node)
                 if results is not None:
-                    Results(results).require_origin(origin)
+                    Results(results).require_origin(origin, node)
             except RequestError as error:
                 return str(error)
             return ""

@@ -142,8 +142,12 @@ class Results(Records):
             return place_of(self.url)
         return made
 
-    def require_origin(self, origin: str) -> None:
+    def require_origin(self, origin: str, node: str = "") -> None:
         """Checks that a worker sees the directory of its command.
+
+        Args:
+            origin: `origin` of the command.
+            node: name of the worker's machine for people; empty: its host name.
 
         Raises:
             ResultsError: it sees none, or another one.
@@ -155,9 +159,9 @@ class Results(Records):
         if there != origin:
             another = "another results directory at" if there else "no results directory"
             raise ResultsError(
-                f"{socket.gethostname()} sees {another} {self.url}, where the command has its "
-                "own. Where it was lost, bring it back: the same command goes on. On a cluster it "
-                "has to be on a file system that all nodes share, or at a URL as "
+                f"node {node or socket.gethostname()} sees {another} {self.url}, where the "
+                "command has its own. Where it was lost, bring it back: the same command goes on. "
+                "On a cluster it has to be on a file system that all nodes share, or at a URL as "
                 "s3://bucket/results."
             )
 

@@ -252,19 +252,16 @@ class Search:
             self._tell(option, means if is_known else (), percent)
 
     def _last_scores(self, ids: Iterable[str]) -> pd.DataFrame:
-        """Status and last validation metrics of cells, by their ids.
-
-        A diverged one has learned nothing: its SAIF is 0, its accuracy 1/C, its Bleu 0.
-        """
+        """Status and last validation metrics of cells, by their ids; a diverged one guesses."""
         rows = self.results.evaluations(ids, ["cell_id", "split", "budget_fraction", *OBJECTIVES])
         rows = rows[rows["split"] == "validation"].sort_values("budget_fraction")
         last = rows.drop_duplicates("cell_id", keep="last").set_index("cell_id")
         cells = self.results.cells(ids, ["cell_id", "status", "num_classes"])
         scores = cells.set_index("cell_id").join(last)
         diverged = scores["status"] == "diverged"
-        chance = tasks.modality(self.space.fixed["task"]).chance
-        scores.loc[diverged, "accuracy"] = chance / scores["num_classes"]
-        scores.loc[diverged, "saif"] = 0.0
+        guess = tasks.modality(self.space.fixed["task"]).guess(scores["num_classes"])
+        for metric, guessed in guess.items():
+            scores.loc[diverged, metric] = guessed
         return scores
 
     def _tell(self, option: Option, means: Sequence[float] = (), percent: int = 100) -> None:

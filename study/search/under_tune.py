@@ -18,6 +18,7 @@ import pandas as pd
 from ray.tune.schedulers import ASHAScheduler, FIFOScheduler, TrialScheduler
 from ray.tune.search import Searcher
 
+from study import tasks
 from study.cell.work import CONFIRM, Job
 from study.errors import RequestError
 from study.search.search import Search
@@ -117,12 +118,28 @@ class Halving(FIFOScheduler):
         return judge.on_trial_result(tune_controller, trial, dict(result))
 
     def _place(self, earlier: pd.DataFrame, metric: str) -> None:
-        rows = earlier[earlier["split"].eq("validation") & earlier["stage"].ne(CONFIRM)]
-        keys = ["comparison_id", "paradigm", "schedule", "budget_fraction"]
-        means = rows[rows["budget_fraction"] < 1].groupby(keys)[metric].mean().dropna()
-        for row in means.reset_index().to_dict("records"):
-            judge = self._of_group[f"{row['comparison_id']}/{row['paradigm']}"]
-            trial = SimpleNamespace(trial_id=row["schedule"])  # ASHA reads nothing else of it
+        tuning = earlier[earlier["stage"].ne(CONFIRM)]
+        options = tuning.groupby(["comparison_id", "paradigm", "schedule"])
+        for (comparison, paradigm, schedule), option in options:
+            judge = self._of_group[f"{comparison}/{paradigm}"]
+            trial = SimpleNamespace(trial_id=schedule)  # ASHA reads nothing else of it
             judge.on_trial_add(None, trial)
-            percent = round(100 * row["budget_fraction"], 9)
-            judge.on_trial_result(None, trial, {"budget_percent": percent, metric: row[metric]})
+            for fraction, mean in _means(option, metric).items():
+                percent = round(100 * fraction, 9)
+                judge.on_trial_result(None, trial, {"budget_percent": percent, metric: mean})
+
+
+def _means(option: pd.DataFrame, metric: str) -> dict[float, float]:
+    """Fraction of the budget, before its end -> mean over an option's seeds, where all have one.
+
+    As while they trained, a seed counts as a guess from where it diverged.
+    """
+    rows = option[option["split"].eq("validation") & option["budget_fraction"].lt(1)]
+    values = rows.pivot(index="budget_fraction", columns="cell_id", values=metric)
+    values = values.reindex(columns=option["cell_id"].unique())  # some without an evaluation
+    diverged = option[option["status"].eq("diverged")].drop_duplicates("cell_id")
+    for cell in diverged.to_dict("records"):
+        guessed = tasks.modality(cell["task"]).guess(cell["num_classes"])[metric]
+        values[cell["cell_id"]] = values[cell["cell_id"]].fillna(guessed)
+    means = values.mean(axis=1, skipna=False).dropna()
+    return dict(zip(means.index.tolist(), means.tolist(), strict=True))

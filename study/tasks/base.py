@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 
 from study.cell import Cell, Options
 from study.cell.declared import Axis, Whole
@@ -83,6 +83,10 @@ class Modality:
     measures_text: str = ""
     evaluation: str = "study.evaluate.classification:evaluate"
     keeps_networks: bool = False
+
+    def guess(self, num_classes: Any) -> dict[str, Any]:
+        """Accuracy and SAIF of a guess among C classes, as which a diverged cell counts."""
+        return {"accuracy": self.chance / num_classes, "saif": 0.0}
 
 
 MOSAICS = Modality("mosaics", counted="instances", m="segments m", backgrounds="background images")

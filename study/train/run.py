@@ -79,7 +79,7 @@ def _reporter(cells: Sequence[Cell], task: Task, report: Report | None) -> OnEva
     """Reports a pack's evaluations; in their mean a cell that diverged counts as a guess."""
     if report is None:
         return None
-    guess = {"accuracy": tasks.modality(task.name).chance / task.num_classes, "saif": 0.0}
+    guess = tasks.modality(task.name).guess(task.num_classes)
 
     def tell(rows: Mapping[Cell, Mapping[str, Any]]) -> bool | None:
         if not rows:

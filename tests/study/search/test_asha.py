@@ -133,7 +133,8 @@ def _train(results: Results, jobs: Iterable[Job], judge: Judge) -> int:
 
 
 def _recorded(results: Results) -> pd.DataFrame:
-    return results.cells().merge(results.evaluations(), on="cell_id")
+    rows = results.evaluations()[["cell_id", "split", "budget_fraction", "accuracy", "saif"]]
+    return results.cells().merge(rows, how="left", on="cell_id")
 
 
 ACCURACY = {0.1: 0.5, 0.2: 0.9, 0.3: 0.7, 0.4: 0.6}
@@ -158,6 +159,26 @@ def test_a_restarted_study_judges_as_one_that_ran_through(tmp_path: Path, restar
     assert before + _train(restarted, options[restart_at:], judge) == count
     columns = ["cell_id", "status"]
     pd.testing.assert_frame_equal(through.cells()[columns], restarted.cells()[columns])
+
+
+@pytest.mark.parametrize("metric", ["accuracy", "saif"])
+@pytest.mark.parametrize("diverged_at", [0, 1, 2])
+def test_a_seed_that_diverged_before_the_restart_counts_as_a_guess(
+    tmp_path: Path, metric: str, diverged_at: int
+) -> None:
+    """As it does while its option trains; here before the first rung, or after it."""
+    results = make_results(tmp_path)
+    cells = [make_cell("soft", 0.1, seed, evaluation_points=TENTHS) for seed in (0, 1)]
+    write(results, cells[0], accuracy=0.9, saif=0.8)
+    points = TENTHS[1 : 1 + diverged_at]
+    write(results, cells[1], accuracy=0.9, saif=0.8, status="diverged", points=points)
+    num_classes = results.cells()["num_classes"].iloc[0]
+    at_rung, guess = {"accuracy": (0.18, 1 / num_classes), "saif": (0.16, 0.0)}[metric]
+    mean = at_rung if diverged_at == 2 else (at_rung + guess) / 2
+    for other, stops in ((mean + 0.01, False), (mean - 0.01, True)):
+        judge = Judge(metric, _recorded(results))
+        accuracy = other if metric == "accuracy" else 1 - other
+        assert judge.verdict("other", 0.2, accuracy, "/".join(cells[0].group)) == stops
 
 
 def test_what_has_no_number_takes_no_place(tmp_path: Path) -> None:
