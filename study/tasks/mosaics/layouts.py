@@ -33,6 +33,7 @@ from study.tasks.sources.directory import (
     visible,
 )
 from study.tasks.sources.reading import reading
+from study.tasks.sources.tables import named_classes
 
 IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".webp")
 
@@ -260,43 +261,47 @@ def _find_parquet(data_dir: Path, entries: Sequence[Path], wanted: Wanted) -> Fo
 
 
 def _open_parquet(wanted: Wanted, paths: tuple[Path, ...]) -> Labelled:
-    # Not as a `datasets.Dataset`, which would first copy every image into an Arrow file.
     import pyarrow.parquet as pq
 
     called: list[Any] = []
     images = {}
     for path in paths:
         with reading(path, ALIKE):
-            images[path], column, names = _columns(pq.read_schema(path), wanted)
+            images[path], column, names = _columns(path, wanted)
             values = pq.read_table(path, columns=[column])[column].to_pylist()
             called += [_called(row, value, names) for row, value in enumerate(values)]
     pixels = functools.partial(all_decoded, _encoded(images), len(called))
     return Labelled(called, names, pixels)
 
 
-def _columns(schema: Any, wanted: Wanted) -> tuple[str, str, Sequence[str] | None]:
+def _columns(path: Path, wanted: Wanted) -> tuple[str, str, Sequence[str] | None]:
     """The columns of images and labels, and the classes that labels number, if they do.
 
     Raises:
         ValueError: there is no such column.
     """
-    from datasets import ClassLabel, Features
+    import pyarrow.parquet as pq
 
-    features = Features.from_arrow_schema(schema)
+    schema = pq.read_schema(path)
     images = [each.name for each in schema if "bytes" in getattr(each.type, "names", ())]
-    numbered = {
-        name: [class_name(each) for each in feature.names]
-        for name, feature in features.items()
-        if isinstance(feature, ClassLabel)
-    }
-    labels = [name for name in wanted.label_columns if name in features][:1]
+    numbered = {name: _told_apart(names) for name, names in named_classes(path).items()}
+    labels = [name for name in wanted.label_columns if name in schema.names][:1]
     if wanted.own and not labels:
         labels = [*numbered]
     if not images or len(labels) != 1:
         lacking = wanted.label_columns[0] if images else "of images (a struct {bytes, path})"
-        raise ValueError(f"it has no column {lacking}, only {', '.join(features)}")
+        raise ValueError(f"it has no column {lacking}, only {', '.join(schema.names)}")
     image = next((name for name in ("img", "image") if name in images), images[0])
     return image, labels[0], numbered.get(labels[0]) or wanted.class_names or None
+
+
+def _told_apart(names: Sequence[str]) -> list[str]:
+    """Plain names of classes; a second one of a name gets its number, as ImageNet's two cranes."""
+    plain = [class_name(name) for name in names]
+    return [
+        name if plain.index(name) == number else f"{name} ({number})"
+        for number, name in enumerate(plain)
+    ]
 
 
 def _called(row: int, value: Any, names: Sequence[str] | None) -> Any:
@@ -349,7 +354,10 @@ def _open_official(kind: str, paths: tuple[Path, ...]) -> Labelled:
     folder, train = paths[0].parent, paths[0].name in OFFICIAL[kind].train
     here: Any = type(kind, (getattr(datasets, kind),), {"base_folder": ""})
     with reading(folder):
-        found = here(folder, train=train)
+        try:
+            found = here(folder, train=train)
+        except RuntimeError as error:  # it advises what is of no use to who runs a command
+            raise ValueError("a file is missing, or its checksum is not the published") from error
     called = [found.classes[label] for label in found.targets]
     return Labelled(called, found.classes, lambda side, _: fitted_arrays(found.data, side))
 

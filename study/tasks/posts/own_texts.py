@@ -8,7 +8,7 @@ Messages name the file and the row, counted from 1; they quote no text.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -28,11 +28,10 @@ from study.tasks.sources.directory import (
 )
 from study.tasks.sources.places import Places
 from study.tasks.sources.reading import reading
-from study.tasks.sources.tables import SUFFIXES, table
+from study.tasks.sources.tables import SUFFIXES, named_classes, read_rows
 
 if TYPE_CHECKING:
     import pandas as pd
-    from datasets import Features
 
 TASK = "texts"
 """Its name, which is part of the seeds."""
@@ -110,7 +109,7 @@ def _load_from(data_dir: Path) -> Posts:
     import pandas as pd
 
     with listed(data_dir, _TITLE) as entries:
-        # JSON or CSV beside texts in one of these tells of them.
+        # CSV beside texts in one of these tells of them.
         files = files_by_split(data_dir, entries, (".jsonl", ".parquet")) or files_by_split(
             data_dir, entries, SUFFIXES
         )
@@ -155,46 +154,43 @@ def _read(path: Path, split: str) -> Iterator[_Text]:
     Raises:
         RequestError: it is damaged or empty, or a row is wrong.
     """
-    with table(path, _MEND) as rows:
-        source = _source(rows.features)
-        taken = [name for name in (source, *_COLUMNS) if name in rows.features]
-        columns = rows.select_columns(taken)[:]
-        names = getattr(rows.features["label"], "names", None)
-        for number, values in enumerate(zip(*columns.values(), strict=True), start=1):
-            with reading(f"{path}, row {number}", _MEND):
-                row = dict(zip(columns, values, strict=True))
-                tokens = row[source]
-                if source != _TOKENS:
-                    tokens = WORDS.findall((tokens or "").lower())
-                if not "".join(checked_tokens(tokens)).strip():
-                    raise ValueError(f"its {source} holds no word")
-                text = _Text(
-                    f"{path}, row {number}",
-                    source,
-                    tuple(tokens),
-                    _label(row["label"], names),
-                    _rationale(row.get("rationale"), len(tokens)),
-                    split or _named(row.get("split")),
-                )
-            yield text
+    names = source = None
+    with reading(path, _MEND):
+        if path.suffix.lower() == ".parquet":
+            names = named_classes(path).get("label")
+    for where, row in read_rows(path, _MEND):
+        with reading(where, _MEND):
+            source = source or _source(row)
+            tokens = row[source]
+            if source != _TOKENS:
+                tokens = WORDS.findall((tokens or "").lower())
+            if not "".join(checked_tokens(tokens)).strip():
+                raise ValueError(f"its {source} holds no word")
+            text = _Text(
+                where,
+                source,
+                tuple(tokens),
+                _label(row["label"], names),
+                _rationale(row.get("rationale"), len(tokens)),
+                split or _named(row.get("split")),
+            )
+        yield text
+    if source is None:
+        raise RequestError(f"{path} holds no text. Fill it, or take it away.")
 
 
-def _source(features: Features) -> str:
+def _source(row: Mapping[str, Any]) -> str:
     """The column of the words.
 
     Raises:
         ValueError: there is none, or several may be; or there is no label.
     """
-    texts = [
-        name
-        for name, feature in features.items()
-        if name not in _COLUMNS and getattr(feature, "dtype", "") in ("string", "large_string")
-    ]
-    known = [_TOKENS] if _TOKENS in features else [n for n in ("text", "sentence") if n in texts]
+    texts = [name for name in row if name not in _COLUMNS and isinstance(row[name], str)]
+    known = [_TOKENS] if _TOKENS in row else [n for n in ("text", "sentence") if n in texts]
     found = known[:1] or texts
-    if len(found) != 1 or "label" not in features:
+    if len(found) != 1 or "label" not in row:
         raise ValueError(
-            f"it has the columns {', '.join(features)}; it takes label, and tokens or text"
+            f"it has the columns {', '.join(row)}; it takes label, and tokens or text"
         )
     return found[0]
 

@@ -1,67 +1,74 @@
-"""Tables of examples, as Hugging Face `datasets` reads them: Parquet, JSON lines, CSV, the Hub."""
+"""Rows of Parquet, JSON lines and CSV, and data sets of the Hugging Face Hub."""
 
 from __future__ import annotations
 
-import contextlib
-import logging
+import json
 import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import Any
 
 from study.errors import RequestError
 from study.tasks.sources.directory import split_named
 from study.tasks.sources.places import HUB
 from study.tasks.sources.reading import reading, why
 
-if TYPE_CHECKING:
-    from datasets import Dataset
-
-SUFFIXES = (".parquet", ".jsonl", ".json", ".csv")
+SUFFIXES = (".parquet", ".jsonl", ".csv")
 """Of the files that are read, in small letters."""
 
+_BATCH_ROWS = 4_096
 
-@contextlib.contextmanager
-def table(path: Path, mend: str) -> Iterator[Dataset]:
-    """The rows of a file, which its body may read.
+
+def read_rows(path: Path, mend: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Place, for people, and content of each row of a file; blank lines are none.
 
     Args:
         path: of the file, with one of `SUFFIXES`.
         mend: what to do about a bad one.
 
     Raises:
-        RequestError: it cannot be read, or the body raised something.
+        RequestError: it cannot be read.
     """
-    with reading(path, mend), tempfile.TemporaryDirectory() as scratch:
-        datasets = _quiet()
-        rows = datasets.Dataset
-        read = {".parquet": rows.from_parquet, ".csv": rows.from_csv}
-        try:
-            # Unlike `load_dataset`, these ask no network.
-            found = read.get(path.suffix.lower(), _from_json)(str(path), cache_dir=scratch)
-        except StopIteration as error:
-            raise ValueError("it is empty") from error
-        except datasets.exceptions.DatasetGenerationError as error:
-            raise ValueError(why(error.__cause__ or error)) from error
-        yield found
+    read = {".parquet": _rows_of_parquet, ".csv": _rows_of_csv}.get(path.suffix.lower(), _lines)
+    with reading(path, mend):
+        for number, row in enumerate(read(path), start=1):
+            where = f"{path}, row {number}"
+            with reading(where, mend):
+                yield where, dict(json.loads(row) if isinstance(row, bytes) else row)
 
 
-def _from_json(path: str, cache_dir: str) -> Dataset:
-    """In one piece: the types of a column are those of all its rows, not of the first 10 MB."""
-    from datasets import Dataset
+def _rows_of_parquet(path: Path) -> Iterator[dict[str, Any]]:
+    import pyarrow.parquet as pq
 
-    return Dataset.from_json(path, cache_dir=cache_dir, chunksize=Path(path).stat().st_size)
+    with pq.ParquetFile(path) as file:
+        for batch in file.iter_batches(_BATCH_ROWS):
+            yield from batch.to_pylist()
 
 
-def _quiet() -> ModuleType:
-    """Hugging Face's `datasets`, which then neither shows bars of local files nor logs errors."""
-    import datasets
+def _rows_of_csv(path: Path) -> Iterator[dict[str, Any]]:
+    import pandas as pd
 
-    datasets.disable_progress_bars()
-    datasets.logging.set_verbosity(logging.CRITICAL)
-    return datasets
+    for row in pd.read_csv(path, keep_default_na=False).to_dict("records"):
+        yield {str(name): value for name, value in row.items()}
+
+
+def _lines(path: Path) -> Iterator[bytes | dict[str, Any]]:
+    return (line for line in path.read_bytes().split(b"\n") if line.strip())
+
+
+def named_classes(path: Path) -> dict[str, list[str]]:
+    """Column -> names of its classes by number, as Hugging Face notes them in a Parquet file.
+
+    Raises:
+        Exception: it is no Parquet file.
+    """
+    import pyarrow.parquet as pq
+
+    described = (pq.read_schema(path).metadata or {}).get(b"huggingface", b"{}")
+    features = json.loads(described).get("info", {}).get("features", {})
+    named = {column: feature.get("names") for column, feature in features.items()}
+    return {column: names for column, names in named.items() if isinstance(names, list)}
 
 
 def fetch_of_the_hub(url: str, folder: Path) -> None:

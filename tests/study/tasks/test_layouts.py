@@ -162,11 +162,11 @@ def list_classes(path: Path, names: list[str], column: str = "label") -> None:
 
 
 def test_classes_as_imagenet_calls_them(tmp_path: Path) -> None:
-    """Synonyms with commas; where a column lists classes, it may have any name."""
+    """Synonyms with commas, two of one name; where a column lists classes, it has any name."""
     path = write_own_parquet(tmp_path / "data" / "train.parquet", [0, 1, 2] * 5, "kind")
-    list_classes(path, ["tench, Tinca tinca", "crane", "bird"], "kind")
+    list_classes(path, ["tench, Tinca tinca", "crane", "crane"], "kind")
     names = load(tmp_path / "data", WANTED).class_names
-    assert names == ("tench/Tinca tinca", "crane", "bird")
+    assert names == ("tench/Tinca tinca", "crane", "crane (2)")
 
 
 @pytest.mark.parametrize("compressed", [False, True])

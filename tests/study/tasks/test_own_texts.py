@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable
 from pathlib import Path
@@ -72,11 +71,6 @@ def _with_other_names(folder: Path) -> None:
     (folder / "metadata.json").write_text('{"licence": "free"}')
 
 
-def _in_one_list(folder: Path) -> None:
-    texts = [{**row, "split": split} for split, texts in by_split().items() for row in texts]
-    (folder / "texts.json").write_text(json.dumps(texts))
-
-
 def _spelt_otherwise(folder: Path) -> None:
     for split, texts in by_split().items():
         for row in texts[::3]:
@@ -97,7 +91,7 @@ def _with_numbers(folder: Path) -> None:
 
 
 FORMS = (
-    _as_parquet, _in_parts, _with_other_names, _in_one_list, _spelt_otherwise, _with_numbers,
+    _as_parquet, _in_parts, _with_other_names, _spelt_otherwise, _with_numbers,
 )  # fmt: skip
 
 
@@ -114,17 +108,6 @@ def test_classes_are_in_the_order_of_their_numbers(tmp_path: Path) -> None:
     assert posts.classes == ("9", "10")
     assert posts.splits["test"][0].label == 1
     assert not any(any(post.rationale) for post in posts.splits["train"])
-
-
-def test_a_rationale_may_come_late_in_a_large_file(tmp_path: Path) -> None:
-    """JSON is read in parts of 10 MB, of which the first would set the types."""
-    plain = [{"tokens": ["x" * 1_000_000], "label": i % 2} for i in range(11)]
-    marked = [{**row, "rationale": [1]} for row in plain[:2]]
-    for split in SIZES:
-        write_jsonl(tmp_path / f"{split}.jsonl", (plain if split == "train" else []) + marked)
-    assert [any(post.rationale) for post in load(tmp_path).splits["train"]] == [False] * 11 + [
-        True
-    ] * 2
 
 
 # Texts that are no lists of words, and the Hub
@@ -274,7 +257,7 @@ UNUSABLE: dict[str, tuple[Callable[[Path], object], str]] = {
     "one class": (_all("a.jsonl", rows(9, labels=("warm", "warm"))), "one class, 'warm'"),
     "a rare class": (_all("a.jsonl", [*rows(20), {"tokens": ["a"], "label": "hot"}]), "'hot'"),
     "no train split": (_no_train, "no train split"),
-    "an empty file": (_all("a.jsonl", []), "a.jsonl cannot be read"),
+    "an empty file": (_all("a.jsonl", []), "a.jsonl holds no text"),
     "no JSON": (lambda folder: (folder / "a.jsonl").write_text(f"[{SECRET}"), "a.jsonl"),
     "no Parquet": (lambda folder: (folder / "a.parquet").write_bytes(b"x"), "a.parquet"),
     "no column of text": (_other_columns, "premise, hypothesis, label"),

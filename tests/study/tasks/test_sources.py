@@ -29,7 +29,7 @@ from study.storage.storage import Storage
 from study.tasks.sources.cached import cached, digest_of, prepared
 from study.tasks.sources.data_set import DataSet, at_hand, read_data_set
 from study.tasks.sources.places import Places
-from study.tasks.sources.tables import table
+from study.tasks.sources.tables import SUFFIXES, named_classes, read_rows
 from tests.conftest import PROJECT
 
 FILES = {"apple": b"red", "pear": b"green", "plum": b"blue"}
@@ -359,28 +359,29 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
 ROWS = {"text": ["a fine film", "dull"], "label": ["good", "bad"]}
 
 
-@pytest.mark.parametrize("suffix", ["parquet", "jsonl", "json", "csv"])
+@pytest.mark.parametrize("suffix", SUFFIXES)
 @pytest.mark.usefixtures("no_network")
 def test_a_table_is_read_without_the_network(tmp_path: Path, suffix: str) -> None:
+    """As Hugging Face's `datasets` writes it."""
     rows = datasets.Dataset.from_dict(ROWS)
-    path = tmp_path / f"films.{suffix}"
-    {"parquet": rows.to_parquet, "csv": rows.to_csv}.get(suffix, rows.to_json)(path)
-    with table(path, "") as read:
-        assert read[:] == ROWS
+    path = tmp_path / f"films{suffix}"
+    {".parquet": rows.to_parquet, ".csv": rows.to_csv, ".jsonl": rows.to_json}[suffix](path)
+    assert [row for _, row in read_rows(path, "")] == list(rows)
 
 
 @pytest.mark.parametrize(
-    ("name", "content"),
-    [("a.jsonl", '{"text": "a"}\n{"te'), ("a.jsonl", ""), ("a.parquet", "PAR1"), ("a.csv", "")],
+    ("name", "content", "row"),
+    [
+        ("a.jsonl", '{"text": "a"}\n\n{"te', ", row 2"),
+        ("a.jsonl", '{"text": "a"}\n["b"]', ", row 2"),
+        ("a.parquet", "PAR1", ""),
+        ("a.csv", "", ""),
+    ],
 )
-def test_a_bad_table_is_named(tmp_path: Path, name: str, content: str) -> None:
-    def read() -> None:
-        with table(tmp_path / name, "Mend it."):
-            raise AssertionError("it is read")
-
+def test_a_bad_table_is_named(tmp_path: Path, name: str, content: str, row: str) -> None:
     (tmp_path / name).write_text(content)
-    message = refusal(read)
-    assert message.startswith(f"{tmp_path / name} cannot be read (")
+    message = refusal(lambda: list(read_rows(tmp_path / name, "Mend it.")))
+    assert message.startswith(f"{tmp_path / name}{row} cannot be read (")
     assert message.endswith("Mend it.")
 
 
@@ -415,10 +416,10 @@ def test_a_data_set_of_the_hub_is_fetched_once(
     assert asked == [("birds/marsh", "small", "v2")]
     assert list(files) == ["train.parquet"]
     (copy,) = entries(cache / "fetched")
-    with table(cache / "fetched" / copy / "train.parquet", "") as read:
-        assert read.features == features
-        plain = read.cast_column("image", datasets.Image(decode=False))
-        assert plain[0]["image"]["bytes"] == (tmp_path / "grey.png").read_bytes()
+    path = cache / "fetched" / copy / "train.parquet"
+    assert named_classes(path) == {"label": ["x"]}
+    ((_, row),) = read_rows(path, "")
+    assert row["image"]["bytes"] == (tmp_path / "grey.png").read_bytes()
 
 
 @pytest.mark.parametrize(
