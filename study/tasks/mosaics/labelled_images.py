@@ -124,7 +124,7 @@ def _class_names(train: Labelled, data_dir: Path) -> tuple[str, ...]:
     """
 
     def key(called: Any) -> Any:
-        return class_name(called) if isinstance(called, str) else called
+        return (class_name(called), called) if isinstance(called, str) else called
 
     names = tuple(train.classes or ())
     if not names:

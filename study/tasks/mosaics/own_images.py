@@ -76,8 +76,7 @@ def _refuse_download(folder: Path, where: str) -> None:
         RequestError: always.
     """
     raise RequestError(
-        f"images takes {WANTED.title}: pass them with --data-dir DIR, or --data-dir "
-        f"hf://datasets/ORG/NAME for those of the Hugging Face Hub. Accepted: {WANTED.accepted}."
+        f"images takes {WANTED.title}: pass them with --data-dir DIR. Accepted: {WANTED.accepted}."
     )
 
 

@@ -248,7 +248,7 @@ def test_a_pickle_of_another_checksum_is_not_opened(tmp_path: Path, file: str) -
     folder, mark = write_official(tmp_path / "data", CIFAR10, make(CIFAR10)), tmp_path / "mark"
     with as_official(folder):
         (folder / file).write_bytes(pickle.dumps(_Hostile(os.system, f"touch {mark}")))
-        with pytest.raises(RequestError, match=f"{folder} cannot be read .*corrupted"):
+        with pytest.raises(RequestError, match=f"{folder} cannot be read .*checksum"):
             load_cifar10(Places(str(folder), str(tmp_path / "cache")))
     assert not mark.exists()
     pickle.loads((folder / file).read_bytes())
