@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 
 from study.cell import Cell, Options
 from study.cell.declared import Axis, Whole
-from study.tasks.sources.fetched import DataSet
+from study.tasks.sources.data_set import DataSet
 from study.tasks.sources.places import Places
 
 if TYPE_CHECKING:
@@ -343,6 +343,10 @@ class Declaration:
     options: Mapping[str, Axis] = field(default_factory=dict)
     data_set: DataSet | None = None
     files: tuple[str, ...] = ()
+
+    def reads(self, place: str) -> bool:
+        """Whether it reads files of a place, a field of `Places` but the cache."""
+        return place in self.files or (place == "data_dir" and self.data_set is not None)
 
 
 def pixels(least: int, most: int, default: int) -> Axis:
