@@ -136,11 +136,11 @@ class Comparison:
         return f"<Comparison of {', '.join(self.choice['paradigm'])}: {self.name}>"
 
     def __str__(self) -> str:
-        return pkgutil.resolve_name(f"{_SHOWN}:as_text")(self)
+        return pkgutil.resolve_name(_SHOWN).as_text(self)
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
-        return pkgutil.resolve_name(f"{_SHOWN}:as_html")(self)
+        return pkgutil.resolve_name(_SHOWN).as_html(self)
 
     @property
     def architecture(self) -> str:
