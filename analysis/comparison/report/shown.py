@@ -9,7 +9,12 @@ import pandas as pd
 
 from analysis.comparison.compare import Comparison
 from analysis.comparison.report.answer import answer
-from analysis.comparison.report.tables import comparison_cells, comparison_text, footnotes
+from analysis.comparison.report.tables import (
+    comparison_cells,
+    comparison_text,
+    footnotes,
+    heading,
+)
 from study import terminal
 
 
@@ -22,12 +27,13 @@ def as_text(comparison: Comparison) -> str:
 
 def as_html(comparison: Comparison) -> str:
     """With a table of HTML; what is text is escaped."""
-    said, summary = _paragraphs(answer([comparison])), comparison.summary
+    said, summary = answer([comparison]), comparison.summary
     if summary.empty:
-        return said
+        return _paragraphs(said)
     header, rows = comparison_cells(summary, threshold=comparison.threshold)
     table = pd.DataFrame(rows, columns=header).to_html(index=False, border=0)
-    return said + table + _paragraphs(footnotes(summary))
+    above = _paragraphs([*said, heading(summary, comparison.name)])
+    return above + table + _paragraphs(footnotes(summary))
 
 
 def _paragraphs(texts: Sequence[str]) -> str:
