@@ -93,6 +93,7 @@ class Work(Declared):
         data_dir, cache_dir, weights, category_words: see `study.tasks.sources.places.Places`.
         micro_batch: inputs a forward and backward pass; None: chosen by the device.
         checkpoint_every: seconds between checkpoints.
+        keep_weights: whether to keep the networks of cells that test an option.
         origin: of the results directory, see `study.results.Results.origin`, so that a worker
             notices that it sees another one. None: not compared.
         source: `study.cell.version.source_digest` of the command; None: not compared.
@@ -118,6 +119,7 @@ class Work(Declared):
     category_words: str | None = None
     micro_batch: int | None = checked(Whole(1), None)
     checkpoint_every: float = DEFAULT_INTERVAL
+    keep_weights: bool = False
     origin: str | None = None
     source: str | None = None
     networks: str | None = None

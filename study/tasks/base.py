@@ -64,7 +64,8 @@ class Modality:
         measures_text: what these are, for people.
         evaluation: module and function that evaluates a model, with the arguments of
             `study.evaluate.classification.evaluate`.
-        keeps_networks: whether trained networks are kept, see `study.models.kept`.
+        keeps_networks: whether all trained networks are kept (`study.models.kept`), as other
+            cells take them apart.
     """
 
     noun: str
