@@ -15,8 +15,7 @@ from study.cell import AnyCell, Cell
 from study.errors import RequestError, nearest
 from study.results.results import Results
 from study.tasks.base import Task
-from study.tasks.sources.cache import absolute
-from study.tasks.sources.places import Places
+from study.tasks.sources.places import Places, absolute
 
 if TYPE_CHECKING:
     from torch import Tensor
