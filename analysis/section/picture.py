@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 import re
 from dataclasses import dataclass
 
 from matplotlib.figure import Figure
 
-from analysis.figures.style import figure_pdf, figure_png
+from analysis.figures.files import figure_pdf, figure_png, figure_svg
 
 FILE_STEM = re.compile(
-    r"(differences|heatmaps-(test|validation|train)|(compute|switch-point|learning-rate)-"
+    r"(heatmaps-(test|validation|train)|(differences|compute|switch-point|learning-rate)-"
     r"[a-z0-9-]+|(fixed-focus|attention-paths|heads)-[a-z-]+|(trajectories|curvature)(-[0-9]+)?|"
     r"illustration|captions-[0-9]+|across-(factors|grid)-[a-z0-9-]+)"
 )
@@ -49,3 +50,8 @@ class Picture:
         """The figure as a PDF page, laid out as the PNG picture."""
         assert self.png
         return figure_pdf(self.figure)
+
+    @functools.cached_property
+    def svg(self) -> str:
+        """The figure as an element of a page, laid out as the PNG picture."""
+        return figure_svg(self.figure, salt=hashlib.sha256(self.png).hexdigest())

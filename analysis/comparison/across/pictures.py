@@ -39,7 +39,7 @@ def _factors_picture(family: Family, table: pd.DataFrame) -> Picture:
             f"n={counted(span(table['num_seeds']), 'seed')}; bars: {level(CONFIDENCE)} interval "
             "over seeds and, where known, images. Marks of one value stand side by side."
         ),
-        figure=factors_figure(table, CONFIDENCE, base.threshold, family.task),
+        figure=factors_figure(table, base.threshold, family.task),
         wide=len(factors) > 1,
     )
 
