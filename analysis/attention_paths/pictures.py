@@ -67,7 +67,6 @@ def _accuracy(networks: pd.DataFrame) -> Picture:
             series.get("sampled"),
             ends,
         ),
-        wide=False,
     )
 
 
@@ -98,7 +97,6 @@ def _order_parameter(setting: Setting) -> Picture | None:
             f"The colour is linear up to 1 and logarithmic beyond.{said}"
         ),
         figure=order_parameter_figure(rows, columns, names),
-        wide=True,
     )
 
 
@@ -124,7 +122,6 @@ def _alignment(setting: Setting) -> Picture | None:
             f"{_INTERVAL}."
         ),
         figure=overlap_figure(mine, other),
-        wide=False,
     )
 
 
@@ -147,7 +144,6 @@ def _interplay(networks: pd.DataFrame) -> Picture | None:
             series_of("whole U", theory, "accuracy"),
             series_of("diagonal of U alone", theory, "accuracy_diagonal"),
         ),
-        wide=False,
     )
 
 

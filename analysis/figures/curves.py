@@ -30,8 +30,8 @@ _COLUMN = 0.02  # of the x axis, of the seeds of one paradigm at the end of its 
 @own_settings()
 def compute_figure(
     curve: pd.DataFrame,
-    seeds: pd.DataFrame,
     metric: str,
+    seeds: pd.DataFrame | None = None,
     axis: Axis = "flops",
     threshold: float | None = None,
     task: str = "",
@@ -42,14 +42,18 @@ def compute_figure(
     chance before. It holds all means and seeds; bands may go beyond.
 
     Args:
-        curve: as `analysis.comparison.curves.common` gives it for one split.
-        seeds: `paradigm`, `seed` and the metric (a fraction) of each at the end.
+        curve: as `analysis.comparison.curves.learning_curve` gives it for one split; a line ends
+            where a seed has no evaluation, as a mean over others would look like progress.
         metric: `saif`, `accuracy`, or a measure of recorded runs.
+        seeds: `paradigm`, `seed` and the metric (a fraction) of each at the end.
         axis: what is compute here.
         threshold: of SAIF, for the label; None: the task's own.
         task: of the curve; empty: of mosaics.
     """
     noun = instances(task)
+    curve = curve[curve["num_seeds"] == curve["num_cells"]]
+    if seeds is None:
+        seeds = pd.DataFrame(columns=["paradigm", "seed", metric], dtype=float)
     end = float(curve[AXES[axis]].max())
     unit, x_label = _x_unit(axis, end, noun)
     figure, axes = panel()

@@ -16,14 +16,14 @@ from matplotlib.figure import Figure
 
 from analysis.figures.style import BLACK, GREY, WHITE, own_settings
 
-_DPI = 160
 _NO_METADATA = dict.fromkeys(("Date", "Creator", "Format", "Type"))
 
 _FOR_THE_PAGE = (
     (r"\A.*?(?=<svg)", ""),
-    (r'<svg [^>]*(viewBox="[^"]*")[^>]*>', r"<svg \1>"),
+    (r'<svg [^>]*(width="[^"]*")[^>]*(viewBox="[^"]*")[^>]*>', r"<svg \1 \2>"),
     (r"<style.*?</style>", ""),  # which would hold for the whole page
-    (r' id="[a-z]+[0-9.]*_[^"]*"', ""),  # of groups: another figure has the same
+    (r'<g id="[^"]*"', "<g"),  # another figure has the same
+    (r"<a [^>]*/>", ""),  # of numbers that are not known
     (r'<a [^>]*xlink:href="([^"]*)"[^>]*>', r"<g><title>\1</title>"),
     (r"</a>", "</g>"),
     (r"xlink:href", "href"),
@@ -36,9 +36,9 @@ _FOR_THE_PAGE = (
 """Pattern -> what the page has instead: no names that clash, and its reader's colours."""
 
 
-def figure_png(figure: Figure, dpi: int = _DPI) -> bytes:
+def figure_png(figure: Figure, dpi: float | None = None) -> bytes:
     """The figure as a PNG picture."""
-    return _bytes(figure, "png", dpi=dpi, metadata={"Software": None})
+    return _bytes(figure, "png", dpi=dpi or "figure", metadata={"Software": None})
 
 
 def figure_pdf(figure: Figure) -> bytes:
@@ -53,7 +53,7 @@ def figure_svg(figure: Figure, salt: str) -> str:
         figure: the figure.
         salt: another one for each figure of a page, so that no two share an id.
     """
-    drawn = _bytes(figure, "svg", salt, dpi=_DPI, transparent=True, metadata=_NO_METADATA).decode()
+    drawn = _bytes(figure, "svg", salt, transparent=True, metadata=_NO_METADATA).decode()
     for pattern, replacement in _FOR_THE_PAGE:
         drawn = re.sub(pattern, replacement, drawn, flags=re.DOTALL)
     return drawn.strip()

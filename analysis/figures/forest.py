@@ -32,7 +32,7 @@ _MARGIN = 0.06  # of the range, beside what reaches farthest
 
 @own_settings()
 def forest_figure(
-    paired: pd.DataFrame, seeds: pd.DataFrame, threshold: float | None = None
+    paired: pd.DataFrame, seeds: pd.DataFrame | None = None, threshold: float | None = None
 ) -> Figure:
     """A row a pair of paradigms: mean difference and interval, each seed's own below.
 
@@ -46,6 +46,8 @@ def forest_figure(
     """
     if paired.empty:
         raise ValueError("paired must hold at least one pair of paradigms, got none")
+    if seeds is None:
+        seeds = pd.DataFrame(columns=["first", "second", "seed", "difference"])
     figure = Figure(figsize=(WIDTH, _ABOVE + _ROW * len(paired)), layout="constrained")
     axes = figure.subplots()
     axes.axvline(0, color=BLACK, linewidth=0.9, zorder=1)

@@ -67,8 +67,7 @@ def heatmap_figure(
     panels = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True).ravel()
     for axes, name in zip(panels, paradigm_order(heatmaps), strict=False):
         heatmap = np.asarray(heatmaps[name], dtype=np.float64)
-        saif = percent(heatmap[first:, first:].sum())
-        _draw(axes, heatmap, first, edges, f"{metric_name('saif', threshold, task)}: {saif} %")
+        _draw(axes, heatmap, first, edges, metric_name("saif", threshold, task))
         label = f"{name} (n={seeds[name]})" if seeds else name
         axes.set_title(label, fontsize=TEXT, parse_math=False)
     for unused in panels[len(heatmaps) :]:
@@ -81,7 +80,7 @@ def heatmap_figure(
 def _draw(
     axes: Axes, heatmap: NDArray[np.float64], first: int, edges: Sequence[float], saif: str
 ) -> None:
-    """Draws a heat map; `first` is the first bin of the outline, which says `saif`."""
+    """Draws a heat map; `first` is the first bin of the outline, `saif` its name."""
     bins = len(edges) - 1
     if heatmap.shape != (bins, bins):
         raise ValueError(f"a heat map must be ({bins}, {bins}), got {heatmap.shape}")
@@ -105,7 +104,8 @@ def _draw(
             alpha=_FAINT if shown == "0.0" else 1,
         )
     outline = Rectangle((first, first), bins - first, bins - first, fill=False, clip_on=False)
-    outline.set(edgecolor=VERMILION, linewidth=2.0, zorder=3, url=saif)
+    outline.set(edgecolor=VERMILION, linewidth=2.0, zorder=3)
+    outline.set_url(f"{saif}: {percent(heatmap[first:, first:].sum())} %")
     axes.add_patch(outline)
     dress(axes, "", "")
     axes.grid(False)

@@ -129,7 +129,7 @@ def side_by_side(
     place = np.log(rows["x"]) if logarithmic else rows["x"].astype(float)
     near = _NEAR * (np.ptp(rows["mean"].dropna()) if rows["mean"].notna().any() else 0.0)
     ordered = rows.assign(place=place).sort_values(["place", "mean"])
-    begins = ordered["place"].diff().ne(0) | (ordered["mean"].diff().gt(near) & (not named))
+    begins = ordered["place"].diff().ne(0) | (~ordered["mean"].diff().le(near) & (not named))
     heaps = place.groupby(begins.cumsum())
     rank = heaps.cumcount() - (heaps.transform("size") - 1) / 2
     moved = place + rank * (_OF_NAMES if named else _APART * (np.ptp(place) or 1.0))

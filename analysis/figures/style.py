@@ -13,6 +13,7 @@ import matplotlib as mpl
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from analysis.groups import paradigm_order
 from analysis.words import METRICS, span
@@ -22,7 +23,7 @@ from study import tasks
 own_settings = functools.partial(
     mpl.rc_context,
     {name: value for name, value in mpl.rcParamsDefault.items() if name != "backend"}
-    | {"pdf.fonttype": 42},  # TrueType: publishers refuse the default, Type 3
+    | {"figure.dpi": 160, "pdf.fonttype": 42},  # TrueType: publishers refuse the default, Type 3
 )
 """Matplotlib's defaults, whatever a user has set; for what makes a figure or a file of it."""
 
@@ -168,6 +169,7 @@ def limit_shares(axes: Axes, low: float, high: float) -> None:
     """Limits y to shares in per cent, with room for half a mark at 0 and at 100 %."""
     low, high = max(low, 0.0), min(high, 100.0)
     beside = _BESIDE * (high - low) or 1.0
+    axes.yaxis.set_major_locator(MaxNLocator(nbins=7, steps=[1, 2, 5, 10]))
     axes.set_ylim(low - beside, high + beside)
 
 

@@ -63,7 +63,6 @@ def pictures(settings: Sequence[Setting], closed_row: bool) -> list[Picture]:
                 PARADIGMS,
                 "loss (nats)",
             ),
-            wide=True,
         ),
         Picture(
             name="fixed-focus-incentive",
@@ -77,7 +76,6 @@ def pictures(settings: Sequence[Setting], closed_row: bool) -> list[Picture]:
                 PARADIGMS,
                 "incentive (nats)",
             ),
-            wide=True,
         ),
         Picture(
             name="fixed-focus-slope",
@@ -94,7 +92,6 @@ def pictures(settings: Sequence[Setting], closed_row: bool) -> list[Picture]:
                 PARADIGMS,
                 "−dL/dα (nats)",
             ),
-            wide=True,
         ),
     ]
 

@@ -83,7 +83,6 @@ def _accuracy(trained: pd.DataFrame, networks: pd.DataFrame) -> Picture | None:
             {scorer_text(LIMIT): 100 * accuracy for accuracy in limit},
             levels,
         ),
-        wide=False,
     )
 
 
@@ -112,7 +111,6 @@ def _order_parameter(setting: Setting) -> Picture | None:
             [name],
             names,
         ),
-        wide=True,
     )
 
 
@@ -137,7 +135,6 @@ def _alignment(setting: Setting) -> Picture | None:
             f"bars: {_INTERVAL}."
         ),
         figure=overlap_figure(mine, other),
-        wide=False,
     )
 
 
@@ -162,7 +159,6 @@ def _scores(setting: Setting, ranks: pd.DataFrame) -> Picture | None:
             series_of("lost without the head", ranks, "drop", x="rank"),
             published,
         ),
-        wide=False,
     )
 
 
@@ -190,7 +186,6 @@ def _pruning(setting: Setting, pruning: pd.DataFrame) -> Picture | None:
             bound,
             100 / setting.num_classes,
         ),
-        wide=False,
     )
 
 

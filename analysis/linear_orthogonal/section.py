@@ -255,7 +255,6 @@ class Trajectories(Dynamics):
             title="Classifier and focus over time",
             caption=caption,
             figure=trajectory_figure(self.exact, self.curves, pairs, LEVELS),
-            wide=True,
         )
 
     def _curvature_picture(self) -> Picture:
@@ -271,7 +270,6 @@ class Trajectories(Dynamics):
                 f"number is infinite (cut at {LARGEST})."
             ),
             figure=curvature_figure(self.curvatures, PUBLISHED),
-            wide=True,
         )
 
 
@@ -297,5 +295,4 @@ def _illustration_picture() -> Picture:
             "dashed line (figure 5 of the paper)."
         ),
         figure=illustration_figure(values, classes, segments, labels),
-        wide=True,
     )

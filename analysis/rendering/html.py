@@ -52,9 +52,9 @@ figure { margin: 0; break-inside: avoid; }
 figure.wide { grid-column: 1 / -1; }
 figure h4 { margin: 0 0 .4rem; font-size: 1rem; }
 figcaption { margin-top: .4rem; }
-figure svg { display: block; width: 100%; height: auto; max-width: 34rem; fill: currentColor;
+figure svg { display: block; max-width: 100%; height: auto; fill: currentColor;
   stroke-linejoin: round; }
-figure.wide svg { min-width: 32rem; max-width: 52rem; }
+figure.wide svg { min-width: 32rem; }
 svg text { pointer-events: none; }
 @media (max-width: 40rem) { body { padding: .75rem; } th, td { padding: .3rem .45rem; } }
 @media print {

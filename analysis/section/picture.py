@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from matplotlib.figure import Figure
 
 from analysis.figures.files import figure_pdf, figure_png, figure_svg
+from analysis.figures.style import WIDTH
 
 FILE_STEM = re.compile(
     r"(heatmaps-(test|validation|train)|(differences|compute|switch-point|learning-rate)-"
@@ -29,14 +30,17 @@ class Picture:
         caption: what it shows, on which split, with n and interval. Its first sentence stands for
             the figure where that cannot be seen.
         figure: see `analysis.figures`.
-        wide: whether it has several panels and wants the width of a page.
     """
 
     name: str
     title: str
     caption: str
     figure: Figure
-    wide: bool
+
+    @property
+    def wide(self) -> bool:
+        """Whether it wants the width of a page."""
+        return bool(self.figure.get_size_inches()[0] > 1.2 * WIDTH)
 
     @functools.cached_property
     def png(self) -> bytes:
@@ -54,4 +58,4 @@ class Picture:
     @functools.cached_property
     def svg(self) -> str:
         """The figure as an element of a page, laid out as the PNG picture."""
-        return figure_svg(self.figure, salt=hashlib.sha256(self.png).hexdigest())
+        return figure_svg(self.figure, salt=self.name + hashlib.sha256(self.png).hexdigest())

@@ -114,7 +114,6 @@ def _differences(comparison: Comparison) -> Iterator[Picture]:
                 f"{over}. Dots: each seed."
             ),
             figure=forest_figure(paired, pd.concat(seeds), comparison.threshold),
-            wide=False,
         )
 
 
@@ -141,7 +140,6 @@ def _heatmaps(comparison: Comparison) -> Iterator[Picture]:
                 f"diverged seeds have no heat map.{_missing('heat map', comparison, heatmaps)}"
             ),
             figure=heatmap_figure(heatmaps, threshold, seeds, task),
-            wide=False,
         )
 
 
@@ -152,12 +150,12 @@ def _curves(comparison: Comparison) -> Iterator[Picture]:
     for metric in comparison.metrics:
         name = comparison.names[metric]
         whole = learning_curve(comparison.evaluations, metric, "test", confidence, comparison.axis)
-        curve = common(whole)
-        lines = by_paradigm(curve)
+        lines = by_paradigm(common(whole))
         if not lines:
             continue
         floor = lost_score(metric, comparison.task)
-        cut = " A line ends where a seed has no evaluation." if len(curve) < len(whole) else ""
+        early = sum(map(len, lines.values())) < len(whole)
+        cut = " A line ends where a seed has no evaluation." if early else ""
         yield Picture(
             name=f"compute-{_stem(metric)}",
             title=f"{capital(name)} against {axis}",
@@ -171,9 +169,8 @@ def _curves(comparison: Comparison) -> Iterator[Picture]:
                 f"{cut}{_missing('line', comparison, lines)}"
             ),
             figure=compute_figure(
-                curve, ends, metric, comparison.axis, comparison.threshold, comparison.task
+                whole, metric, ends, comparison.axis, comparison.threshold, comparison.task
             ),
-            wide=False,
         )
 
 
@@ -201,7 +198,6 @@ def _switch_points(comparison: Comparison) -> Iterator[Picture]:
                 f"{_unmarked(response, comparison)}{beside}"
             ),
             figure=switch_figure(response, choice, metric, comparison.threshold),
-            wide=False,
         )
 
 
@@ -227,7 +223,6 @@ def _learning_rates(comparison: Comparison) -> Iterator[Picture]:
                 f"{_seeds(response)}{_unmarked(response, comparison)}"
             ),
             figure=learning_rate_figure(response, metric, comparison.threshold),
-            wide=False,
         )
 
 

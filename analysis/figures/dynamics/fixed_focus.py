@@ -33,9 +33,9 @@ from analysis.figures.style import (
 _WIDTH, _ROW_HEIGHT, _BESIDE_ROWS = 9.0, 2.4, 0.95
 """Inches."""
 
-_LIGHTEST = 0.86
+_LIGHTEST, _DARKEST = 0.86, 0.3
 """Of the colour map, which is even to the eye, in grey and for colour-blind readers: what is
-beyond is too light on white."""
+beyond is too light on white, or too dark on black."""
 
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 _MARKS = 6
@@ -89,7 +89,7 @@ def slopes_figure(rows: Sequence[Row], paradigms: Sequence[str], y_label: str) -
 
 def ordered_styles(count: int) -> list[LineStyle]:
     """Styles from light to dark: colours with a visible order, and a marker each."""
-    places = np.linspace(_LIGHTEST, 0, count) if count > 1 else np.array([0.3])
+    places = np.linspace(_LIGHTEST, _DARKEST, count) if count > 1 else [_DARKEST]
     colours = [to_hex(mpl.colormaps["viridis"](place)) for place in places]
     return [
         LineStyle(colour, "-", _MARKERS[i % len(_MARKERS)]) for i, colour in enumerate(colours)
