@@ -266,6 +266,7 @@ class Conclusions:
             part.total = len(pictures)
             for picture in part.each(pictures):
                 assert picture.pdf
+                assert picture.svg
 
     @functools.cached_property
     def _pictures(self) -> dict[Chapter[Any], list[Picture]]:
@@ -308,7 +309,7 @@ def _shown(picture: Picture, key: str, files: dict[str, bytes]) -> Shown:
     return Shown(
         title=picture.title,
         caption=picture.caption,
-        png=picture.png,
+        svg=picture.svg,
         file=f"{stem}.png",
         wide=picture.wide,
     )

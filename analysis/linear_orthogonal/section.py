@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 
 import pandas as pd
 
-from analysis.figures.dynamics.curvature import curvature_figure
+from analysis.figures.dynamics.curvature import LARGEST, curvature_figure
 from analysis.figures.dynamics.trajectories import of_pair, trajectory_figure
 from analysis.figures.illustration import illustration_figure
 from analysis.groups import PARADIGMS, is_trajectory, paradigm_order
@@ -254,8 +254,7 @@ class Trajectories(Dynamics):
             name=f"trajectories{suffix}",
             title="Classifier and focus over time",
             caption=caption,
-            figure=trajectory_figure(self.exact, self.curves, pairs, CONFIDENCE, LEVELS),
-            wide=True,
+            figure=trajectory_figure(self.exact, self.curves, pairs, LEVELS),
         )
 
     def _curvature_picture(self) -> Picture:
@@ -266,10 +265,11 @@ class Trajectories(Dynamics):
                 "Eigenvalues of the Hessian of the population loss in the plane of mu and nu, in "
                 "coordinates of unit length, their condition number (largest over smallest, by "
                 "absolute value), and the local rate of the loss, |grad L|^2 / L = -d log L / dt, "
-                f"along each paradigm's own trajectory for {_listed(PUBLISHED)}."
+                f"along each paradigm's own trajectory for {_listed(PUBLISHED)}, in closed form. "
+                "Below 0 the loss is not convex; where an eigenvalue passes 0, the condition "
+                f"number is infinite (cut at {LARGEST})."
             ),
             figure=curvature_figure(self.curvatures, PUBLISHED),
-            wide=True,
         )
 
 
@@ -295,5 +295,4 @@ def _illustration_picture() -> Picture:
             "dashed line (figure 5 of the paper)."
         ),
         figure=illustration_figure(values, classes, segments, labels),
-        wide=True,
     )

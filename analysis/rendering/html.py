@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-import base64
-import gzip
-import json
 from collections.abc import Sequence
 from html import escape
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
 
 from analysis.section.blocks import (
     Block,
     Code,
     Contents,
     Heading,
-    Interactive,
     Shown,
     Table,
     Text,
 )
-
-if TYPE_CHECKING:
-    from bokeh.models import LayoutDOM
 
 _STYLE = """
 :root { color-scheme: light dark; --text: #1d1f23; --back: #ffffff; --soft: #f3f4f6;
@@ -60,13 +52,10 @@ figure { margin: 0; break-inside: avoid; }
 figure.wide { grid-column: 1 / -1; }
 figure h4 { margin: 0 0 .4rem; font-size: 1rem; }
 figcaption { margin-top: .4rem; }
-img { display: block; width: 100%; height: auto; background: #ffffff; border-radius: .4rem; }
-figure img { max-width: 34rem; }
-figure.wide img { max-width: 52rem; }
-figure.interactive { margin: 1.5rem 0; }
-.interactive select { font: inherit; max-width: 100%; margin-bottom: .5rem; }
-.interactive > div { background: #ffffff; color: #1d1f23; color-scheme: light; padding: .5rem;
-  border-radius: .4rem; border: 1px solid var(--line); }
+figure svg { display: block; max-width: 100%; height: auto; fill: currentColor;
+  stroke-linejoin: round; }
+figure.wide svg { min-width: 32rem; }
+svg text { pointer-events: none; }
 @media (max-width: 40rem) { body { padding: .75rem; } th, td { padding: .3rem .45rem; } }
 @media print {
   :root { color-scheme: light; --text: #000000; --back: #ffffff; --soft: #f3f4f6;
@@ -75,8 +64,7 @@ figure.interactive { margin: 1.5rem 0; }
   body { max-width: none; padding: 0; }
   .scroll { overflow: visible; }
   .pictures { grid-template-columns: repeat(2, 1fr); gap: 1rem; }
-  figure.wide img { max-width: 62%; }
-  figure.interactive { display: none; }
+  figure.wide svg { min-width: 0; max-width: 62%; }
   p, li { max-width: none; }
   .lead { font-size: 1rem; }
   table { font-size: .75rem; }
@@ -85,30 +73,6 @@ figure.interactive { margin: 1.5rem 0; }
   th, td { padding: .15rem .4rem; }
   tr, figure, pre { break-inside: avoid; }
   h2, h3 { break-after: avoid; }
-}
-"""
-
-
-# Packed, Bokeh takes a third of the room. It says on the console what it does; of figures that are
-# replaced nothing is left.
-_SHOW = """
-const packed = atob(document.getElementById("bokeh").textContent);
-const bytes = new Blob([Uint8Array.from(packed, letter => letter.charCodeAt(0))]).stream();
-const bokeh = document.createElement("script");
-bokeh.textContent = await new Response(bytes.pipeThrough(new DecompressionStream("gzip"))).text();
-document.head.append(bokeh);
-Bokeh.logger.set_level("warn");
-for (const figure of document.querySelectorAll("figure.interactive")) {
-  const items = JSON.parse(figure.querySelector("script").textContent);
-  const [place, choice] = ["div", "select"].map(name => figure.querySelector(name));
-  let shown;
-  async function show() {
-    (await shown)?.clear();
-    shown = Bokeh.embed.embed_item(items[choice.selectedIndex], place);
-  }
-  choice.addEventListener("change", show);
-  figure.hidden = false;
-  show();
 }
 """
 
@@ -134,9 +98,6 @@ def render(title: str, blocks: Sequence[Block], reload: float | None = None) -> 
         pieces = [_block(block) for block in group]
         # Side by side where there is room.
         body += ['<div class="pictures">', *pieces, "</div>"] if shown else pieces
-    if any(isinstance(block, Interactive) for block in blocks):
-        body.append(f'<script type="text/plain" id="bokeh">{_bokeh()}</script>')
-        body.append(f'<script type="module">{_SHOW}</script>')
     if reload:
         body.append(f"<script>{_RELOAD.replace('PAUSE', f'{1000 * reload:g}')}</script>")
     return (
@@ -163,8 +124,6 @@ def _block(block: Block) -> str:
             return _table(block)
         case Shown():
             return _picture(block)
-        case Interactive():
-            return _interactive(block)
 
 
 def _table(table: Table) -> str:
@@ -191,48 +150,11 @@ def _class_of(table: Table, column: int) -> str:
 
 
 def _picture(shown: Shown) -> str:
-    data = base64.b64encode(shown.png).decode()
+    """A figure; a wide one scrolls sideways where the screen is narrow."""
     kind = ' class="wide"' if shown.wide else ""
+    named = f'<svg role="img" aria-label="{escape(shown.alt)}"'
     return (
         f"<figure{kind}><h4>{escape(shown.title)}</h4>"
-        f'<img alt="{escape(shown.alt)}" src="data:image/png;base64,{data}">'
+        f'<div class="scroll">{shown.svg.replace("<svg", named, 1)}</div>'
         f"<figcaption>{escape(shown.caption)}</figcaption></figure>"
     )
-
-
-def _interactive(block: Interactive) -> str:
-    """Hidden where no script runs."""
-    options = "".join(f"<option>{escape(name)}</option>" for name in block.figures)
-    alone = " hidden" if len(block.figures) == 1 else ""
-    figures = [_item(each) for each in block.figures.values()]
-    items = json.dumps(figures, separators=(",", ":"))
-    items = items.replace("<", r"\u003c")  # which would end the script; to JSON it is the same
-    return (
-        f'<figure class="interactive" hidden><h4>{escape(block.title)}</h4>'
-        f'<select aria-label="setting"{alone}>{options}</select><div></div>'
-        f"<figcaption>{escape(block.caption)}</figcaption>"
-        f'<script type="application/json">{items}</script></figure>'
-    )
-
-
-def _item(figures: LayoutDOM) -> Any:
-    """What Bokeh's script needs to show figures; the same for the same figures."""
-    from bokeh.embed import json_item
-
-    numbers: dict[str, str] = {}
-
-    def renamed(node: dict[str, Any]) -> dict[str, Any]:
-        # Bokeh counts on through all that a process has drawn.
-        ids = [name for name in ("id", "root_id") if name in node]
-        return node | {name: numbers.setdefault(node[name], str(len(numbers))) for name in ids}
-
-    return json.loads(json.dumps(json_item(figures)), object_hook=renamed)
-
-
-def _bokeh() -> str:
-    """The scripts that draw figures and their widgets, from Bokeh's package, packed as base64."""
-    from bokeh.util.paths import bokehjs_path
-
-    folder = bokehjs_path() / "js"
-    scripts = [(folder / f"{name}.min.js").read_bytes() for name in ("bokeh", "bokeh-widgets")]
-    return base64.b64encode(gzip.compress(b"\n".join(scripts), mtime=0)).decode()

@@ -11,7 +11,6 @@ from analysis.section.blocks import (
     Code,
     Contents,
     Heading,
-    Interactive,
     Shown,
     Table,
     Text,
@@ -21,9 +20,8 @@ _SPECIAL = re.compile(r"([\\`*_\[\]<>|#~$])")
 
 
 def render(title: str, blocks: Sequence[Block]) -> str:
-    """The whole text; pictures are links to files beside it, what is interactive is left out."""
-    texts = filter(None, map(_block, blocks))
-    return "\n\n".join([f"# {escape(title)}", *texts]) + "\n"
+    """The whole text; pictures are links to files beside it."""
+    return "\n\n".join([f"# {escape(title)}", *map(_block, blocks)]) + "\n"
 
 
 def escape(text: str) -> str:
@@ -64,5 +62,3 @@ def _block(block: Block) -> str:
         case Shown():
             link = f"![{escape(block.alt)}]({quote(block.file)})"
             return f"#### {escape(block.title)}\n\n{link}\n\n{escape(block.caption)}"
-        case Interactive():
-            return ""

@@ -6,12 +6,9 @@ Each kind of section makes its blocks; `analysis.rendering` writes them. All tex
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
-
-if TYPE_CHECKING:
-    from bokeh.models import LayoutDOM
+from typing import Literal
 
 
 @dataclass(frozen=True)
@@ -66,11 +63,11 @@ class Table:
 
 @dataclass(frozen=True, eq=False)
 class Shown:
-    """A picture: its PNG for the page, its file beside the page, and the words around it."""
+    """A picture: an SVG element for the page, its file beside it, and the words around it."""
 
     title: str
     caption: str
-    png: bytes
+    svg: str
     file: str
     wide: bool = False
 
@@ -80,19 +77,4 @@ class Shown:
         return self.caption.split(". ")[0].removesuffix(".") + "."
 
 
-@dataclass(frozen=True, eq=False)
-class Interactive:
-    """Figures that answer to a reader of the page, where scripts run; elsewhere there are none.
-
-    Attributes:
-        title: heading.
-        caption: what they show, and how to use them.
-        figures: name of a setting -> its figures; the reader chooses the setting.
-    """
-
-    title: str
-    caption: str
-    figures: Mapping[str, LayoutDOM]
-
-
-Block = Heading | Text | Code | Contents | Table | Shown | Interactive
+Block = Heading | Text | Code | Contents | Table | Shown

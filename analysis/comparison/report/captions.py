@@ -39,7 +39,6 @@ def caption_pictures(comparison: Comparison) -> Iterator[Picture]:
             title=f"{category} ({image})",
             caption=f"Captions of {image} by {listed(list(shown))}; box: {category}.",
             figure=caption_figure(shown),
-            wide=True,
         )
 
 

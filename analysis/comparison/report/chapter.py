@@ -23,7 +23,6 @@ from analysis.comparison.report.exports import (
     comparison_tables,
     for_papers,
 )
-from analysis.comparison.report.interactive import interactive_blocks
 from analysis.comparison.report.pictures import heat_map_pictures, pictures
 from analysis.comparison.report.section import comparison_blocks, section_title
 from analysis.comparison.report.summaries import group_summaries
@@ -100,7 +99,7 @@ class Comparisons(Chapter["Compared"]):
         return [verdict_text(found), text] if text else [verdict_text(found)]
 
     def head(self, sections: Sequence[Compared]) -> list[Block]:
-        """Question, answer, what the words mean, and figures that answer further questions."""
+        """Question, answer, and what the words mean."""
         found = _of(sections)
         compared = f"The paradigms are compared at {made_equal(found[0].axis, _noun(found))}."
         explanation = " ".join([*_saif(found), compared])
@@ -111,7 +110,6 @@ class Comparisons(Chapter["Compared"]):
             Heading("Answer", 2),
             *(Text(sentence, "lead") for sentence in self.answer(sections)),
             *(Text(text, "quiet") for text in (explanation, *share_notes(found), *left_out)),
-            *interactive_blocks(found),
         ]
 
     def answer(self, sections: Sequence[Compared]) -> list[str]:
