@@ -36,13 +36,13 @@ def close(request: Request, plan: Plan, place: Workplace, trained: Trained) -> i
         say([bug])
         print("the study stopped; what is done is kept: the same command goes on", file=sys.stderr)
         return FAILED
+    if trained.search:
+        print(terminal.fitted(trained.search.summary(request.select)))
     shown = report(request, plan, place, trained)
     if shown and not trained.failures and trained.start_seconds and trained.ended_at:
         seconds = (time.monotonic() - trained.ended_at) / shown
         measured = Overhead(trained.start_seconds, seconds)
         overhead.remember(cache_root(request.places.cache_dir), plan.where, measured)
-    if trained.search:
-        print(terminal.fitted(trained.search.summary(request.select)))
     say(trained.failures)
     for cell in trained.unchosen:
         print(
@@ -78,7 +78,7 @@ def report(request: Request, plan: Plan, place: Workplace, trained: Trained) -> 
     """
     with importing():
         from analysis.conclude import Conclusions, Question, conclude
-        from analysis.page.files import Unwritable
+        from analysis.page.files import Unwritable, link
 
     results, cells, failed = place.results, trained.cells, trained.failed
     asked = {cell.id for cell in cells} - set(failed)
@@ -112,7 +112,6 @@ def report(request: Request, plan: Plan, place: Workplace, trained: Trained) -> 
             folder = report_folder(request.results, plan.study)
             name = found.title(plan.study)
             page = found.write(folder, name, notes, published, results=request.results)
-            print(f"report: {page}")
     except Unwritable as error:
         command = f"python -m analysis.report {shlex.quote(request.results)} --study {plan.study}"
         raise Unwritable(
@@ -128,6 +127,8 @@ def report(request: Request, plan: Plan, place: Workplace, trained: Trained) -> 
         print(f"runs:   {trained.tracker.ui_command}")
     if trained.tracker.view:
         print(f"view:   {trained.tracker.view}")
+    if page:
+        print(f"report: {link(page)}")
     return len(found.sections)
 
 
