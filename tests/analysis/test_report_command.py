@@ -24,7 +24,7 @@ from study.concluding import closing
 from study.drive import Trained
 from study.launch.workplace import Workplace
 from study.plan.plan import Plan
-from study.results import Results, ResultsError
+from study.results import Results, ResultsError, local_path
 from study.run_options import requested
 from tests.analysis.test_report import page_of, write_small
 from tests.made_up.comparisons import make_cell, write
@@ -165,7 +165,7 @@ def test_the_report_of_a_url_lies_beside_its_results_or_where_it_is_asked_for(
         storage.write(f"report/digits/{name}", b"old")
     assert main([url + "/", "--study", "digits"]) == 0
     place = storage.path("report/digits/report.html")
-    assert capsys.readouterr().out.endswith(f"report: {link(place)}\n")
+    assert capsys.readouterr().out.endswith(f"report: {link(local_path(place) or place)}\n")
     page = storage.read("report/digits/report.html")
     assert storage.read("report/digits/notes.csv") == b"old"
     assert storage.read("report/digits/comparison.csv") != b"old"
