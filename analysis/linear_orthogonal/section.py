@@ -22,10 +22,10 @@ from analysis.linear_orthogonal.claims import (
 from analysis.linear_orthogonal.closed_form import CONFIDENT, PUBLISHED, SMALL, Pair
 from analysis.linear_orthogonal.tables import convergence_cells, deviation_cells
 from analysis.section.base import Question
-from analysis.section.blocks import Block, Heading, Shown, Table, Text
+from analysis.section.blocks import Block, Details, Heading, Shown, Table, Text
 from analysis.section.claim import Claim
 from analysis.section.dynamics import Dynamics
-from analysis.section.parts import claim_blocks, end_states
+from analysis.section.parts import claim_details, end_states
 from analysis.section.picture import Picture
 from analysis.section.summary import claims_note, run_files, summary_run
 from analysis.statistics import CONFIDENCE
@@ -35,6 +35,18 @@ from study.terminal import counted
 from study.theory.linear_orthogonal import one_dimensional
 from study.tracking.runs import Run
 
+_ABOUT = (
+    "Focus and classifier are linear and start at zero. Theory knows how the classifier's scale "
+    "mu and the focus' scale nu grow under gradient flow of the population loss (Theorem 2); the "
+    "trained cells take small steps on sampled mosaics. Time is that of the gradient flow: "
+    "learning rate times steps."
+)
+_DEVIATIONS = (
+    "Largest deviation of any seed at any evaluation on the test split, in % of how far the "
+    "closed form goes meanwhile; beside it the largest distance between two seeds, and the "
+    "largest deviation of their mean. A mean that deviates by more than seeds differ does not by "
+    "chance: steps have a size, and the closed form is that of ever smaller ones."
+)
 _PANELS = 3  # side by side, so that a page shows them at a readable size
 _SAMPLES, _MOSAICS, _SEED = 300, 500, 0
 
@@ -157,38 +169,26 @@ class Trajectories(Dynamics):
 
     def blocks(self, shown: Sequence[Shown], results: str, published: bool = False) -> list[Block]:
         """The section below its heading."""
-        blocks: list[Block] = [
-            Text(
-                "Focus and classifier are linear and start at zero. Theory knows how the "
-                "classifier's scale mu and the focus' scale nu grow under gradient flow of the "
-                "population loss (Theorem 2); the trained cells take small steps on sampled "
-                "mosaics. Time is that of the gradient flow: learning rate times steps."
-            ),
-            *claim_blocks(self.claims),
-            Heading("Time to converge, by the closed form"),
-            Text(
-                "Until the loss has fallen to a share of log C, its value at the start, and until "
-                f"attention on the foreground is {CONFIDENT:g}; nu and loss at t = "
-                f"{time_text(HORIZON)}. The first of each (m, C) is marked with *."
-            ),
-            Table(*convergence_cells(self.convergence), left=(0, 1)),
-            Heading("Trained cells against the closed form"),
-        ]
+        blocks: list[Block] = [Text(_ABOUT, "quiet")]
+        blocks += [Text(warning, "warning") for warning in self._warnings()]
+        blocks += [Heading("Figures"), *shown, *claim_details(self.claims)]
+        until = (
+            "Until the loss has fallen to a share of log C, its value at the start, and until "
+            f"attention on the foreground is {CONFIDENT:g}; nu and loss at t = "
+            f"{time_text(HORIZON)}. The first of each (m, C) is marked with *."
+        )
+        times = Table(*convergence_cells(self.convergence), left=(0, 1))
+        blocks.append(Details("Time to converge, by the closed form", [Text(until), times]))
         header, rows = deviation_cells(self.deviations)
         if rows:
-            blocks += [
-                Text(
-                    "Largest deviation of any seed at any evaluation on the test split, in % of "
-                    "how far the closed form goes meanwhile; beside it the largest distance "
-                    "between two seeds, and the largest deviation of their mean. A mean that "
-                    "deviates by more than seeds differ does not by chance: steps have a size, "
-                    "and the closed form is that of ever smaller ones."
-                ),
-                Table(header, rows, left=(0, 1)),
-            ]
-        blocks += [Text(warning, "warning") for warning in self._warnings()]
-        blocks += [Heading("Figures"), *shown, *end_states(self.cells)]
-        return [*blocks, *self.repeat_blocks(results)]
+            table = Table(header, rows, left=(0, 1))
+            beside = "Trained cells against the closed form"
+            blocks.append(Details(beside, [Text(_DEVIATIONS), table]))
+        return [
+            *blocks,
+            Details("Cells by end state", end_states(self.cells)),
+            Details("Repeat any cell", self.repeat_blocks(results)),
+        ]
 
     def summaries(self) -> list[Run]:
         """One summary a setting and paradigm that was trained to the end."""

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
+import re
 from collections.abc import Sequence
 from html import escape
-from itertools import groupby
 
 from analysis.section.blocks import (
     Block,
     Code,
-    Contents,
+    Details,
     Heading,
+    Points,
     Shown,
     Table,
     Text,
@@ -18,61 +20,74 @@ from analysis.section.blocks import (
 
 _STYLE = """
 :root { color-scheme: light dark; --text: #1d1f23; --back: #ffffff; --soft: #f3f4f6;
-  --line: #d5d8dd; --quiet: #5c636e; --mark: #e6f0fa; --warn: #fff3d6; }
+  --line: #d5d8dd; --quiet: #5c636e; --mark: #e6f0fa; --warn: #fff3d6; --shade: #00000038; }
 @media (prefers-color-scheme: dark) { :root { --text: #e4e6ea; --back: #16181c; --soft: #22252b;
-  --line: #3a3f48; --quiet: #a0a7b3; --mark: #1f3347; --warn: #43350f; } }
+  --line: #3a3f48; --quiet: #a0a7b3; --mark: #1f3347; --warn: #43350f; --shade: #ffffff48; } }
 * { box-sizing: border-box; }
 html { -webkit-text-size-adjust: 100%; }
 body { margin: 0 auto; padding: 1rem; max-width: 68rem; color: var(--text);
-  background: var(--back); font: 1rem/1.5 system-ui, sans-serif; }
-h1 { font-size: 1.6rem; line-height: 1.25; margin: .5rem 0 1rem; overflow-wrap: anywhere; }
-h2 { font-size: 1.25rem; line-height: 1.3; margin: 2.5rem 0 .5rem; padding-top: .75rem;
-  border-top: 2px solid var(--line); overflow-wrap: anywhere; }
-h3 { font-size: 1.05rem; margin: 1.75rem 0 .5rem; }
-p, li { overflow-wrap: anywhere; max-width: 46rem; }
+  background: var(--back); font: 1rem/1.5 system-ui, sans-serif; overflow-wrap: anywhere; }
+h1 { font-size: 1.5rem; line-height: 1.25; margin: .25rem 0; }
+h2 { font-size: 1.2rem; line-height: 1.3; margin: 1.75rem 0 .5rem; }
+h3 { font-size: 1rem; margin: 1rem 0 .5rem; }
+p, ul, pre, figcaption { max-width: 46rem; }
+p, ul { margin: .5rem 0; }
+ul { padding-left: 1.2rem; }
+li { margin: .2rem 0; }
 a { color: inherit; }
-.lead { font-size: 1.1rem; margin: .5rem 0; }
-.quiet, figcaption { color: var(--quiet); font-size: .9rem; }
-.warning { background: var(--warn); padding: .35rem .75rem; border-radius: .4rem;
-  margin: .5rem 0; }
+nav { display: flex; flex-wrap: wrap; gap: 0 1rem; }
+nav, .quiet, figcaption { color: var(--quiet); font-size: .875rem; }
+.lead { font-size: 1.2rem; line-height: 1.4; }
+.warning { background: var(--warn); padding: .35rem .75rem; border-radius: .4rem; }
 pre { background: var(--soft); padding: .5rem .75rem; border-radius: .4rem; font-size: .85rem;
-  white-space: pre-wrap; overflow-wrap: anywhere; }
-.scroll { overflow-x: auto; margin: .75rem 0; }
+  white-space: pre-wrap; }
+details { border-top: 1px solid var(--line); }
+details:last-of-type { border-bottom: 1px solid var(--line); }
+details details { margin-left: 1rem; }
+summary { cursor: pointer; padding: .35rem 0; font-weight: 600; }
+details[open] { padding-bottom: 1rem; }
+/* Where a table goes on beyond an edge, the edge has a shadow. */
+.scroll { overflow-x: auto; margin: .5rem 0; background:
+  linear-gradient(to right, var(--back) 50%, transparent) left / 2rem 100% no-repeat local,
+  linear-gradient(to left, var(--back) 50%, transparent) right / 2rem 100% no-repeat local,
+  linear-gradient(to right, var(--shade), transparent) left / .8rem 100% no-repeat scroll,
+  linear-gradient(to left, var(--shade), transparent) right / .8rem 100% no-repeat scroll; }
 table { border-collapse: collapse; font-size: .9rem; font-variant-numeric: tabular-nums; }
-th, td { padding: .3rem .7rem; text-align: right; border-bottom: 1px solid var(--line);
-  vertical-align: top; }
-th { background: var(--soft); font-weight: 600; vertical-align: bottom; }
+th, td { padding: .25rem .7rem; text-align: right; border-bottom: 1px solid var(--line);
+  vertical-align: top; overflow-wrap: normal; }
+th { font-weight: 600; vertical-align: bottom; }
 td { white-space: nowrap; }
 .left { text-align: left; }
 td.wrap { white-space: normal; overflow-wrap: break-word; min-width: 9rem; max-width: 40rem; }
 tr.marked td { background: var(--mark); font-weight: 600; }
-.pictures { display: grid; gap: 1.5rem; margin: 1rem 0; align-items: start;
+.pictures { display: grid; gap: 1rem 1.5rem; margin: .75rem 0; align-items: start;
   grid-template-columns: repeat(auto-fit, minmax(min(24rem, 100%), 1fr)); }
 figure { margin: 0; break-inside: avoid; }
 figure.wide { grid-column: 1 / -1; }
-figure h4 { margin: 0 0 .4rem; font-size: 1rem; }
-figcaption { margin-top: .4rem; }
-figure svg { display: block; max-width: 100%; height: auto; fill: currentColor;
-  stroke-linejoin: round; }
+figure h4 { margin: 0 0 .25rem; font-size: .95rem; }
+figcaption { margin-top: .25rem; }
+figure svg { display: block; max-width: 100%; max-height: 23rem; height: auto;
+  fill: currentColor; stroke-linejoin: round; }
 figure.wide svg { min-width: 32rem; }
 svg text { pointer-events: none; }
-@media (max-width: 40rem) { body { padding: .75rem; } th, td { padding: .3rem .45rem; } }
+@media (max-width: 40rem) { body { padding: .75rem; } th, td { padding: .25rem .45rem; } }
 @media print {
   :root { color-scheme: light; --text: #000000; --back: #ffffff; --soft: #f3f4f6;
     --line: #bbbbbb; --quiet: #444444; --mark: #e6f0fa; --warn: #fff3d6; }
   html { font-size: 9.5pt; }
   body { max-width: none; padding: 0; }
-  .scroll { overflow: visible; }
+  nav { display: none; }
+  details::details-content { content-visibility: visible; block-size: auto; }
+  .scroll { overflow: visible; background: none; }
   .pictures { grid-template-columns: repeat(2, 1fr); gap: 1rem; }
   figure.wide svg { min-width: 0; max-width: 62%; }
-  p, li { max-width: none; }
-  .lead { font-size: 1rem; }
+  p, ul { max-width: none; }
   table { font-size: .75rem; }
   td.left { white-space: normal; }
   td.wrap { min-width: 0; overflow-wrap: anywhere; }
   th, td { padding: .15rem .4rem; }
   tr, figure, pre { break-inside: avoid; }
-  h2, h3 { break-after: avoid; }
+  h2, h3, summary { break-after: avoid; }
 }
 """
 
@@ -93,11 +108,11 @@ def render(title: str, blocks: Sequence[Block], reload: float | None = None) -> 
         reload: seconds after which the browser loads it again, unless its reader is at work with
             it; None: never.
     """
-    body = []
-    for shown, group in groupby(blocks, lambda block: isinstance(block, Shown)):
-        pieces = [_block(block) for block in group]
-        # Side by side where there is room.
-        body += ['<div class="pictures">', *pieces, "</div>"] if shown else pieces
+    titles = [each.text for each in blocks if isinstance(each, Heading) and each.level == 2]
+    links = [f'<a href="#part-{i}">{escape(text)}</a>' for i, text in enumerate(titles)]
+    ids = iter(f'<h2 id="part-{i}">' for i in itertools.count())
+    body = [f"<nav>{''.join(links)}</nav>"] if links[1:] else []
+    body.append(re.sub("<h2>", lambda _: next(ids), _html(blocks)))
     if reload:
         body.append(f"<script>{_RELOAD.replace('PAUSE', f'{1000 * reload:g}')}</script>")
     return (
@@ -108,18 +123,27 @@ def render(title: str, blocks: Sequence[Block], reload: float | None = None) -> 
     )
 
 
+def _html(blocks: Sequence[Block]) -> str:
+    body = []
+    for shown, group in itertools.groupby(blocks, lambda block: isinstance(block, Shown)):
+        pieces = [_block(block) for block in group]
+        # Side by side where there is room.
+        body += ['<div class="pictures">', *pieces, "</div>"] if shown else pieces
+    return "\n".join(body)
+
+
 def _block(block: Block) -> str:
     match block:
-        case Heading(text, level, anchor):
-            target = f' id="{escape(anchor)}"' if anchor else ""
-            return f"<h{level}{target}>{escape(text)}</h{level}>"
+        case Heading(text, level):
+            return f"<h{level}>{escape(text)}</h{level}>"
         case Text(text, kind):
             return f'<p class="{kind}">{escape(text)}</p>' if kind else f"<p>{escape(text)}</p>"
         case Code(text):
             return f"<pre>{escape(text)}</pre>"
-        case Contents(items):
-            links = [f'<li><a href="#{escape(a)}">{escape(title)}</a></li>' for title, a in items]
-            return f"<ul>{''.join(links)}</ul>"
+        case Points(texts):
+            return f"<ul>{''.join(f'<li>{escape(text)}</li>' for text in texts)}</ul>"
+        case Details(summary, blocks):
+            return f"<details><summary>{escape(summary)}</summary>{_html(blocks)}</details>"
         case Table():
             return _table(block)
         case Shown():

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from html import escape as html
 from urllib.parse import quote
 
 from analysis.section.blocks import (
     Block,
     Code,
-    Contents,
+    Details,
     Heading,
+    Points,
     Shown,
     Table,
     Text,
@@ -44,9 +46,8 @@ def table(table: Table) -> str:
 
 def _block(block: Block) -> str:
     match block:
-        case Heading(text, level, anchor):
-            target = f'<a id="{anchor}"></a>\n\n' if anchor else ""
-            return f"{target}{'#' * level} {escape(text)}"
+        case Heading(text, level):
+            return f"{'#' * level} {escape(text)}"
         case Text(text, "warning"):
             return f"> {escape(text)}"
         case Text(text, _):
@@ -55,8 +56,11 @@ def _block(block: Block) -> str:
             longest = max(map(len, re.findall("`+", text)), default=0)
             fence = "`" * max(3, longest + 1)
             return f"{fence}\n{text}\n{fence}"
-        case Contents(items):
-            return "\n".join(f"- [{escape(title)}](#{anchor})" for title, anchor in items)
+        case Points(texts):
+            return "\n".join(f"- {escape(text)}" for text in texts)
+        case Details(summary, blocks):
+            inside = "\n\n".join(filter(None, map(_block, blocks)))
+            return f"<details><summary>{html(summary)}</summary>\n\n{inside}\n\n</details>"
         case Table():
             return table(block)
         case Shown():

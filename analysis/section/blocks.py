@@ -13,11 +13,10 @@ from typing import Literal
 
 @dataclass(frozen=True)
 class Heading:
-    """Heading of a section (level 2) or a part of one (level 3); links point at `anchor`."""
+    """Heading of a chapter (level 2), which the table of contents lists, or of a part of one."""
 
     text: str
     level: Literal[2, 3] = 3
-    anchor: str = ""
 
 
 @dataclass(frozen=True)
@@ -29,17 +28,17 @@ class Text:
 
 
 @dataclass(frozen=True)
+class Points:
+    """Short sentences, one below the other."""
+
+    texts: Sequence[str]
+
+
+@dataclass(frozen=True)
 class Code:
     """Lines to copy."""
 
     text: str
-
-
-@dataclass(frozen=True)
-class Contents:
-    """Links to sections: (title, anchor) each."""
-
-    items: Sequence[tuple[str, str]]
 
 
 @dataclass(frozen=True)
@@ -72,9 +71,22 @@ class Shown:
     wide: bool = False
 
     @property
+    def name(self) -> str:
+        """Its file's name without folder and ending: that of its picture, and a key."""
+        return self.file.rpartition("/")[-1].partition(".")[0]
+
+    @property
     def alt(self) -> str:
         """For readers who cannot see it: the first sentence of the caption."""
         return self.caption.split(". ")[0].removesuffix(".") + "."
 
 
-Block = Heading | Text | Code | Contents | Table | Shown
+@dataclass(frozen=True)
+class Details:
+    """Blocks that are folded away below a line that says what they are."""
+
+    summary: str
+    blocks: Sequence[Block]
+
+
+Block = Heading | Text | Points | Code | Table | Shown | Details
