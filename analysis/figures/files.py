@@ -18,6 +18,8 @@ from analysis.figures.style import BLACK, GREY, WHITE, own_settings
 
 _NO_METADATA = dict.fromkeys(("Date", "Creator", "Format", "Type"))
 
+_DIGITS = re.compile(r"(\.\d\d)\d+|\s+(?=\s)")
+
 _FOR_THE_PAGE = (
     (r"\A.*?(?=<svg)", ""),
     (r'<svg [^>]*(width="[^"]*")[^>]*(viewBox="[^"]*")[^>]*>', r"<svg \1 \2>"),
@@ -27,7 +29,8 @@ _FOR_THE_PAGE = (
     (r'<a [^>]*xlink:href="([^"]*)"[^>]*>', r"<g><title>\1</title>"),
     (r"</a>", "</g>"),
     (r"xlink:href", "href"),
-    (r"px &apos;DejaVu Sans&apos;.*?, sans-serif", "px system-ui, sans-serif"),
+    (r"(font-family: )?'DejaVu Sans'.*?, sans-serif", r"\1system-ui, sans-serif"),
+    (r' transform="rotate\(-0 [^"]*"', ""),
     (f"(fill|stroke): {BLACK}", r"\1: currentColor"),
     (f"(fill|stroke): {GREY}", r"\1: var(--quiet)"),
     (f"(fill|stroke): {WHITE}", r"\1: var(--back)"),
@@ -56,7 +59,8 @@ def figure_svg(figure: Figure, salt: str) -> str:
     drawn = _bytes(figure, "svg", salt, transparent=True, metadata=_NO_METADATA).decode()
     for pattern, replacement in _FOR_THE_PAGE:
         drawn = re.sub(pattern, replacement, drawn, flags=re.DOTALL)
-    return drawn.strip()
+    # Hundredths of a point are enough for what is drawn; what is said keeps its digits.
+    return re.sub("<[^>]+>", lambda tag: _DIGITS.sub(r"\1", tag[0]), drawn.strip())
 
 
 @own_settings()
