@@ -20,7 +20,7 @@ import analysis
 from analysis import report
 from analysis.comparison.compare import Comparison, compare_results
 from analysis.comparison.report.exports import cell_rows, comparison_tables
-from analysis.comparison.report.text import unusual_cut
+from analysis.comparison.report.limits import unusual_cut
 from analysis.recording.table import is_taken
 from study import repeat
 from study.results import Results, ResultsError

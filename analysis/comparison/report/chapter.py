@@ -109,7 +109,8 @@ class Comparisons(Chapter["Compared"]):
             alone = len(settings) == 1
             blocks += [Text(text, "quiet") for text in settings if alone]
             blocks += _answer_tables(found, published)
-            blocks += [Text(text, "warning") for text in said_once(found, two_sorts)]
+            if sorts := said_once(found, two_sorts):
+                blocks.append(Text(" ".join(sorts), "warning"))
             blocks += [Text(" ".join(_saif(found)), "quiet")]
             blocks += _differences(shown)
             basis = said_once(found, _basis)
