@@ -277,7 +277,9 @@ def _answer_tables(found: Sequence[Comparison], published: bool) -> list[Table]:
     for comparison in (each for each in found if len(each.summary)):
         header, mine = comparison_cells(comparison, published)
         if len(found) > 1:
-            header, mine = ["setting", *header], [[comparison.name, *row] for row in mine]
+            names = [comparison.name, *[""] * len(mine)]
+            header = ["setting", *header]
+            mine = [[name, *row] for name, row in zip(names, mine, strict=False)]
         rows.setdefault(tuple(header), []).extend(mine)
     left = range(1 + (len(found) > 1))
     return [Table(header, mine, left) for header, mine in rows.items()]
