@@ -55,8 +55,9 @@ class AttentionPaths(Chapter["Paths"]):
     has_published = True
 
     def answer(self, sections: Sequence[Paths]) -> list[str]:
-        """What was found in each setting, and how many claims hold."""
-        return [*(each.found for each in sections if each.found), *super().answer(sections)]
+        """How many claims hold, and what was found in each setting."""
+        found = [f"{each.title}. {each.found}" for each in sections if each.found]
+        return [*super().answer(sections), *found]
 
 
 ATTENTION_PATHS = AttentionPaths()

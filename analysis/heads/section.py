@@ -71,8 +71,9 @@ class OneShot(Chapter["Heads"]):
     has_published = True
 
     def answer(self, sections: Sequence[Heads]) -> list[str]:
-        """What was found in each setting, and how many claims hold."""
-        return [*(each.found for each in sections if each.found), *super().answer(sections)]
+        """How many claims hold, and what was found in each setting."""
+        found = [f"{each.title}. {each.found}" for each in sections if each.found]
+        return [*super().answer(sections), *found]
 
 
 ONE_SHOT = OneShot()

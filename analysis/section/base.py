@@ -162,8 +162,8 @@ class Chapter(Generic[S]):
             published: show published numbers beside the measured ones.
         """
         claims = [claim for section in sections for claim in section.claims]
-        answer = [Text(text, "lead") for text in self.answer(sections) if text]
-        return [*answer, *claim_blocks(claims)]
+        first, *others = self.answer(sections)
+        return [Text(first, "lead"), *claim_blocks(claims), *map(Text, others)]
 
     def pictures(self, sections: Sequence[S]) -> list[Picture]:
         """Figures that several sections share, made anew at each call; no two share a name."""
