@@ -266,7 +266,7 @@ def test_the_answer_comes_first_and_the_terminal_says_the_same(small: Small) -> 
         places = [text.index(sentence) for sentence in said]
         assert places == sorted(places)
     assert page.rows[: len(comparison.summary) + 1][1:] == comparison_cells(comparison)[1]
-    assert page.tags.index("table") < page.tags.index("img") < page.tags.index("details")
+    assert page.tags.index("table") < page.tags.index("svg") < page.tags.index("details")
 
 
 def test_markdown_says_the_same_and_its_pictures_exist(small: Small) -> None:
