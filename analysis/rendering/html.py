@@ -15,11 +15,13 @@ from analysis.section.blocks import (
     Code,
     Contents,
     Heading,
+    Html,
     Interactive,
     Shown,
     Table,
     Text,
 )
+from study.evaluate.looks import STYLE as LOOKS
 
 if TYPE_CHECKING:
     from bokeh.models import LayoutDOM
@@ -142,7 +144,7 @@ def render(title: str, blocks: Sequence[Block], reload: float | None = None) -> 
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(title)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n"
+        f"<title>{escape(title)}</title>\n<style>{_STYLE}{LOOKS}</style>\n</head>\n<body>\n"
         f"<h1>{escape(title)}</h1>\n" + "\n".join(body) + "\n</body>\n</html>\n"
     )
 
@@ -165,6 +167,8 @@ def _block(block: Block) -> str:
             return _picture(block)
         case Interactive():
             return _interactive(block)
+        case Html(text):
+            return text
 
 
 def _table(table: Table) -> str:

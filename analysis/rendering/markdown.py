@@ -11,6 +11,7 @@ from analysis.section.blocks import (
     Code,
     Contents,
     Heading,
+    Html,
     Interactive,
     Shown,
     Table,
@@ -64,5 +65,5 @@ def _block(block: Block) -> str:
         case Shown():
             link = f"![{escape(block.alt)}]({quote(block.file)})"
             return f"#### {escape(block.title)}\n\n{link}\n\n{escape(block.caption)}"
-        case Interactive():
+        case Interactive() | Html():
             return ""

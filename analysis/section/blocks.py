@@ -95,4 +95,11 @@ class Interactive:
     figures: Mapping[str, LayoutDOM]
 
 
-Block = Heading | Text | Code | Contents | Table | Shown | Interactive
+@dataclass(frozen=True)
+class Html:
+    """What only a page can show: HTML whose texts are escaped; elsewhere there is nothing."""
+
+    html: str
+
+
+Block = Heading | Text | Code | Contents | Table | Shown | Interactive | Html

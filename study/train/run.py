@@ -11,9 +11,10 @@ import torch
 from study import parts, tasks
 from study.cell import Cell, Options
 from study.cell.events import Ended, Report
-from study.cell.work import Work
+from study.cell.work import MOST_EXAMPLES, TUNE, Work
 from study.errors import RequestError
 from study.evaluate.caption_scores import require_scorers
+from study.evaluate.examples import first
 from study.models import kept
 from study.storage.storage import Storage
 from study.tasks.base import Task
@@ -45,7 +46,7 @@ class Trainer:
         for cell, outcome in zip(cells, outcomes, strict=True):
             if outcome.weights is not None and not work.dry_run:
                 kept.keep(Storage(work.results), cell.id, outcome.weights)
-        return [_ended(task, *each) for each in zip(cells, outcomes, strict=True)]
+        return [_ended(task, work, *each) for each in zip(cells, outcomes, strict=True)]
 
 
 def loaded(cell: Cell, work: Work) -> Task:
@@ -104,7 +105,7 @@ def _checkpoints(work: Work, report: Report | None) -> Checkpoints:
     )
 
 
-def _ended(task: Task, cell: Cell, outcome: Outcome) -> Ended:
+def _ended(task: Task, work: Work, cell: Cell, outcome: Outcome) -> Ended:
     columns = {
         "num_classes": task.num_classes,
         "data_notes": "\n".join(task.facts.notes) or None,
@@ -117,12 +118,23 @@ def _ended(task: Task, cell: Cell, outcome: Outcome) -> Ended:
         "shared_prefix": outcome.shared_prefix,
         "network_digest": None if outcome.weights is None else kept.digest(outcome.weights),
     }
-    marked = bool(outcome.evaluations) and "instance_known" in outcome.evaluations[-1]
+    evaluations = list(outcome.evaluations)
+    if evaluations and (text := evaluations[-1].get("examples")):
+        evaluations[-1] = evaluations[-1] | {"examples": first(text, _examples_asked(cell, work))}
+    marked = bool(evaluations) and "instance_known" in evaluations[-1]
     held = task.splits(cell)["test"].base_images if marked else None
     return Ended(
         outcome.status,
         columns,
-        outcome.evaluations,
+        evaluations,
         outcome.earlier_seconds,
         base_images=None if held is None else held.numpy(),
     )
+
+
+def _examples_asked(cell: Cell, work: Work) -> int:
+    """How many inputs a cell records; none if it only tries an option, as nobody sees those."""
+    if work.stage(cell) == TUNE:
+        return 0
+    usual = 0 if tasks.TASKS[cell.task].warning else MOST_EXAMPLES
+    return usual if work.examples is None else work.examples

@@ -10,6 +10,7 @@ from analysis.figures.style import by_paradigm
 from analysis.groups import rows_of
 from analysis.section.picture import Picture
 from analysis.words import listed
+from study import tasks
 from study.evaluate.caption_image import Example, examples_of
 
 CAPTIONS_STEM = "captions-"
@@ -46,7 +47,7 @@ def caption_pictures(comparison: Comparison) -> Iterator[Picture]:
 def _examples(comparison: Comparison) -> Mapping[str, list[Example]]:
     """Paradigm -> the examples of its chosen option's lowest seed that recorded any."""
     rows = comparison.evaluations
-    if "examples" not in rows:
+    if "examples" not in rows or comparison.modality is not tasks.CAPTIONS:
         return {}
     rows = rows_of(comparison.choice, rows[rows["examples"].notna()]).sort_values("seed")
     return {

@@ -13,6 +13,7 @@ from analysis.comparison.choice import summarised_metrics
 from analysis.comparison.compare import Comparison
 from analysis.comparison.report.answer import lone_paradigm
 from analysis.comparison.report.captions import CAPTIONS_STEM, HOW_TO_READ
+from analysis.comparison.report.looks import looks
 from analysis.comparison.report.tables import (
     HIDDEN_FOREGROUND,
     comparison_cells,
@@ -106,6 +107,7 @@ def comparison_blocks(
     figures = [each for each in shown if each not in words]
     if words:
         blocks += [Heading("Where each word looks"), Text(HOW_TO_READ), *words]
+    blocks += looks(comparison)
     if figures:
         blocks += [Heading("Figures"), *figures]
     blocks += [*claim_blocks(claims), *_options(comparison), *_cells(comparison)]

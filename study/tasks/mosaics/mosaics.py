@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,6 +36,7 @@ class Mosaics:
         foreground: (n, m) bool, True at the hidden positions z of the label's class.
         max_value: the pixel value that stands for 1; None: pixels are as networks take them.
         foregrounds: segments of the label's class in each mosaic.
+        classes: the name of each label.
     """
 
     images: Tensor
@@ -45,6 +46,7 @@ class Mosaics:
     foreground: Tensor
     max_value: int | None
     foregrounds: int = 1
+    classes: tuple[str, ...] = ()
 
     modality = MOSAICS
 
@@ -99,14 +101,11 @@ class Mosaics:
 
     def head(self, count: int) -> Mosaics:
         """The first `count` mosaics."""
-        return Mosaics(
-            self.images,
-            self.sources,
-            self.index[:count],
-            self.labels[:count],
-            self.foreground[:count],
-            self.max_value,
-            self.foregrounds,
+        return replace(
+            self,
+            index=self.index[:count],
+            labels=self.labels[:count],
+            foreground=self.foreground[:count],
         )
 
 
@@ -221,6 +220,7 @@ class MosaicTask:
             foreground=torch.from_numpy(foreground).to(device),
             max_value=self.base.max_value,
             foregrounds=content.foregrounds,
+            classes=self.foreground,
         )
 
     def _images(self, which: str, device: torch.device) -> tuple[Tensor, Tensor]:

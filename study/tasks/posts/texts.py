@@ -41,12 +41,16 @@ class Texts:
         labels: (n,) int64.
         foreground: (n, m) bool, True at the words of the rationale; a post may have none.
         lengths: (n,) int64 in [1, m], on the host, where the width of a batch is decided.
+        tokens: the words of each post as they were written, before it is cut; empty: not kept.
+        classes: the name of each label.
     """
 
     words: Tensor
     labels: Tensor
     foreground: Tensor
     lengths: Tensor
+    tokens: Sequence[Sequence[str]] = ()
+    classes: tuple[str, ...] = ()
 
     modality = POSTS
     distinct = None
@@ -86,8 +90,13 @@ class Texts:
 
     def head(self, count: int) -> Texts:
         """The first `count` posts."""
-        return Texts(
-            self.words[:count], self.labels[:count], self.foreground[:count], self.lengths[:count]
+        return replace(
+            self,
+            words=self.words[:count],
+            labels=self.labels[:count],
+            foreground=self.foreground[:count],
+            lengths=self.lengths[:count],
+            tokens=self.tokens[:count],
         )
 
     def _longest(self, rows: Tensor) -> int:
@@ -104,12 +113,16 @@ class NumberedPosts:
         rationale: (sum of lengths,) bool.
         lengths: (N,) int64.
         labels: (N,) int64.
+        tokens: the words of each post as they were written; empty: not kept.
+        classes: the name of each label.
     """
 
     words: np.ndarray
     rationale: np.ndarray
     lengths: np.ndarray
     labels: np.ndarray
+    tokens: Sequence[Sequence[str]] = ()
+    classes: tuple[str, ...] = ()
 
     def texts(self, rows: np.ndarray, m: int, device: torch.device) -> Texts:
         """The posts of these rows, each cut at m words."""
@@ -123,6 +136,8 @@ class NumberedPosts:
             labels=torch.from_numpy(self.labels[rows]).to(device),
             foreground=torch.from_numpy(real & self.rationale[places]).to(device),
             lengths=torch.from_numpy(lengths),
+            tokens=[self.tokens[row] for row in rows] if self.tokens else (),
+            classes=self.classes,
         )
 
 
@@ -240,6 +255,8 @@ def _numbered(posts: Posts, split: str, number_of: Mapping[str, int]) -> Numbere
         rationale=np.concatenate(rationales),
         lengths=np.array([len(post) for post in tokens], np.int64),
         labels=posts.labels[split],
+        tokens=tokens if split == "test" else (),  # no other ones are shown
+        classes=posts.classes,
     )
 
 

@@ -1,0 +1,138 @@
+"""Examples of inputs for pictures: the same ones for every model, and where it looks in them."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+
+from study.cell.seeds import stream_seed
+from study.cell.work import MOST_EXAMPLES
+from study.tasks.base import Split
+from study.tasks.mosaics.mosaics import Mosaics
+from study.tasks.posts.texts import Texts
+
+if TYPE_CHECKING:
+    from PIL import Image
+
+MOST_BYTES = 100_000
+"""Of the examples of a cell, which are fewer than `MOST_EXAMPLES` where those take more."""
+
+_BYTES_A_SEGMENT, _BYTES_BESIDES = 16, 200  # of an example, besides what shows its input
+
+_TILE = 48  # pixels a side: a larger tile is made smaller
+_STEPS = 64  # of a window: of a longer one so many are kept
+_WIDEST_JPEG = 2**16 - 1
+
+Outputs = Iterable[tuple[Tensor, Tensor, Tensor]]
+"""Of parts of a split: rows (B,), attention (B, m), class probabilities (B, C)."""
+
+
+def examples(split: Split, outputs: Outputs) -> str | None:
+    """Where a model looks in some inputs of a split, as the JSON of a list.
+
+    Which inputs these are depends on the size of the split alone, never on what a model makes of
+    them: all models of a comparison show the same.
+
+    Args:
+        split: of inputs.
+        outputs: of all of it.
+
+    Returns:
+        A list of `study.evaluate.looks.Example`; None if nothing shows such inputs.
+    """
+    inputs = _drawn(split)
+    found = {}
+    for rows, attention, probabilities in outputs:
+        for place, row in enumerate(rows.tolist()):
+            if row in inputs:
+                found[row] = _example(split, row, attention[place], probabilities[place])
+    both = [{"input": row, **shown, **found[row]} for row, shown in inputs.items()]
+    return json.dumps(both) if both else None
+
+
+def first(text: str, count: int) -> str | None:
+    """The first of the examples, of inputs or of captions; None if there are none."""
+    kept = json.loads(text)[:count]
+    return json.dumps(kept) if kept else None
+
+
+def _drawn(split: Split) -> dict[int, dict[str, Any]]:
+    """Row -> what shows it, of as many inputs as there is room for."""
+    n, m = split.foreground.shape
+    rng = np.random.default_rng(stream_seed("examples", n, m))
+    room, inputs = MOST_BYTES, {}
+    for row in rng.permutation(n)[:MOST_EXAMPLES].tolist():
+        shown = _shown(split, row)
+        names = 2 * max((len(json.dumps(name)) for name in _classes(split)), default=0)
+        room -= len(json.dumps(shown)) + _BYTES_A_SEGMENT * m + _BYTES_BESIDES + names
+        if not shown or room < 0:
+            break
+        inputs[row] = shown
+    return inputs
+
+
+def _shown(split: Split, row: int) -> dict[str, Any]:
+    """What shows an input, see `study.evaluate.looks.Example`; empty: nothing does."""
+    if isinstance(split, Texts) and split.tokens:
+        return {"words": list(split.tokens[row][: split.lengths[row]])}
+    if not isinstance(split, Mosaics):
+        return {}
+    segments = split.images[split.index[row].long()].cpu().numpy()
+    _, height, width, channels = segments.shape
+    if split.max_value is None:
+        return {"windows": _thinned(segments[:, :, 0])} if width == 1 else {}
+    if height == 1 or channels not in (1, 3):
+        return {}
+    return {"tiles": base64.b64encode(_strip(segments / split.max_value)).decode()}
+
+
+def _thinned(windows: NDArray[np.float32]) -> list[list[list[float]]]:
+    """(m, steps, channels) -> windows -> channels -> values to two decimals."""
+    steps = windows.shape[1]
+    kept = np.linspace(0, steps - 1, min(steps, _STEPS)).round().astype(int)
+    channels = windows[:, kept].transpose(0, 2, 1).astype(float)
+    return [[[round(v, 2) for v in each] for each in window] for window in channels.tolist()]
+
+
+def _strip(tiles: NDArray[np.float64]) -> bytes:
+    """(m, H, W, 1 or 3) in [0, 1] -> an image file with the tiles side by side."""
+    from PIL import Image
+
+    pixels = (255 * tiles).round().astype(np.uint8)
+    images = [Image.fromarray(each[..., 0] if each.shape[2] == 1 else each) for each in pixels]
+    for image in images:
+        image.thumbnail((_TILE, _TILE), Image.Resampling.LANCZOS)
+    strip = Image.fromarray(np.concatenate([np.asarray(each) for each in images], axis=1))
+    forms = ("PNG", "JPEG") if strip.width <= _WIDEST_JPEG else ("PNG",)
+    return min((_file(strip, form) for form in forms), key=len)
+
+
+def _file(image: Image.Image, form: str) -> bytes:
+    with io.BytesIO() as sink:
+        image.save(sink, form, optimize=True)
+        return sink.getvalue()
+
+
+def _example(split: Split, row: int, attention: Tensor, probabilities: Tensor) -> dict[str, Any]:
+    """What a model makes of an input."""
+    names = _classes(split)
+    label, predicted = int(split.labels[row]), int(probabilities.argmax())
+    real = split.lengths[row] if isinstance(split, Texts) else len(attention)
+    return {
+        "attention": [round(each, 4) for each in attention[:real].tolist()],
+        "foreground": split.foreground[row].nonzero().flatten().tolist(),
+        "label": names[label] if names else str(label),
+        "predicted": names[predicted] if names else str(predicted),
+        "score": round(float(probabilities[predicted]), 4),
+    }
+
+
+def _classes(split: Split) -> Sequence[str]:
+    return split.classes if isinstance(split, Mosaics | Texts) else ()
