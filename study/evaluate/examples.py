@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 MOST_BYTES = 100_000
 """Of the examples of a cell, which are fewer than `MOST_EXAMPLES` where those take more."""
 
-_BYTES_A_SEGMENT, _BYTES_BESIDES = 16, 200  # of an example, besides what shows its input
+_BYTES_A_SEGMENT, _BYTES_BESIDES = 16, 500  # of an example, besides what shows its input
 
 _TILE = 48  # pixels a side: a larger tile is made smaller
-_STEPS = 64  # of a window: of a longer one so many are kept
+_STEPS = 64  # of a window: of a longer one every second is kept, or every third, ...
 _WIDEST_JPEG = 2**16 - 1
 
 Outputs = Iterable[tuple[Tensor, Tensor, Tensor]]
@@ -47,14 +47,12 @@ def examples(split: Split, outputs: Outputs) -> str | None:
     Returns:
         A list of `study.evaluate.looks.Example`; None if nothing shows such inputs.
     """
-    inputs = _drawn(split)
-    found = {}
+    inputs, found = _drawn(split), {}
     for rows, attention, probabilities in outputs:
         for place, row in enumerate(rows.tolist()):
             if row in inputs:
                 found[row] = _example(split, row, attention[place], probabilities[place])
-    both = [{"input": row, **shown, **found[row]} for row, shown in inputs.items()]
-    return json.dumps(both) if both else None
+    return json.dumps([inputs[row] | found[row] for row in inputs]) if inputs else None
 
 
 def first(text: str, count: int) -> str | None:
@@ -70,8 +68,7 @@ def _drawn(split: Split) -> dict[int, dict[str, Any]]:
     room, inputs = MOST_BYTES, {}
     for row in rng.permutation(n)[:MOST_EXAMPLES].tolist():
         shown = _shown(split, row)
-        names = 2 * max((len(json.dumps(name)) for name in _classes(split)), default=0)
-        room -= len(json.dumps(shown)) + _BYTES_A_SEGMENT * m + _BYTES_BESIDES + names
+        room -= len(json.dumps(shown)) + _BYTES_A_SEGMENT * m + _BYTES_BESIDES
         if not shown or room < 0:
             break
         inputs[row] = shown
@@ -81,24 +78,17 @@ def _drawn(split: Split) -> dict[int, dict[str, Any]]:
 def _shown(split: Split, row: int) -> dict[str, Any]:
     """What shows an input, see `study.evaluate.looks.Example`; empty: nothing does."""
     if isinstance(split, Texts) and split.tokens:
-        return {"words": list(split.tokens[row][: split.lengths[row]])}
+        return {"words": list(split.tokens[row][: int(split.lengths[row])])}
     if not isinstance(split, Mosaics):
         return {}
     segments = split.images[split.index[row].long()].cpu().numpy()
     _, height, width, channels = segments.shape
-    if split.max_value is None:
-        return {"windows": _thinned(segments[:, :, 0])} if width == 1 else {}
-    if height == 1 or channels not in (1, 3):
-        return {}
-    return {"tiles": base64.b64encode(_strip(segments / split.max_value)).decode()}
-
-
-def _thinned(windows: NDArray[np.float32]) -> list[list[list[float]]]:
-    """(m, steps, channels) -> windows -> channels -> values to two decimals."""
-    steps = windows.shape[1]
-    kept = np.linspace(0, steps - 1, min(steps, _STEPS)).round().astype(int)
-    channels = windows[:, kept].transpose(0, 2, 1).astype(float)
-    return [[[round(v, 2) for v in each] for each in window] for window in channels.tolist()]
+    if width == 1 and split.max_value is None:
+        kept = segments[:, :: -(-height // _STEPS), 0].transpose(0, 2, 1)
+        return {"windows": kept.astype(float).round(2).tolist()}
+    if height > 1 and channels in (1, 3) and split.max_value:
+        return {"tiles": base64.b64encode(_strip(segments / split.max_value)).decode()}
+    return {}
 
 
 def _strip(tiles: NDArray[np.float64]) -> bytes:
@@ -122,17 +112,13 @@ def _file(image: Image.Image, form: str) -> bytes:
 
 def _example(split: Split, row: int, attention: Tensor, probabilities: Tensor) -> dict[str, Any]:
     """What a model makes of an input."""
-    names = _classes(split)
+    names = split.classes if isinstance(split, Mosaics | Texts) else ()
     label, predicted = int(split.labels[row]), int(probabilities.argmax())
-    real = split.lengths[row] if isinstance(split, Texts) else len(attention)
+    real = int(split.lengths[row]) if isinstance(split, Texts) else len(attention)
     return {
-        "attention": [round(each, 4) for each in attention[:real].tolist()],
+        "attention": attention[:real].double().cpu().numpy().round(4).tolist(),
         "foreground": split.foreground[row].nonzero().flatten().tolist(),
         "label": names[label] if names else str(label),
         "predicted": names[predicted] if names else str(predicted),
         "score": round(float(probabilities[predicted]), 4),
     }
-
-
-def _classes(split: Split) -> Sequence[str]:
-    return split.classes if isinstance(split, Mosaics | Texts) else ()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from typing import Any
 
 from analysis.comparison.compare import Comparison
 from analysis.figures.style import by_paradigm
@@ -48,6 +49,6 @@ def _of_one_seed(comparison: Comparison) -> tuple[int, Mapping[str, list[Example
     if "examples" not in rows or rows["examples"].isna().all():
         return 0, {}
     rows = rows_of(comparison.choice, rows[rows["examples"].notna()])
-    seed = int(rows.groupby("seed")["paradigm"].nunique().idxmax())
+    seed: Any = rows.groupby("seed")["paradigm"].nunique().idxmax()
     mine = by_paradigm(rows[rows["seed"] == seed])
     return seed, {name: json.loads(of["examples"].iloc[0]) for name, of in mine.items()}
