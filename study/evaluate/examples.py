@@ -48,11 +48,20 @@ def examples(split: Split, outputs: Outputs) -> str | None:
         A list of `study.evaluate.looks.Example`; None if nothing shows such inputs.
     """
     inputs, found = _drawn(split), {}
-    for rows, attention, probabilities in outputs:
-        for place, row in enumerate(rows.tolist()):
-            if row in inputs:
-                found[row] = _example(split, row, attention[place], probabilities[place])
-    return json.dumps([inputs[row] | found[row] for row in inputs]) if inputs else None
+    labels, foreground = split.labels.cpu().numpy(), split.foreground.cpu().numpy()
+    for part in outputs:
+        rows, attention, probabilities = (each.cpu().numpy() for each in part)
+        for place in np.flatnonzero(np.isin(rows, [*inputs])):
+            row = int(rows[place])
+            shown = inputs[row]
+            real = len(shown.get("words", foreground[row]))  # what follows is padding
+            found[row] = {
+                **shown,
+                "attention": attention[place, :real].astype(float).round(4).tolist(),
+                "foreground": np.flatnonzero(foreground[row]).tolist(),
+                **_classes(split, labels[row], probabilities[place]),
+            }
+    return json.dumps([found[row] for row in inputs]) if inputs else None
 
 
 def first(text: str, count: int) -> str | None:
@@ -110,14 +119,11 @@ def _file(image: Image.Image, form: str) -> bytes:
         return sink.getvalue()
 
 
-def _example(split: Split, row: int, attention: Tensor, probabilities: Tensor) -> dict[str, Any]:
-    """What a model makes of an input."""
+def _classes(split: Split, label: int, probabilities: NDArray[np.floating]) -> dict[str, Any]:
+    """The true class and the predicted one."""
     names = split.classes if isinstance(split, Mosaics | Texts) else ()
-    label, predicted = int(split.labels[row]), int(probabilities.argmax())
-    real = int(split.lengths[row]) if isinstance(split, Texts) else len(attention)
+    predicted = int(probabilities.argmax())
     return {
-        "attention": attention[:real].double().cpu().numpy().round(4).tolist(),
-        "foreground": split.foreground[row].nonzero().flatten().tolist(),
         "label": names[label] if names else str(label),
         "predicted": names[predicted] if names else str(predicted),
         "score": round(float(probabilities[predicted]), 4),
