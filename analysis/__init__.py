@@ -43,6 +43,11 @@ _MODULES = {
 }
 
 
+def __dir__() -> list[str]:
+    """What TAB finds."""
+    return __all__
+
+
 def __getattr__(name: str) -> Any:
     """Imports a function when it is asked for: pandas and SciPy take seconds."""
     if name not in __all__:

@@ -36,8 +36,9 @@ from benchmarks.support.processes import peak_bytes
 from study import hardware, models, paradigms, tasks
 from study.cell import Budget, Cell, DecoderSettings, Options, Phase, Schedule
 from study.paradigms.base import Sampling
-from study.tasks.captions import encoders
+from study.tasks.captions import encoder_networks
 from study.tasks.captions.captions import Captions
+from study.tasks.captions.encoders import ENCODERS
 from study.tasks.captions.vocabulary import PADDING, START
 from study.train.steps.step import Adam, train_step
 
@@ -56,7 +57,7 @@ def main() -> None:
     """Measures what the command line asks for and prints a table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
-    parser.add_argument("--encoder", choices=tuple(encoders.ENCODERS), default="vgg19")
+    parser.add_argument("--encoder", choices=tuple(ENCODERS), default="vgg19")
     parser.add_argument("--m", type=positive, default=196, help="regions, a square")
     parser.add_argument("--units", type=positive, default=512, help="of LSTM, word and attention")
     parser.add_argument("--batch-size", type=positive, default=32)
@@ -114,8 +115,8 @@ def plain_loop(args: argparse.Namespace, encodes: bool) -> Callable[[], Measured
     torch.set_num_threads(args.threads)
     device = torch.device(args.device)
     split = made_up_captions(args, device, pixels=encodes)
-    known = encoders.ENCODERS[args.encoder]
-    encoder = encoders.build(args.encoder) if encodes else None
+    known = ENCODERS[args.encoder]
+    encoder = encoder_networks.build(args.encoder) if encodes else None
     loop = PlainLoop(encoder, known.channels, len(split.vocabulary), args.units).to(device)
     return measured(loop.step, split, args.batch_size, device)
 

@@ -16,7 +16,7 @@ _COMMON: Mapping[str, Values] = {
 SPACE = SearchSpace(
     name="texts",
     task="texts",
-    about="texts of your own in JSONL or Parquet (--data-dir), with or without rationales",
+    about="texts of your own or of the Hub (--data-dir), with or without rationales",
     presets={
         "quick": Preset(
             about="10 epochs of small batches: minutes on two CPU cores for 2,000 texts",

@@ -78,6 +78,7 @@ def work_of(request: Request, plan: Plan) -> Work:
         micro_batch=request.micro_batch,
         checkpoint_every=request.checkpoint_every,
         examples=request.examples,
+        keep_weights=request.keep_weights,
     )
 
 

@@ -201,6 +201,13 @@ class Request:
         type=typed(Whole(0, MOST_EXAMPLES)),
         metavar="N",
     )
+    keep_weights: bool = option(
+        "keep the trained networks of confirming cells, of a study of one stage those of all, in "
+        "networks/ of the results directory",
+        False,
+        no_use=(_THEORY, _HEADS),
+        action="store_true",
+    )
     gpus_per_trial: float | None = option(
         "GPUs a trial asks for, a fraction to share one; default: 1 where there are any",
         no_use=(_THEORY,),

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import pkgutil
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -67,12 +68,15 @@ _KEPT = [
 _NOWHERE = {"value": math.inf, "reach": math.inf, "cut": 1.0}
 """Where a split is cut of which nothing is known."""
 
+_SHOWN = "analysis.comparison.report.shown"
+"""What shows one comparison. It is named and not imported, as the report stands above."""
+
 _CUT = ["axis", "cut", "diverged", "last_saif", "last_accuracy"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Comparison:
-    """One comparison, cut at equal compute and summarised.
+    """One comparison, cut at equal compute and summarised; `print` shows its answer and table.
 
     Attributes:
         task: name of the task.
@@ -127,6 +131,16 @@ class Comparison:
     paired: pd.DataFrame
     chosen: pd.DataFrame
     evaluations: pd.DataFrame
+
+    def __repr__(self) -> str:
+        return f"<Comparison of {', '.join(self.choice['paradigm'])}: {self.name}>"
+
+    def __str__(self) -> str:
+        return pkgutil.resolve_name(_SHOWN).as_text(self)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        return pkgutil.resolve_name(_SHOWN).as_html(self)
 
     @property
     def architecture(self) -> str:

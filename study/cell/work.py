@@ -98,6 +98,7 @@ class Work(Declared):
         checkpoint_every: seconds between checkpoints.
         examples: test inputs of a cell to record with where it looks, at most `MOST_EXAMPLES`;
             None: so many, but none of a task whose readers are warned.
+        keep_weights: whether to keep the networks of cells that test an option.
         origin: of the results directory, see `study.results.Results.origin`, so that a worker
             notices that it sees another one. None: not compared.
         source: `study.cell.version.source_digest` of the command; None: not compared.
@@ -124,6 +125,7 @@ class Work(Declared):
     micro_batch: int | None = checked(Whole(1), None)
     checkpoint_every: float = DEFAULT_INTERVAL
     examples: int | None = checked(Whole(0, MOST_EXAMPLES), None)
+    keep_weights: bool = False
     origin: str | None = None
     source: str | None = None
     networks: str | None = None

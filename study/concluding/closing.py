@@ -21,7 +21,6 @@ from study.plan.overhead import Overhead
 from study.plan.plan import Plan
 from study.request import Request
 from study.results import report_files, report_folder
-from study.tasks.sources.cache import cache_root
 from study.terminal.command import DONE, FAILED, importing
 
 
@@ -40,7 +39,7 @@ def close(request: Request, plan: Plan, place: Workplace, trained: Trained) -> i
     if shown and not trained.failures and trained.start_seconds and trained.ended_at:
         seconds = (time.monotonic() - trained.ended_at) / shown
         measured = Overhead(trained.start_seconds, seconds)
-        overhead.remember(cache_root(request.places.cache_dir), plan.where, measured)
+        overhead.remember(request.places.cache, plan.where, measured)
     if trained.search:
         print(terminal.fitted(trained.search.summary(request.select)))
     say(trained.failures)

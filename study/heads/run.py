@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -81,15 +82,7 @@ def _run(cell: HeadsCell, work: Work, report: Report | None) -> Ended:
 def _apart(network: Cell, examples: int, work: Work) -> Apart:
     """A network taken apart; the last one stays in memory for further cells of this process."""
     task: Any = loaded(network, work)
-    model = models.build(
-        network.architecture,
-        task.name,
-        task.facts.input_shape,
-        task.num_classes,
-        width=network.width,
-        seed=network.seed,
-        further=models.further_of(network),
-    )
+    model = models.model_of(replace(network, precision="float32"), task)  # whatever trained it
     assert isinstance(model, AttentionPaths)
     if not work.dry_run:  # which has trained no network
         model.load_state_dict(kept.load(Storage(work.networks or work.results), network.id))

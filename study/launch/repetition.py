@@ -18,10 +18,11 @@ from study import tasks
 from study.cell import AnyCell
 from study.cell.version import code_version
 from study.cell.work import Job, Work
-from study.errors import RequestError, nearest
+from study.errors import RequestError
 from study.kinds import kind_of
 from study.launch.run_job import run_job
 from study.results import FURTHER, METRICS, Results
+from study.results.one_cell import cell_of, row_of
 from study.results.records import DUPLICATE_TOLERANCE
 from study.tasks.sources.places import NO_PLACES, Places
 from study.terminal import counted
@@ -79,8 +80,8 @@ def repeat(results: Results, asked: str, places: Places = NO_PLACES) -> tuple[st
         RequestError: no such cell or several, the cell cannot be repeated, or the data differs
             from what it was trained on.
     """
-    recorded = _recorded(results, asked.strip().lower())
-    cell = _cell(recorded)
+    recorded = row_of(results, asked)
+    cell = _repeatable(recorded)
     tasks.require_use(places, [cell.task])
     with tempfile.TemporaryDirectory(prefix="study-repeat-") as folder:
         again = Results(folder)
@@ -170,48 +171,15 @@ def _circumstances(row: Mapping[Any, Any]) -> dict[str, str]:
     return texts | json.loads(row["package_versions"])
 
 
-def _recorded(results: Results, asked: str) -> dict[Any, Any]:
-    """The row of the one cell whose id begins with `asked`; refuses one that was stopped."""
-    ids = sorted(results.finished())
-    found = [cell_id for cell_id in ids if cell_id.startswith(asked)]
-    if not found:
-        results.records()  # refuses no directory, or a damaged file, where the cell may be
-        if not ids:
-            raise RequestError(f"{results.url} holds no finished cell. Run a study first.")
-        near = nearest(asked, [cell_id[: len(asked)] for cell_id in ids])
-        hint = f"Did you mean {near}? " if near else ""
-        raise RequestError(
-            f"{results.url} has no cell {asked}. {hint}A report and the files in its folder "
-            "cells/ name cells by 16 hexadecimal digits, of which the first ones are enough."
-        )
-    if len(found) > 1:
-        some = ", ".join(found[:5])
-        raise RequestError(
-            f"{asked} begins the ids of {len(found)} cells, such as {some}. Give more digits."
-        )
-    (row,) = results.cells(found).to_dict("records")
+def _repeatable(row: Mapping[Any, Any]) -> AnyCell:
+    """The recorded cell; refuses one that a scheduler stopped."""
     if row["status"] == "censored":
+        why = row["status_reason"] or "stopped by the scheduler"
         raise RequestError(
-            f"cell {found[0]} was {row['status_reason'] or 'stopped by the scheduler'}: what a "
-            "scheduler stops depends on the other cells, so it cannot be repeated alone."
+            f"cell {row['cell_id']} was {why}: what a scheduler stops depends on the other cells, "
+            "so it cannot be repeated alone."
         )
-    return row
-
-
-def _cell(recorded: Mapping[Any, Any]) -> AnyCell:
-    """The recorded cell; refuses one to which this version gives another id."""
-    cell_id, kind = recorded["cell_id"], kind_of(recorded)
-    try:
-        cell = kind.cell.from_dict(json.loads(recorded["cell"]))
-        if cell.id != cell_id:
-            raise ValueError(f"here the same settings make cell {cell.id}")
-    except (KeyError, TypeError, ValueError) as error:
-        raise RequestError(
-            f"cell {cell_id} was trained by another trainer, or with parts that --with does not "
-            f"name now ({error}). Name them, or repeat it with code version "
-            f"{recorded['code_version']}."
-        ) from error
-    return cell
+    return cell_of(row, kind_of(row).cell)
 
 
 def _train(cell: AnyCell, work: Work) -> None:

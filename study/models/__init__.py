@@ -10,6 +10,7 @@ from study.errors import unknown
 
 if TYPE_CHECKING:
     from study.models.base import Model
+    from study.tasks.base import Task
 
 _OWN: dict[str, dict[str, str]] = {
     "scripts": {
@@ -74,6 +75,20 @@ def further_of(cell: Cell) -> tuple[Any, ...]:
 def names(task: str) -> list[str]:
     """The architectures that are defined for a task."""
     return [name for name, by_task in ARCHITECTURES.items() if task in by_task]
+
+
+def model_of(cell: Cell, task: Task) -> Model:
+    """The freshly initialised model of a cell on its task."""
+    return build(
+        cell.architecture,
+        task.name,
+        task.facts.input_shape,
+        task.num_classes,
+        width=cell.width,
+        seed=cell.seed,
+        precision=cell.precision,
+        further=further_of(cell),
+    )
 
 
 def build(

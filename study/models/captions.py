@@ -35,7 +35,8 @@ from study.models.flops import Length, ModelFlops, counted, forward_flops
 from study.paradigms import padding
 from study.paradigms.base import NO_SAMPLING, Attended, Paradigm, Sampling
 from study.tasks.base import Batch
-from study.tasks.captions import encoders
+from study.tasks.captions import encoder_networks
+from study.tasks.captions.encoders import ENCODERS
 
 
 class Memory(NamedTuple):
@@ -370,11 +371,11 @@ def show_attend_tell(
             for name in ("attention", "embedding", "hidden")
         },
     )
-    known = encoders.ENCODERS[encoder]
+    known = ENCODERS[encoder]
     with torch.random.fork_rng(devices=[]):  # construction draws from the global stream
         focus = Attend(known.channels, sizes.hidden, sizes.attention, precision)
         classifier = Write(known.channels, input_shape[0], sizes, precision)
-    network = encoders.build(encoder, precision) if trained else None
+    network = encoder_networks.build(encoder, precision) if trained else None
     initialise(focus, stream_seed("init", "focus", seed))
     initialise(classifier, stream_seed("init", "classifier", seed))
     if network is not None:

@@ -1,14 +1,12 @@
-"""Networks that are kept when their cell has trained, for cells that take them apart.
+"""Trained networks that are kept: for cells that take them apart, and for whoever asks for them.
 
-A results directory keeps one file a network, `networks/<cell_id>.npz`: its weights by their names
-in the model's state, as NumPy arrays.
+A results directory keeps one file a network, `networks/<cell_id>.safetensors`: its weights by
+their names in the model's state. Equal weights make equal files.
 """
 
 from __future__ import annotations
 
 import hashlib
-import io
-import zipfile
 from collections.abc import Mapping
 
 import numpy as np
@@ -23,19 +21,24 @@ FOLDER = "networks"
 
 def file_of(cell_id: str) -> str:
     """The file of a network in its results directory."""
-    return f"{FOLDER}/{cell_id}.npz"
+    return f"{FOLDER}/{cell_id}.safetensors"
 
 
-def keep(storage: Storage, cell_id: str, weights: Mapping[str, Tensor]) -> None:
-    """Writes a network.
+def keep(storage: Storage, cell_id: str, weights: Mapping[str, Tensor]) -> str:
+    """Writes a network and returns the digest of its weights.
 
     Raises:
         ResultsError: it cannot be written.
     """
-    buffer = io.BytesIO()
-    arrays = {name: weight.detach().cpu().numpy() for name, weight in weights.items()}
-    np.savez(buffer, allow_pickle=False, **arrays)
-    storage.write(file_of(cell_id), buffer.getvalue())
+    from safetensors.torch import save  # of whoever keeps networks alone
+
+    # The format takes neither weights that share memory nor another order of axes in memory.
+    tensors = {
+        name: weight.detach().cpu().clone(memory_format=torch.contiguous_format)
+        for name, weight in weights.items()
+    }
+    storage.write(file_of(cell_id), save(tensors))
+    return digest(tensors)
 
 
 def digest(weights: Mapping[str, Tensor]) -> str:
@@ -54,15 +57,16 @@ def load(storage: Storage, cell_id: str) -> dict[str, Tensor]:
         RequestError: it is missing or damaged.
         ResultsError: it cannot be read.
     """
+    from safetensors import SafetensorError
+    from safetensors.torch import load as tensors_of
+
     name = file_of(cell_id)
     mend = (
         "Copy it from where the cell was trained, or train in another directory (--results DIR)."
     )
     try:
-        with np.load(io.BytesIO(storage.read(name)), allow_pickle=False) as arrays:
-            return {key: torch.from_numpy(arrays[key]) for key in arrays.files}
+        return tensors_of(storage.read(name))
     except FileNotFoundError as error:
         raise RequestError(f"{storage.url} lacks the network {name}. {mend}") from error
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
-        where = storage.path(name)
-        raise RequestError(f"{where} is damaged ({error}). {mend}") from error
+    except SafetensorError as error:
+        raise RequestError(f"{storage.path(name)} is damaged ({error}). {mend}") from error

@@ -26,7 +26,6 @@ from study.plan.plan import Plan, ToCome
 from study.request import Request
 from study.search.space import Space
 from study.tasks.base import Facts
-from study.tasks.sources.cache import cache_root
 from study.terminal.working import working
 from study.train.steps.packs import Packing
 
@@ -139,7 +138,7 @@ def divided(request: Request, plan: Plan, cluster: Cluster | None) -> Plan:
         plan,
         costs=costs,
         notes=tuple(notes),
-        overhead=overhead.recall(cache_root(request.places.cache_dir), plan.where),
+        overhead=overhead.recall(request.places.cache, plan.where),
     )
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Sequence
 from pathlib import Path
 
 from study.cell.declared import Number
 from study.errors import RequestError
-from study.prune.names import SAFETENSORS, SCORES, SUFFIXES
+from study.prune.names import SCORES, SUFFIXES
 from study.terminal.command import DONE, Parser, guarded, importing
 from study.terminal.options import positive, typed
 
@@ -38,7 +37,7 @@ def _readable(text: str) -> Path:
     """The file that the command is given.
 
     Raises:
-        RequestError: it does not exist, is of another kind, or its package is not installed.
+        RequestError: it does not exist or is of another kind.
     """
     file = Path(text)
     if file.is_dir():
@@ -49,11 +48,6 @@ def _readable(text: str) -> Path:
         raise RequestError(
             f"{file} must be {' or '.join(SUFFIXES)}, got {file.suffix or 'no suffix'!r}. "
             "See `python -m study.prune --help` for what it holds."
-        )
-    if file.suffix.lower() == SAFETENSORS and importlib.util.find_spec("safetensors") is None:
-        raise RequestError(
-            f"{file} is read with safetensors, which is not installed here. Install the extra: "
-            "uv sync --extra prune. Or save the arrays as .npz."
         )
     return file
 

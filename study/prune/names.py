@@ -7,4 +7,6 @@ SCORES = ("theory", "norm", "sensitivity", "entropy")
 PREFERRED = ("theory", "sensitivity", "norm", "entropy")
 """Whose order is printed first: the first of these that the file gives."""
 
-NPZ, SAFETENSORS = SUFFIXES = (".npz", ".safetensors")
+NPZ = ".npz"
+
+SUFFIXES = (NPZ, ".safetensors")

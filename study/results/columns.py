@@ -83,8 +83,11 @@ SOLUTION: Columns = {
 """Of a cell that solves or samples: what it found."""
 
 HEADS: Columns = {
-    "network": (_TEXT, "id of the cell that trained the network, `networks/<id>.npz`"),
-    "network_digest": (_TEXT, "of its weights; also of the cell that trained them"),
+    "network": (_TEXT, "id of the cell that trained the network, `networks/<id>.safetensors`"),
+    "network_digest": (
+        _TEXT,
+        "of its weights; also of a cell that trained a network which was kept",
+    ),
     "temperature_choice": (_TEXT, "how the temperature was chosen"),
     "temperatures": (_NUMBERS, "among which"),
     "head_scores": (_NUMBERS, "layer by layer, the higher the more a head matters"),

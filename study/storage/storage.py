@@ -19,6 +19,9 @@ from study.errors import ResultsError as ResultsError
 from study.storage import urls
 
 _PARTIAL = re.compile(r"\.[0-9a-f]{32}\.part$")
+_VERSIONS = ("ETag", "etag", "mtime", "LastModified", "last_modified", "updated", "created")
+"""Names that file systems give the version of a file, the most precise first."""
+
 _NO_FILE = re.compile(rf"(^|/)(\.|__MACOSX/)|{_PARTIAL.pattern}")
 
 
@@ -121,6 +124,27 @@ class Storage:
         found = self._files(folder, prefix)
         return sorted(name for name in found if not _NO_FILE.search(name))
 
+    def versions(self) -> dict[str, str]:
+        """Name -> version of all files, at any depth, without hidden ones; none: no such folder.
+
+        A version is a file's ETag or time, and its size: it changes with the content.
+
+        Raises:
+            ResultsError: the directory cannot be listed.
+        """
+        found: dict[str, dict[str, object]] = {}
+        with contextlib.suppress(FileNotFoundError), self.reading(""):
+            self._fs.invalidate_cache()  # others write, too
+            found = self._fs.find(self._root, detail=True)
+        versions = {}
+        for path, info in found.items():
+            name = path.removeprefix(f"{self._root}/")
+            # "..", or an empty part, would lead out of the folder.
+            if all(part and not part.startswith(".") for part in name.split("/")):
+                version = next((info[key] for key in _VERSIONS if key in info), "")
+                versions[name] = f"{version} {info['size']}"
+        return versions
+
     def move(self, name: str, to: str) -> str:
         """Moves a file and makes the folders of its new name; never overwrites.
 
@@ -156,7 +180,7 @@ class Storage:
             self._fs.rm_file(self._path(name))
 
     def fetch(self, names: Sequence[str], folder: Path) -> None:
-        """Copies files of an object store into a local folder, several at a time.
+        """Copies files into a folder of this machine, several at a time.
 
         Raises:
             FileNotFoundError: one is not there.

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from study.cell import NO_OPTIONS, Options
-from study.cell.declared import Axis
 from study.errors import RequestError, unknown
 from study.tasks.base import CAPTIONS as CAPTIONS
 from study.tasks.base import MOSAICS as MOSAICS
@@ -20,7 +18,7 @@ from study.tasks.mosaics import known as mosaics_known
 from study.tasks.one_shot import known as one_shot_known
 from study.tasks.posts import known as posts_known
 from study.tasks.series import known as series_known
-from study.tasks.sources import fetched
+from study.tasks.sources import data_set as data_sets
 from study.tasks.sources.places import NO_PLACES, Places
 from study.terminal.working import working
 
@@ -78,24 +76,16 @@ def resolved(name: str, options: Options) -> Options:
                 "it out."
             )
     for option, axis in known.items():
-        if (value := options.get(option, _usual(axis))) is not None:
+        if not axis.default and option not in options:
+            raise RequestError(f"{name} takes a {option}. Give it with --set {option}=VALUE.")
+        usual = axis.default[0] if isinstance(axis.default, tuple) and axis.default else None
+        if (value := options.get(option, usual)) is not None:
             try:
                 value = axis.takes.checked(option, value)
             except ValueError as error:
                 raise RequestError(f"{error}. Change it with --set {option}=VALUE.") from error
-        elif not axis.default:
-            raise RequestError(f"{name} takes a {option}. Give it with --set {option}=VALUE.")
         found[option] = None if value == axis.usual else value
     return Options(**found)
-
-
-def _usual(axis: Axis) -> Any:
-    return axis.default[0] if isinstance(axis.default, tuple) and axis.default else None
-
-
-def takes_data_dir(name: str) -> bool:
-    """Whether a task reads a data set, which `--data-dir` may name."""
-    return name in TASKS and TASKS[name].data_set is not None
 
 
 def require_use(places: Places, names: Sequence[str], asked: str = "") -> None:
@@ -105,18 +95,12 @@ def require_use(places: Places, names: Sequence[str], asked: str = "") -> None:
         RequestError: one is given, and no task takes it.
     """
     for place, given in places._asdict().items():
-        if given and not any(_takes(name, place) for name in names):
+        reading = (name for name in names if name in TASKS and TASKS[name].reads(place))
+        if given and place != "cache_dir" and not any(reading):
             raise RequestError(
                 f"--{place.replace('_', '-')} is of no use to {asked or names[0]}; leave the "
                 "option out."
             )
-
-
-def _takes(name: str, place: str) -> bool:
-    """Whether a task takes a place, a field of `Places`."""
-    if place == "data_dir":
-        return takes_data_dir(name)
-    return place == "cache_dir" or (name in TASKS and place in TASKS[name].files)
 
 
 def at_hand(name: str, places: Places = NO_PLACES, options: Options = NO_OPTIONS) -> bool:
@@ -128,7 +112,7 @@ def at_hand(name: str, places: Places = NO_PLACES, options: Options = NO_OPTIONS
         RequestError: shared storage cannot be read, or has no files of the data set.
     """
     data_set = TASKS[name].data_set
-    if data_set is not None and not fetched.at_hand(data_set, places):
+    if data_set is not None and not data_sets.at_hand(data_set, places):
         return False
     encoder = options.get("encoder")
     return encoder is None or encoders.at_hand(encoder, places)

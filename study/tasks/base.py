@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 
 from study.cell import Cell, Options
 from study.cell.declared import Axis, Whole
-from study.tasks.sources.fetched import DataSet
+from study.tasks.sources.data_set import DataSet
 from study.tasks.sources.places import Places
 
 if TYPE_CHECKING:
@@ -64,7 +64,8 @@ class Modality:
         measures_text: what these are, for people.
         evaluation: module and function that evaluates a model, with the arguments of
             `study.evaluate.classification.evaluate`.
-        keeps_networks: whether trained networks are kept, see `study.models.kept`.
+        keeps_networks: whether all trained networks are kept (`study.models.kept`), as other
+            cells take them apart.
     """
 
     noun: str
@@ -346,6 +347,10 @@ class Declaration:
     data_set: DataSet | None = None
     files: tuple[str, ...] = ()
     warning: str = ""
+
+    def reads(self, place: str) -> bool:
+        """Whether it reads files of a place, a field of `Places` but the cache."""
+        return place in self.files or (place == "data_dir" and self.data_set is not None)
 
 
 def pixels(least: int, most: int, default: int) -> Axis:

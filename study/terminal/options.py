@@ -119,8 +119,7 @@ def places_of(args: argparse.Namespace) -> Places:
         RequestError: a file does not exist, or a URL has a mistake.
     """
     with importing():
-        from study.tasks.sources.cache import absolute
-        from study.tasks.sources.places import FILES, Places
+        from study.tasks.sources.places import FILES, Places, absolute
 
     places = Places(*(absolute(getattr(args, place)) for place in Places._fields))
     for place in FILES:

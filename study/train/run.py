@@ -43,19 +43,33 @@ class Trainer:
             self._checkpoints.expect(cells, later)
         tell = _reporter(cells, task, self._report)
         outcomes = train_pack(cells, task, self._device, tell, work.micro_batch, self._checkpoints)
-        for cell, outcome in zip(cells, outcomes, strict=True):
-            if outcome.weights is not None and not work.dry_run:
-                kept.keep(Storage(work.results), cell.id, outcome.weights)
-        return [_ended(task, work, *each) for each in zip(cells, outcomes, strict=True)]
+        return [
+            _ended(task, work, cell, outcome, self._kept(cell, outcome))
+            for cell, outcome in zip(cells, outcomes, strict=True)
+        ]
+
+    def _kept(self, cell: Cell, outcome: Outcome) -> str | None:
+        """Keeps a trained network and gives the digest of its weights; None: it is not kept."""
+        work = self._work
+        asked = work.keep_weights and work.stage(cell) != TUNE
+        keeps = asked or tasks.modality(cell.task).keeps_networks
+        if outcome.weights is None or work.dry_run or not keeps:
+            return None
+        return kept.keep(Storage(work.results), cell.id, outcome.weights)
 
 
 def loaded(cell: Cell, work: Work) -> Task:
+    """The task of a cell where a worker finds its files, see `task_of`."""
+    places = Places(work.data_dir, work.cache_dir, work.weights, work.category_words)
+    return task_of(cell, places)
+
+
+def task_of(cell: Cell, places: Places) -> Task:
     """The task of a cell.
 
     Raises:
         RequestError: its data differs from the plan's, or cannot be read.
     """
-    places = Places(work.data_dir, work.cache_dir, work.weights, work.category_words)
     task = _task(cell.task, places, cell.options)
     _require_same_data(cell, task)
     return task
@@ -105,7 +119,9 @@ def _checkpoints(work: Work, report: Report | None) -> Checkpoints:
     )
 
 
-def _ended(task: Task, work: Work, cell: Cell, outcome: Outcome) -> Ended:
+def _ended(
+    task: Task, work: Work, cell: Cell, outcome: Outcome, network_digest: str | None
+) -> Ended:
     columns = {
         "num_classes": task.num_classes,
         "data_notes": "\n".join(task.facts.notes) or None,
@@ -116,7 +132,7 @@ def _ended(task: Task, work: Work, cell: Cell, outcome: Outcome) -> Ended:
         "total_evaluate_seconds": outcome.evaluate_seconds,
         "micro_batch": outcome.micro_batch,
         "shared_prefix": outcome.shared_prefix,
-        "network_digest": None if outcome.weights is None else kept.digest(outcome.weights),
+        "network_digest": network_digest,
     }
     evaluations = list(outcome.evaluations)
     if evaluations and (text := evaluations[-1].get("examples")):

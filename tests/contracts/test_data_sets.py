@@ -11,84 +11,57 @@ import importlib.util
 import io
 import os
 import re
+import shutil
 import socket
 import tarfile
 import threading
 import time
 import urllib.error
 import urllib.request
-import warnings
 from collections.abc import Callable, Iterator
 from email.message import Message
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 
 from study import tasks
 from study.cell import NO_OPTIONS
 from study.errors import RequestError
-from study.tasks.mosaics.cifar import CIFAR10, CIFAR100, load_cifar10, load_cifar100
-from study.tasks.mosaics.layouts import FileNames
-from study.tasks.one_shot.omniglot import ARCHIVES, load_omniglot
+from study.tasks.mosaics.cifar import CIFAR10, CIFAR100
+from study.tasks.mosaics.layouts import OFFICIAL, Wanted
+from study.tasks.one_shot.omniglot import ARCHIVES
 from study.tasks.posts import hatexplain
-from study.tasks.posts.hatexplain import load_posts
-from study.tasks.sources import downloading, fetched
-from study.tasks.sources.fetched import DataSet
+from study.tasks.sources import downloading
+from study.tasks.sources.data_set import DataSet, at_hand, read_data_set
 from study.tasks.sources.places import Places
-from tests.made_up.cifar import make, write_official
-from tests.made_up.omniglot import write_omniglot
+from tests.made_up import cifar
+from tests.made_up.layouts import OF_TASK, Layout
 from tests.made_up.series import write_series
-from tests.study.tasks import test_hatexplain_loader as posts
-from tests.study.tasks.one_shot import test_omniglot as one_shot
-from tests.study.tasks.test_base_images import assert_equal, entries
 
 Patch = pytest.MonkeyPatch
 
 
-class Source(NamedTuple):
-    """A data set that can be downloaded.
-
-    Attributes:
-        load: places -> the data.
-        assert_equal: that two loads gave the same data.
-        write: leaves the published files in a folder.
-        publish: makes its download ask a URL; gives path -> content of what is asked for.
-    """
-
-    load: Callable[..., Any]
-    assert_equal: Callable[[Any, Any], None]
-    write: Callable[[Path], Path]
-    publish: Callable[[Path, str, Patch], dict[str, bytes]]
+def entries(folder: Path) -> list[str]:
+    """What a folder of the cache holds, without the lock files, which stay."""
+    return sorted(path.name for path in folder.glob("[!.]*"))
 
 
-def _cifar(names: FileNames, load: Callable[..., Any]) -> Source:
-    def publish(folder: Path, url: str, patch: Patch) -> dict[str, bytes]:
-        """As one archive, with its checksums made known to torchvision."""
-        from torchvision import datasets  # takes seconds
+Publish = Callable[[Path, str, Patch], dict[str, bytes]]
+"""Makes a download ask a URL for a folder's files; gives path -> content of what is asked for."""
 
-        file = io.BytesIO()
-        with tarfile.open(fileobj=file, mode="w:gz") as tar:
-            tar.add(folder, names.folder)
 
-        def checked(files: tuple[str, ...]) -> list[list[str]]:
-            return [[name, _md5((folder / name).read_bytes())] for name in files]
-
-        known = datasets.CIFAR10 if names is CIFAR10 else datasets.CIFAR100
-        patch.setattr(known, "url", f"{url}/images.tar.gz")
-        patch.setattr(known, "tgz_md5", _md5(file.getvalue()))
-        patch.setattr(known, "train_list", checked(names.train))
-        patch.setattr(known, "test_list", checked(names.test))
-        patch.setattr(known, "meta", {**known.meta, "md5": checked((names.meta,))[0][1]})
-        return {"/images.tar.gz": file.getvalue()}
-
-    return Source(
-        load=load,
-        assert_equal=assert_equal,
-        write=lambda folder: write_official(folder, names, make(names)),
-        publish=publish,
-    )
+def _publish_cifar(folder: Path, url: str, patch: Patch, names: Wanted) -> dict[str, bytes]:
+    """As one archive, with its checksums made known to torchvision."""
+    file = io.BytesIO()
+    with tarfile.open(fileobj=file, mode="w:gz") as tar:
+        tar.add(folder, OFFICIAL[names.official[0]].folder)
+    known = cifar.publish(folder, patch)
+    patch.setattr(known, "url", f"{url}/images.tar.gz")
+    patch.setattr(known, "tgz_md5", _md5(file.getvalue()))
+    return {"/images.tar.gz": file.getvalue()}
 
 
 def _md5(data: bytes) -> str:
@@ -111,22 +84,13 @@ def _publish_posts(folder: Path, url: str, patch: Patch) -> dict[str, bytes]:
     return {f"/Data/{name}": (folder / name).read_bytes() for name in names}
 
 
-SOURCES = {
-    "cifar10": _cifar(CIFAR10, load_cifar10),
-    "cifar100": _cifar(CIFAR100, load_cifar100),
-    "hatexplain": Source(
-        load=load_posts,
-        assert_equal=posts.assert_equal,
-        write=posts.write,
-        publish=_publish_posts,
-    ),
-    "omniglot": Source(
-        load=lambda places: load_omniglot(places, pixels=8),
-        assert_equal=one_shot.assert_equal,
-        write=write_omniglot,
-        publish=_publish_omniglot,
-    ),
+SOURCES: dict[str, Publish] = {
+    "cifar10": partial(_publish_cifar, names=CIFAR10),
+    "cifar100": partial(_publish_cifar, names=CIFAR100),
+    "hatexplain": _publish_posts,
+    "omniglot": _publish_omniglot,
 }
+"""Tasks whose data set can be downloaded."""
 
 NOT_DOWNLOADED = {"mscoco"}
 """Data sets that are too large to be downloaded without being asked for."""
@@ -202,12 +166,13 @@ class Published(NamedTuple):
     """A data set on a server.
 
     Attributes:
+        layout: of its files.
         data_set: as its task declares it.
         served: a folder with the same files.
         cache: a cache directory, which is not there yet.
     """
 
-    source: Source
+    layout: Layout
     data_set: DataSet
     server: Server
     served: Path
@@ -218,14 +183,14 @@ class Published(NamedTuple):
         """Of the download."""
         return self.cache / "downloads" / self.data_set.folder
 
-    def load(self, cache: Path | str | None = None) -> Any:
-        return self.source.load(Places(cache_dir=str(cache or self.cache)))
+    def load(self, places: Places | None = None) -> str:
+        """The digest of the data."""
+        places = places or Places(cache_dir=str(self.cache))
+        return tasks.load(self.layout.task, places, self.layout.options).facts.digest
 
-    def assert_whole(self, loaded: Any) -> None:
-        here = self.source.load(
-            Places(str(self.served), str(self.served.parent / "another cache"))
-        )
-        self.source.assert_equal(loaded, here)
+    def assert_whole(self, digest: str) -> None:
+        elsewhere = self.served.parent / "another cache"
+        assert digest == self.load(Places(str(self.served), str(elsewhere)))
 
     def refusal(self) -> str:
         """What is said where it cannot be downloaded; nothing is kept of it."""
@@ -247,24 +212,24 @@ class Published(NamedTuple):
 def published(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: Patch
 ) -> Iterator[Published]:
-    source = SOURCES[request.param]
-    data_set = tasks.TASKS[request.param].data_set
+    layout, data_set = OF_TASK[request.param], tasks.TASKS[request.param].data_set
     assert data_set is not None
+    assert layout.write is not None
+    layout.write(served := tmp_path / "served")
     with Server() as server:
-        served = source.write(tmp_path / "served")
         monkeypatch.setenv("no_proxy", "127.0.0.1")
         url = f"http://127.0.0.1:{server.server_address[1]}"
-        server.files = source.publish(served, url, monkeypatch)
+        server.files = SOURCES[request.param](served, url, monkeypatch)
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
-        yield Published(source, data_set, server, served, tmp_path / "cache")
+        yield Published(layout, data_set, server, served, tmp_path / "cache")
         server.may_answer.set()
         server.shutdown()
         thread.join()
 
 
 def test_every_data_set_is_tested() -> None:
-    found = {name for name in tasks.TASKS if tasks.takes_data_dir(name)}
+    found = {name for name, task in tasks.TASKS.items() if task.reads("data_dir")}
     assert SOURCES.keys() | NOT_DOWNLOADED | SHIPPED | YOUR_OWN == found
 
 
@@ -300,8 +265,10 @@ def test_your_own_data_are_asked_for(name: str, tmp_path: Path) -> None:
     assert data_set is not None
     with pytest.raises(RequestError) as caught:
         tasks.load(name, places, tasks.resolved(name, NO_OPTIONS))
-    expected = f"{name} takes {data_set.title}: pass them with --data-dir DIR. Accepted: "
-    assert str(caught.value) == f"{expected}{data_set.accepted}."
+    message = str(caught.value)
+    assert message.startswith(f"{name} takes {data_set.title}: pass them with --data-dir DIR")
+    assert "hf://datasets/ORG/NAME" in message
+    assert message.endswith(f"Accepted: {data_set.accepted}.")
     assert entries(tmp_path / "downloads") == []
 
 
@@ -321,10 +288,10 @@ def test_a_data_set_is_read_where_a_package_ships_it(
 
     shipped = dataclasses.replace(data_set, shipped=lambda: folder)
     for place in (places, places._replace(cache_dir="memory://cache")):
-        assert fetched.at_hand(shipped, place)
-        assert fetched.read_data_set(shipped, place, lambda found: found) == folder
+        assert at_hand(shipped, place)
+        assert read_data_set(shipped, place, lambda found: found) == folder
     elsewhere = places._replace(data_dir=str(tmp_path))
-    assert fetched.read_data_set(shipped, elsewhere, lambda found: found) == tmp_path
+    assert read_data_set(shipped, elsewhere, lambda found: found) == tmp_path
 
 
 def test_downloads_once(published: Published, capfd: pytest.CaptureFixture[str]) -> None:
@@ -341,7 +308,7 @@ def test_downloads_once(published: Published, capfd: pytest.CaptureFixture[str])
     asked = list(published.server.asked)
     assert set(asked) == published.server.files.keys()
 
-    published.source.assert_equal(published.load(), first)
+    assert published.load() == first
     assert capfd.readouterr().err == ""
     assert published.server.asked == asked
 
@@ -399,22 +366,16 @@ def test_a_silent_server_is_given_up(published: Published, monkeypatch: Patch) -
     assert socket.getdefaulttimeout() == before
 
 
-def test_downloads_without_a_cache(
-    published: Published, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_downloads_without_a_cache(published: Published, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "cannot keep the prepared images")
-        published.assert_whole(published.load(tmp_path / "file"))
-    assert capfd.readouterr().err.endswith(
-        " to a temporary folder: the cache cannot be written, see ATTENTION_STUDY_CACHE\n"
-    )
+    with pytest.warns(UserWarning, match="nothing can be kept in"):
+        published.assert_whole(published.load(Places(cache_dir=str(tmp_path / "file"))))
 
 
 def test_a_download_that_another_process_won(published: Published) -> None:
     def won() -> None:
         if not published.place.exists():
-            published.source.write(published.place)
+            shutil.copytree(published.served, published.place)
 
     published.server.meanwhile = won
     published.assert_whole(published.load())
@@ -422,10 +383,10 @@ def test_a_download_that_another_process_won(published: Published) -> None:
 
 
 def test_a_damaged_download_says_how_to_get_it_again(published: Published) -> None:
-    published.source.write(published.place)
+    shutil.copytree(published.served, published.place)
     largest = max(published.place.iterdir(), key=lambda path: path.stat().st_size)
     os.truncate(largest, 100)
-    words = rf"{largest.name}.* cannot be read .*Or delete .*{published.place.name}: the next run"
+    words = rf"cannot be read .*Or delete .*{published.place.name}: the next run"
     with pytest.raises(RequestError, match=words):
         published.load()
     assert published.server.asked == []

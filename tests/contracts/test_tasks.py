@@ -65,7 +65,7 @@ def equal(one: Split, other: Split) -> bool:
 def test_a_task_reads_a_data_set_or_takes_none() -> None:
     assert OF_TASK.keys() == tasks.TASKS.keys()
     for name, layout in OF_TASK.items():
-        assert tasks.takes_data_dir(name) == (layout.write is not None)
+        assert tasks.TASKS[name].reads("data_dir") == (layout.write is not None)
         assert layout.write or tasks.at_hand(name)
 
 

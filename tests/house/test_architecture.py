@@ -56,8 +56,7 @@ STOREYS = [
         "study.tasks.posts",
     ],
     ["study.tasks.base", "study.terminal", "study.theory"],
-    ["study.tasks.mosaics.layouts"],
-    ["study.tasks.sources", "study.tasks.mosaics.classes", "study.cell"],
+    ["study.tasks.sources", "study.cell"],
     [
         "study.paradigms",
         "study.storage",

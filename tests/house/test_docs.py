@@ -12,11 +12,14 @@ from pathlib import Path
 import pytest
 
 from study import tasks
+from study.cell.work import Job, Work
 from study.kinds import axes_as_markdown
+from study.launch.run_job import run_job
 from study.results.columns import as_markdown
 from study.run_options import requested
+from study.tasks.mosaics.mosaics import MosaicTask
 from study.train.axes import axes
-from tests.conftest import PROJECT
+from tests.conftest import PROJECT, tiny_cell
 from tests.made_up.comparisons import make_cell, make_results, write
 from tests.made_up.parts import forgotten
 
@@ -47,7 +50,7 @@ SNIPPETS = snippets()
 
 
 @pytest.fixture(scope="module")
-def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def directory(tmp_path_factory: pytest.TempPathFactory, digits: MosaicTask) -> Path:
     """Where a reader stands after the commands of the documents, which make results."""
     path = tmp_path_factory.mktemp("reader")
     results, precision, plateau = (
@@ -60,6 +63,9 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 write(each, make_cell(paradigm, 0.1, seed), accuracy=score, saif=score / 2)
             for each in ("float32", "bfloat16"):
                 write(precision, make_cell(paradigm, 0.1, seed, precision=each), accuracy=score)
+    make_results(path / "kept")
+    work = Work(study="digits", results=str(path / "kept"), code_version="test", keep_weights=True)
+    run_job(Job(((tiny_cell(digits),),)), work)
     return path
 
 

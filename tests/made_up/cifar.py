@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-import io
+import contextlib
+import hashlib
 import json
 import pickle
-import struct
-from collections.abc import Callable
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from PIL import Image
+import pytest
 
 from study.tasks.mosaics.cifar import CIFAR100
-from study.tasks.mosaics.layouts import FileNames, Images
+from study.tasks.mosaics.labelled_images import Images
+from study.tasks.mosaics.layouts import OFFICIAL, Wanted
+from tests.made_up.images import encoded
 
 Split = tuple[Images, Images]
 
 
-def make(names: FileNames, train: int = 20, test: int = 10) -> Split:
+def make(names: Wanted, train: int = 20, test: int = 10) -> Split:
     """Images of random pixels and classes."""
     rng = np.random.default_rng(len(names.class_names))
 
@@ -31,91 +34,76 @@ def make(names: FileNames, train: int = 20, test: int = 10) -> Split:
     return split(train), split(test)
 
 
-class _Python2Pickler(pickle._Pickler):
-    """Writes text as Python 2 did, in which the official files were made."""
-
-    def __init__(self, file: io.BytesIO) -> None:
-        super().__init__(file, protocol=2)
-
-    def save_text(self, text: str | bytes) -> None:
-        data = text.encode() if isinstance(text, str) else text
-        self.write(pickle.BINSTRING + struct.pack("<i", len(data)) + data)
-        self.memoize(text)
-
-    dispatch = {  # noqa: RUF012
-        **pickle._Pickler.dispatch,
-        str: save_text,
-        bytes: save_text,
-    }
-
-
-def python2_pickle(value: object) -> bytes:
-    file = io.BytesIO()
-    _Python2Pickler(file).dump(value)
-    # The names and the arguments that NumPy had then.
-    data = file.getvalue().replace(b"cnumpy._core.multiarray\n", b"cnumpy.core.multiarray\n")
-    return data.replace(b"\x89\x88\x87", b"K\x00K\x01\x87")
-
-
-def write_official(
-    folder: Path,
-    names: FileNames,
-    split: Split,
-    dump: Callable[[object], bytes] = python2_pickle,
-) -> Path:
-    """The official files in `folder` itself."""
+def write_official(folder: Path, names: Wanted, split: Split) -> Path:
+    """The official files in `folder` itself, which `as_official` lets torchvision take."""
     folder.mkdir(parents=True)
+    files, fine = OFFICIAL[names.official[0]], "fine_" * (names is CIFAR100)
+    *batches, meta = files.train
     train, test = split
-    images, labels = (np.array_split(each, len(names.train)) for each in train)
-    parts = zip(names.train, images, labels, strict=True)
-    for name, pixels, classes in [*parts, (names.test[0], *test)]:
-        content = {
-            "batch_label": f"batch {name}",
-            names.label_key: classes.tolist(),
-            "data": pixels.transpose(0, 3, 1, 2).reshape(len(pixels), -1),
-            "filenames": [f"{row}.png" for row in range(len(pixels))],
-        }
-        if names is CIFAR100:
-            content["coarse_labels"] = [0] * len(pixels)
-        (folder / name).write_bytes(dump(content))
-    meta = {names.meta_key: list(names.class_names), "num_vis": 3072}
-    (folder / names.meta).write_bytes(dump(meta))
+    images, labels = (np.array_split(each, len(batches)) for each in train)
+    for name, pixels, classes in [
+        *zip(batches, images, labels, strict=True),
+        (*files.test, *test),
+    ]:
+        data = pixels.transpose(0, 3, 1, 2).reshape(len(pixels), -1)
+        content = {"data": data, f"{fine}labels": classes.tolist()}
+        (folder / name).write_bytes(pickle.dumps(content))
+    (folder / meta).write_bytes(pickle.dumps({f"{fine}label_names": list(names.class_names)}))
     return folder
 
 
-def encoded(image: np.ndarray, kind: str = "PNG") -> bytes:
-    file = io.BytesIO()
-    Image.fromarray(image).save(file, kind)
-    return file.getvalue()
+def publish(folder: Path, patch: pytest.MonkeyPatch) -> Any:
+    """Makes the checksums of the files in a folder, if they are CIFAR's, known to torchvision.
+
+    Returns:
+        The class of torchvision that then takes them.
+    """
+    from torchvision import datasets  # takes seconds
+
+    for kind, names in OFFICIAL.items():
+        every = {name: folder / name for name in (*names.train, *names.test)}
+        if all(path.is_file() for path in every.values()):
+            keeps = getattr(datasets, kind)
+            md5s = {name: md5(path.read_bytes()) for name, path in every.items()}
+            for part in ("train_list", "test_list"):
+                checked = [[name, md5s[name]] for name, _ in getattr(keeps, part)]
+                patch.setattr(keeps, part, checked)
+            patch.setattr(keeps, "meta", {**keeps.meta, "md5": md5s[keeps.meta["filename"]]})
+            return keeps
+    return None
 
 
-def parquet_table(names: FileNames, images: Images, column: str = "img") -> pa.Table:
-    rows = [{"bytes": encoded(each), "path": f"{row}.png"} for row, each in enumerate(images[0])]
-    columns = {column: rows, names.label_column: images.labels}
-    if names is CIFAR100:
-        columns["coarse_label"] = np.zeros(len(rows), int)
-    table = pa.table(columns)
-    classes = [*names.class_names]
-    if names is CIFAR100:
-        classes[26] = "cra"  # Hugging Face's copy spells crab so
-    features = {names.label_column: {"names": classes, "_type": "ClassLabel"}}
-    metadata = {"huggingface": json.dumps({"info": {"features": features}})}
-    return table.replace_schema_metadata(metadata)
+@contextlib.contextmanager
+def as_official(folder: Path) -> Iterator[None]:
+    """Lets torchvision take made-up files, if there are any, in its body."""
+    with pytest.MonkeyPatch.context() as patch:
+        publish(folder, patch)
+        yield
+
+
+def md5(data: bytes) -> str:
+    return hashlib.md5(data, usedforsecurity=False).hexdigest()
 
 
 def write_parquet(
-    folder: Path, names: FileNames, split: Split, shards: int = 1, column: str = "img"
+    folder: Path, names: Wanted, split: Split, shards: int = 1, column: str = "img"
 ) -> Path:
     folder.mkdir(parents=True)
+    classes = ["cra" if name == "crab" else name for name in names.class_names]  # as they spell it
+    (labels,) = names.label_columns
+    features = {labels: {"names": classes, "_type": "ClassLabel"}}
+    described = {"huggingface": json.dumps({"info": {"features": features}})}
     for name, images in zip(("train", "test"), split, strict=True):
         parts = zip(*(np.array_split(each, shards) for each in images), strict=True)
-        for shard, part in enumerate(parts):
+        for shard, (pixels, of_each) in enumerate(parts):
+            rows = [{"bytes": encoded(each), "path": "x.png"} for each in pixels]
+            table = pa.table({column: rows, labels: of_each, "coarse_label": of_each // 5})
             path = folder / f"{name}-{shard:05}-of-{shards:05}.parquet"
-            pq.write_table(parquet_table(names, Images(*part), column), path)
+            pq.write_table(table.replace_schema_metadata(described), path)
     return folder
 
 
-def write_class_folders(folder: Path, names: FileNames, split: Split) -> Path:
+def write_class_folders(folder: Path, names: Wanted, split: Split) -> Path:
     """Files named by their index over all classes, not padded."""
     for name, images in zip(("train", "test"), split, strict=True):
         for row, (image, label) in enumerate(zip(*images, strict=True)):

@@ -11,7 +11,7 @@ from study import tasks
 from study.cell import NO_OPTIONS, Budget, Cell, Options, Schedule
 from study.tasks.base import IMAGES, Task
 from study.tasks.mosaics.cifar import CIFAR10, CIFAR100
-from study.tasks.mosaics.layouts import FileNames
+from study.tasks.mosaics.layouts import Wanted
 from study.tasks.sources.places import Places
 from tests.made_up import cifar, images, texts
 from tests.made_up.coco import coco, write_coco
@@ -41,7 +41,8 @@ class Layout(NamedTuple):
         if self.write and not files.exists():
             self.write(files)
         places = Places(str(files) if self.write else None, str(folder / "cache"))
-        return tasks.load(self.task, places, self.options)
+        with cifar.as_official(files):
+            return tasks.load(self.task, places, self.options)
 
     def cell(self, task: Task, train: int, validation: int, test: int) -> Cell:
         """A cell of so many inputs."""
@@ -58,7 +59,7 @@ def m_of(task: str) -> int:
     return IMAGES if tasks.modality(task) is tasks.ONE_SHOT else 4
 
 
-def _cifar(write: Callable[..., object], names: FileNames) -> Write:
+def _cifar(write: Callable[..., object], names: Wanted) -> Write:
     count = 10 * len(names.class_names)
     return lambda folder: write(folder, names, cifar.make(names, 2 * count, count))
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from study.models import kept
 from study.storage.storage import Storage
 from study.train.steps.checkpoints import Checkpoints
 from study.train.steps.pack_member import Member, Outcome
@@ -17,6 +18,7 @@ TIMES = ("train_seconds", "evaluate_seconds", "earlier_seconds")
 def numbers(outcome: Outcome) -> dict[str, Any]:
     """All of an outcome but the times, and whether it forked from another."""
     values = dataclasses.asdict(outcome)
+    values["weights"] = outcome.weights and kept.digest(outcome.weights)
     for name in (*TIMES, "shared_prefix"):
         del values[name]
     for row in values["evaluations"]:

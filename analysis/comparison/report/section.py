@@ -12,8 +12,7 @@ import pandas as pd
 from analysis.comparison.choice import summarised_metrics
 from analysis.comparison.compare import Comparison
 from analysis.comparison.report.answer import lone_paradigm
-from analysis.comparison.report.captions import CAPTIONS_STEM, HOW_TO_READ
-from analysis.comparison.report.looks import looks
+from analysis.comparison.report.looks import CAPTIONS_STEM, HOW_TO_READ, looks
 from analysis.comparison.report.tables import (
     HIDDEN_FOREGROUND,
     comparison_cells,

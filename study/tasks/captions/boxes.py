@@ -2,34 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from study.tasks.captions.images import regions_a_side
+from study.tasks.captions.encoded_images import regions_a_side
+from study.tasks.captions.mscoco import Box, Captioned
 
-Box = tuple[float, float, float, float]
-"""(x, y, w, h) in [0, 1], as fractions of the image; x and y are of the upper left corner."""
-
-
-class Single(NamedTuple):
-    """A category that has exactly one box in an image.
-
-    Attributes:
-        category: its name.
-        words: numbers in the vocabulary of the words that stand for it, at least one.
-        box: its place.
-    """
-
-    category: str
-    words: tuple[int, ...]
-    box: Box
+Scored = Mapping[int, tuple[str, tuple[int, ...]]]
+"""Number of a category -> its name, and the numbers in the vocabulary of its words, at least one.
+"""
 
 
 class Boxed(NamedTuple):
-    """A `Single` of a split.
+    """A category that has exactly one box in an image of a split.
 
     Attributes:
         image: number of the image in the split.
@@ -47,19 +35,23 @@ class Boxed(NamedTuple):
     inside: Tensor
 
 
-def boxed(images: Sequence[Sequence[Single]], m: int, device: torch.device) -> list[Boxed]:
-    """The objects of these images, in their order, for m regions.
+def boxed(
+    images: Sequence[Captioned], scored: Scored, m: int, device: torch.device
+) -> list[Boxed]:
+    """The objects of these images that are scored, in their order, for m regions.
 
     Raises:
         RequestError: m is no square.
     """
-    singles = [(image, single) for image, each in enumerate(images) for single in each]
-    boxes = torch.tensor([single.box for _, single in singles], dtype=torch.float64)
-    inside = shares_inside(boxes.reshape(-1, 4), regions_a_side(m)).to(device)
-    return [
-        Boxed(image, *single, share)
-        for (image, single), share in zip(singles, inside.unbind(), strict=True)
+    found = [
+        (image, *scored[category], box)
+        for image, captioned in enumerate(images)
+        for category, box in captioned.objects
+        if category in scored
     ]
+    boxes = torch.tensor([box for *_, box in found], dtype=torch.float64)
+    inside = shares_inside(boxes.reshape(-1, 4), regions_a_side(m)).to(device)
+    return [Boxed(*each, share) for each, share in zip(found, inside.unbind(), strict=True)]
 
 
 def shares_inside(boxes: Tensor, side: int) -> Tensor:

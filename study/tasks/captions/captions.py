@@ -18,8 +18,9 @@ from study.cell import Cell
 from study.cell.seeds import stream_seed
 from study.paradigms.padding import few_widths
 from study.tasks.base import CAPTIONS, Batch, Facts
-from study.tasks.captions.boxes import Boxed, Single, boxed
-from study.tasks.captions.images import Images
+from study.tasks.captions.boxes import Boxed, Scored, boxed
+from study.tasks.captions.encoded_images import ImageFiles, Noise
+from study.tasks.captions.mscoco import Captioned
 from study.tasks.captions.vocabulary import PADDING
 
 _WIDTH_STEP = 4  # of MSCOCO, most batches of 32 are 16 or 20 words wide
@@ -48,7 +49,7 @@ class Captions:
         vocabulary: (V,) the word of each number, "" for those that are none.
         objects: that captions are held against, in the order of their images.
         file_names: of each image.
-        draw: number of an image -> the image as JPEG, for people.
+        thumbnail: number of an image -> the image for people: JPEG, squashed to a square.
     """
 
     words: Tensor
@@ -60,7 +61,7 @@ class Captions:
     vocabulary: Sequence[str]
     objects: Sequence[Boxed]
     file_names: Sequence[str]
-    draw: Callable[[int], bytes]
+    thumbnail: Callable[[int], bytes]
 
     modality = CAPTIONS
     distinct = None
@@ -142,92 +143,54 @@ class Captions:
             file_names=self.file_names[:num_images],
         )
 
-    def thumbnail(self, image: int) -> bytes:
-        """An image of this split for people: JPEG, squashed to a square."""
-        return self.draw(image)
-
 
 @dataclass(frozen=True, eq=False)
-class NumberedCaptions:
-    """The captions of one split, one after another, those of an image together.
+class Numbered:
+    """The captions of one split as the data set has them, those of an image together.
 
     Attributes:
-        words: (sum of lengths,) int64 numbers of words, with the end of each caption.
+        words: (N, T) int32 numbers of words, as of `Captions`.
         lengths: (N,) int64, with the end.
         image_of: (N,) int64, increasing from 0 without a gap.
-        rows: (images,) int64, the row of each image among all of the task.
-        references: of each image, its captions, words joined by blanks.
-        singles: of each image, its objects.
-        file_names: of each image.
+        rows: (images,) int64, the number of each image among all of the task.
     """
 
     words: np.ndarray
     lengths: np.ndarray
     image_of: np.ndarray
     rows: np.ndarray
-    references: Sequence[Sequence[str]]
-    singles: Sequence[Sequence[Single]]
-    file_names: Sequence[str]
-
-    def drawn(self, seed: int, count: int) -> tuple[np.ndarray, np.ndarray]:
-        """The first captions of a random order of images.
-
-        Args:
-            seed: draws the order.
-            count: of captions; of the last image there may be fewer than it has.
-
-        Returns:
-            captions: (count,) int64, in the order of their images.
-            images: (images,) int64, those that the captions are of, in their order.
-        """
-        order = np.random.default_rng(seed).permutation(len(self.rows))
-        place = np.empty_like(order)
-        place[order] = np.arange(len(order))
-        captions = np.argsort(place[self.image_of], kind="stable")[:count]
-        return captions, order[: place[self.image_of[captions[-1]]] + 1]
-
-    def padded(self, captions: np.ndarray) -> np.ndarray:
-        """(captions, longest of them) int64 numbers of words, padded."""
-        lengths = self.lengths[captions]
-        starts = (np.cumsum(self.lengths) - self.lengths)[captions]
-        positions = np.arange(lengths.max())
-        real = positions < lengths[:, None]
-        places = np.where(real, starts[:, None] + positions, 0)
-        return np.where(real, self.words[places], PADDING)
 
 
+@dataclass(eq=False)
 class CaptionTask:
     """Captioning of images, word by word, with attention to their regions.
 
-    Args:
-        name: of the task; part of the seeds.
+    Attributes:
         parts: split -> captions.
+        captioned: the images of all splits.
+        scored: the categories that captions are held against.
         vocabulary: (V,) the word of each number.
-        images: of all splits.
+        images: what is seen of `captioned`.
         facts: of the data.
     """
 
-    def __init__(
-        self,
-        name: str,
-        parts: Mapping[str, NumberedCaptions],
-        vocabulary: Sequence[str],
-        images: Images,
-        facts: Facts,
-    ) -> None:
-        self.name = name
-        self.facts = facts
-        self._parts = parts
-        self._vocabulary = vocabulary
-        self._images = images
+    parts: Mapping[str, Numbered]
+    captioned: Sequence[Captioned]
+    scored: Scored
+    vocabulary: Sequence[str]
+    images: ImageFiles | Noise
+    facts: Facts
+
+    name = "mscoco"
+
+    def __post_init__(self) -> None:
         self._fixed = functools.lru_cache(maxsize=8)(self._drawn)
-        self._stored = functools.lru_cache(maxsize=4)(self._read)
         self._held = functools.lru_cache(maxsize=4)(self._copied)
 
     @property
     def num_classes(self) -> int:
         """V, the words of the vocabulary and the four numbers that are no word."""
-        return len(self._vocabulary)
+        return len(self.vocabulary)
 
     @property
     def encoder_weights(self) -> Mapping[str, Tensor] | None:
@@ -236,7 +199,7 @@ class CaptionTask:
         Raises:
             RequestError: they are not at hand, or of another network.
         """
-        return self._images.encoder_weights
+        return self.images.encoder_weights
 
     def splits(self, cell: Cell, device: torch.device | str = "cpu") -> dict[str, Captions]:
         """The splits of a cell: `train`, `validation`, `test`.
@@ -245,9 +208,8 @@ class CaptionTask:
         images: of training images by its seed, of the others by fixed seeds. Images are pixels if
         the encoder is trained, else its features.
         """
-        device = torch.device(device)
         trained = cell.schedule.phases[0].encoder_lr is not None
-        images = (cell.m, trained, device)
+        images = (cell.m, trained, torch.device(device))
         return {
             "train": self._drawn("train", cell.n, *images, cell.seed),
             "validation": self._fixed("validation", cell.validation_size, *images),
@@ -257,33 +219,38 @@ class CaptionTask:
     def _drawn(
         self, split: str, count: int, m: int, trained: bool, device: torch.device, *seed: int
     ) -> Captions:
-        part = self._parts[split]
-        captions, drawn = part.drawn(stream_seed("captions", self.name, split, *seed), count)
-        number_of = np.empty_like(part.rows)
-        number_of[drawn] = np.arange(len(drawn))
-        rows = part.rows[drawn]
+        part = self.parts[split]
+        rng = np.random.default_rng(stream_seed("captions", self.name, split, *seed))
+        order = rng.permutation(len(part.rows))
+        place_of = np.argsort(order)[part.image_of]
+        captions = np.argsort(place_of, kind="stable")[:count]
+        image_of = place_of[captions]  # of the last image there may be fewer than it has
+        drawn = order[: image_of[-1] + 1]
+        lengths, numbers = part.lengths[captions], part.rows[drawn]
+        captioned = [self.captioned[number] for number in numbers]
         if device.type == "cpu":
-            images = self._stored(m, trained, device)
+            images, rows = self._stored(m, trained, device), numbers
         else:
-            held = np.sort(rows)
+            held = np.sort(numbers)
             images = self._held(m, trained, device, held.tobytes())
-            rows = np.searchsorted(held, rows)
+            rows = np.searchsorted(held, numbers)
+        words = part.words[captions, : lengths.max()].astype(np.int64)
         return Captions(
-            words=torch.from_numpy(part.padded(captions)).to(device),
-            lengths=torch.from_numpy(part.lengths[captions]),
-            image_of=torch.from_numpy(number_of[part.image_of[captions]]).to(device),
+            words=torch.from_numpy(words).to(device),
+            lengths=torch.from_numpy(lengths),
+            image_of=torch.from_numpy(image_of).to(device),
             images=images,
             rows=torch.from_numpy(rows).to(device),
-            references=[part.references[image] for image in drawn],
-            vocabulary=self._vocabulary,
-            objects=boxed([part.singles[image] for image in drawn], m, device),
-            file_names=[part.file_names[image] for image in drawn],
-            draw=lambda image: self._images.thumbnail(int(part.rows[drawn[image]])),
+            references=[each.captions for each in captioned],
+            vocabulary=self.vocabulary,
+            objects=boxed(captioned, self.scored, m, device),
+            file_names=[each.file for each in captioned],
+            thumbnail=lambda image: self.images.thumbnail(numbers[image]),
         )
 
-    def _read(self, m: int, trained: bool, device: torch.device) -> Tensor:
+    def _stored(self, m: int, trained: bool, device: torch.device) -> Tensor:
         """The images of all splits, on the host."""
-        return self._images.pixels(m) if trained else self._images.features(m, device)
+        return self.images.pixels(m) if trained else self.images.features(m, device)
 
     def _copied(self, m: int, trained: bool, device: torch.device, rows: bytes) -> Tensor:
         """Images on a device that is no CPU, a few at a time, as the host may not hold them all.

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 from study.cell import Options
 from study.cell.declared import Axis, Name
-from study.tasks.base import CAPTIONS, Declaration, Facts, Task, TaskInfo, min_count
+from study.cell.networks import FIRST_WORD
+from study.tasks.base import (
+    CAPTIONS,
+    UNKNOWN_DIGEST,
+    Declaration,
+    Facts,
+    TaskInfo,
+    min_count,
+)
 from study.tasks.captions.encoders import ENCODERS
-from study.tasks.captions.layout import DATA_SET
-from study.tasks.sources.places import FILES, Places
+from study.tasks.captions.mscoco import DATA_SET
+from study.tasks.sources.places import FILES
 
 # Of 2014: captions of its training images, and of the halves of its validation images.
 _SIZES = {"train": 414_113, "validation": 101_327, "test": 101_327}
@@ -17,23 +26,13 @@ _WORDS, _LENGTH = 8_733, 12  # the paper's vocabulary; mean words of a caption, 
 
 
 def _mscoco(options: Options) -> TaskInfo:
-    from study.tasks.captions.mscoco import load_coco
-    from study.tasks.captions.task import caption_task, made_up_captions, nominal_facts
-    from study.tasks.captions.vocabulary import read_category_words
+    from study.tasks.captions.task import caption_task, made_up_captions
 
-    encoder = options["encoder"]
-
-    def load(places: Places) -> Task:
-        coco = load_coco(places)
-        folder, chosen = coco.layout.folder, places.category_words
-        words_of = read_category_words(folder, chosen, coco.categories)
-        return caption_task("mscoco", coco, words_of, encoder, options["min_count"], places)
-
-    def made_up(facts: Facts, count: int) -> Task:
-        return made_up_captions("mscoco", facts, count, encoder)
-
-    nominal = nominal_facts(_WORDS, _SIZES, _LENGTH)
-    return TaskInfo(nominal.input_shape, (), load, made_up, nominal)
+    shape = (_WORDS + FIRST_WORD,)
+    nominal = Facts(UNKNOWN_DIGEST, shape, _SIZES, {_LENGTH: _SIZES["train"]})
+    load = partial(caption_task, options)
+    made_up = partial(made_up_captions, options["encoder"])
+    return TaskInfo(shape, (), load, made_up, nominal)
 
 
 TASKS: Mapping[str, Declaration] = {

@@ -4,182 +4,167 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
+from study.cell import Options
 from study.cell.seeds import stream_seed
-from study.errors import RequestError
-from study.tasks.base import SPLITS, UNKNOWN_DIGEST, Facts
-from study.tasks.captions import encoders
-from study.tasks.captions.boxes import Single
-from study.tasks.captions.captions import CaptionTask, NumberedCaptions
-from study.tasks.captions.images import ImageFiles, Noise
-from study.tasks.captions.mscoco import Captioned, Coco
-from study.tasks.captions.notes import notes
-from study.tasks.captions.vocabulary import END, FIRST_WORD, UNKNOWN, make_vocabulary, numbers
+from study.tasks.base import SPLITS, Facts
+from study.tasks.captions.captions import CaptionTask, Numbered
+from study.tasks.captions.encoded_images import ImageFiles, Noise
+from study.tasks.captions.encoder_networks import weights_digest
+from study.tasks.captions.mscoco import Captioned, Coco, load_coco
+from study.tasks.captions.vocabulary import (
+    END,
+    FIRST_WORD,
+    PADDING,
+    UNKNOWN,
+    make_vocabulary,
+    read_category_words,
+)
+from study.tasks.sources.cached import digest_of
 from study.tasks.sources.places import Places
 
 _CAPTIONS_EACH = 5  # of an image of MSCOCO
 _NOISY_IMAGES = 64
 
+_FEW_IMAGES = 10_000
+"""Training images below which nothing reproduces the paper, which has 82,783 of them."""
 
-def caption_task(
-    name: str,
-    coco: Coco,
-    words_of: Mapping[str, Sequence[str]],
-    encoder: str,
-    min_count: int,
-    places: Places,
-) -> CaptionTask:
+
+def caption_task(options: Options, places: Places) -> CaptionTask:
     """MSCOCO as a task.
 
     Training images are those of its training part. Validation and test images are halves of its
     validation part, since the boxes of its test part are not published.
 
     Args:
-        name: of the task; part of the seeds.
-        coco: the data set.
-        words_of: category -> the single words that stand for it.
-        encoder: name of the encoder.
-        min_count: the vocabulary is the words that occur this often in training captions.
-        places: of the encoder's weights and of the cache.
+        options: `encoder`, its name; `min_count`: the vocabulary is the words that occur this
+            often in training captions.
+        places: of the data set, the words of categories, the encoder's weights and the cache.
 
     Raises:
-        RequestError: the vocabulary is empty, there are too few images to halve, or the encoder's
-            weights are not at hand.
+        RequestError: from `load_coco` or `read_category_words`; the vocabulary is empty, or the
+            encoder's weights are not at hand.
     """
-    split_of = _split(coco)
-    every = [image for part in coco.parts.values() for image in part]
+    coco, encoder = load_coco(places), options["encoder"]
+    words_of = read_category_words(coco.folder, places.category_words, coco.categories)
+    every = [*coco.parts["train"], *coco.parts["val"]]
     train = (caption for image in coco.parts["train"] for caption in image.captions)
-    vocabulary = make_vocabulary(name, train, min_count)
-    number_of = numbers(vocabulary)
-    scored = _scored(coco, words_of, number_of)
-    parts = {split: _numbered(every, rows, number_of, scored) for split, rows in split_of.items()}
+    vocabulary = make_vocabulary(train, options["min_count"])
+    number_of = {word: number for number, word in enumerate(vocabulary)}
+    scored = {}
+    for category, named in enumerate(coco.categories):
+        if words := tuple(number_of[word] for word in words_of[named] if word in number_of):
+            scored[category] = (named, words)
+    parts = {split: _numbered(every, rows, number_of) for split, rows in _split(coco).items()}
     lengths, counts = np.unique(parts["train"].lengths, return_counts=True)
-    weights = encoders.weights_digest(encoder, places)
+    digest = hashlib.sha256()
+    for value in [words_of, encoder, weights_digest(encoder, places), coco.categories, *every]:
+        digest.update(json.dumps(value, sort_keys=True).encode())
     facts = Facts(
-        digest=_digest([words_of, encoder, weights, coco.categories, *every]),
+        digest=digest.hexdigest()[:16],
         input_shape=(len(vocabulary),),
         sizes={split: len(part.lengths) for split, part in parts.items()},
         lengths=dict(zip(lengths.tolist(), counts.tolist(), strict=True)),
-        notes=tuple(notes(coco, parts, scored, vocabulary, min_count)),
     )
-    files = [image.file for image in every]
-    content = _digest(image.sha256 for image in every)
-    images = ImageFiles(coco.layout.folder, files, content, encoder, places)
-    return CaptionTask(name, parts, vocabulary, images, facts)
+    content = digest_of([], [image.sha256 for image in every])
+    images = ImageFiles([coco.folder / image.file for image in every], content, encoder, places)
+    task = CaptionTask(parts, every, scored, vocabulary, images, facts)
+    task.facts = replace(facts, notes=tuple(_notes(coco, task, options["min_count"])))
+    return task
 
 
-def made_up_captions(name: str, facts: Facts, count: int, encoder: str) -> CaptionTask:
+def made_up_captions(encoder: str, facts: Facts, count: int) -> CaptionTask:
     """The task with noise for images and captions of real lengths, on which steps take as long.
 
     Args:
-        name: of the task.
-        facts: of its data.
-        count: captions in each split.
         encoder: name of the encoder.
+        facts: of the task's data.
+        count: captions in each split.
     """
     rng = np.random.default_rng(0)
-    lengths, counts = (np.array(list(each)) for each in (facts.lengths, facts.lengths.values()))
-    image_of = np.arange(count) // _CAPTIONS_EACH
-    num_images = int(image_of[-1]) + 1
+    seen = np.repeat([*facts.lengths], [*facts.lengths.values()])
+    lengths = rng.choice(seen, count)
     (num_words,) = facts.input_shape
-    words = [f"word{number}" for number in range(num_words - FIRST_WORD)]
-    single = Single("noise", (FIRST_WORD,), (0.25, 0.25, 0.5, 0.5))
-    parts = {}
-    for split in SPLITS:
-        drawn = rng.choice(lengths, size=count, p=counts / counts.sum())
-        numbers = rng.integers(FIRST_WORD, num_words, size=int(drawn.sum()))
-        numbers[np.cumsum(drawn) - 1] = END
-        parts[split] = NumberedCaptions(
-            words=numbers,
-            lengths=drawn,
-            image_of=image_of,
-            rows=np.arange(num_images) % _NOISY_IMAGES,
-            references=[(words[0],)] * num_images,
-            singles=[(single,)] * num_images,
-            file_names=["noise"] * num_images,
-        )
+    words = rng.integers(FIRST_WORD, num_words, lengths.sum())
+    words[np.cumsum(lengths) - 1] = END
+    image_of = np.arange(count) // _CAPTIONS_EACH
+    rows = np.arange(image_of[-1] + 1) % _NOISY_IMAGES
+    parts = dict.fromkeys(SPLITS, Numbered(_padded(words, lengths), lengths, image_of, rows))
+    image = Captioned("noise", "", ["noise"], [(0, (0.25, 0.25, 0.5, 0.5))])
+    scored = {0: ("noise", (FIRST_WORD,))}
+    vocabulary = [""] * FIRST_WORD + [f"word{number}" for number in range(FIRST_WORD, num_words)]
     made_up = Facts("made-up", facts.input_shape, dict.fromkeys(SPLITS, count), facts.lengths)
-    vocabulary = ("",) * FIRST_WORD + tuple(words)
-    return CaptionTask(name, parts, vocabulary, Noise(encoder, _NOISY_IMAGES), made_up)
-
-
-def nominal_facts(num_words: int, sizes: Mapping[str, int], mean_length: int) -> Facts:
-    """The facts assumed of data that is not at hand.
-
-    Args:
-        num_words: of the vocabulary.
-        sizes: split -> captions.
-        mean_length: words of a caption, with the end.
-    """
-    shape = (num_words + FIRST_WORD,)
-    return Facts(UNKNOWN_DIGEST, shape, sizes, {mean_length: sizes["train"]})
+    images = Noise(encoder, _NOISY_IMAGES)
+    return CaptionTask(parts, [image] * _NOISY_IMAGES, scored, vocabulary, images, made_up)
 
 
 def _split(coco: Coco) -> dict[str, np.ndarray]:
-    """Split -> numbers of its images among all, of training and then of validation images.
-
-    Raises:
-        RequestError: there is a single validation image.
-    """
-    first, count = (len(coco.parts[part]) for part in ("train", "val"))
-    if count < 2:
-        raise RequestError(
-            f"{coco.layout.images('val')} has a single usable image, but validation and test are "
-            "halves of its images. Pass a directory with more of them."
-        )
+    """Split -> numbers of its images among all, of training and then of validation images."""
+    first, count = len(coco.parts["train"]), len(coco.parts["val"])
     order = first + np.random.default_rng(stream_seed("captions", "split")).permutation(count)
     validation, test = np.array_split(order, 2)
     return {"train": np.arange(first), "validation": np.sort(validation), "test": np.sort(test)}
 
 
-def _scored(
-    coco: Coco, words_of: Mapping[str, Sequence[str]], number_of: Mapping[str, int]
-) -> dict[int, tuple[str, tuple[int, ...]]]:
-    """Category -> its name and the numbers of its words, if any is in the vocabulary."""
-    scored = {}
-    for category, name in enumerate(coco.categories):
-        words = tuple(number_of[word] for word in words_of[name] if word in number_of)
-        if words:
-            scored[category] = (name, words)
-    return scored
-
-
 def _numbered(
-    every: Sequence[Captioned],
-    rows: np.ndarray,
-    number_of: Mapping[str, int],
-    scored: Mapping[int, tuple[str, tuple[int, ...]]],
-) -> NumberedCaptions:
-    images = [every[row] for row in rows]
-    captions = [caption.split() for image in images for caption in image.captions]
-    words = [n for caption in captions for n in (*_numbers(caption, number_of), END)]
-    counts = [len(image.captions) for image in images]
-    return NumberedCaptions(
-        words=np.array(words, np.int64),
-        lengths=np.array([len(caption) + 1 for caption in captions], np.int64),
-        image_of=np.repeat(np.arange(len(images)), counts),
-        rows=rows,
-        references=[image.captions for image in images],
-        singles=[
-            tuple(
-                Single(*scored[number], box) for number, box in image.objects if number in scored
-            )
-            for image in images
-        ],
-        file_names=[image.file for image in images],
+    every: Sequence[Captioned], rows: np.ndarray, number_of: Mapping[str, int]
+) -> Numbered:
+    captions = [caption.split() for row in rows for caption in every[row].captions]
+    words = [
+        number
+        for caption in captions
+        for number in (*(number_of.get(word, UNKNOWN) for word in caption), END)
+    ]
+    lengths = np.array([len(caption) + 1 for caption in captions])
+    image_of = np.repeat(np.arange(len(rows)), [len(every[row].captions) for row in rows])
+    return Numbered(_padded(words, lengths), lengths, image_of, rows)
+
+
+def _padded(words: Sequence[int] | np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """(N, T) int32: the words of captions of these lengths, one after another, as rows."""
+    rows = np.full((len(lengths), lengths.max()), PADDING, np.int32)
+    rows[np.arange(rows.shape[1]) < lengths[:, None]] = words
+    return rows
+
+
+def _notes(coco: Coco, task: CaptionTask, min_count: int) -> Iterator[str]:
+    """Sentences about the data, for people."""
+    yield f"layout of {coco.year}; validation and test are halves of val{coco.year}, by image"
+    lengths = task.parts["train"].lengths - 1
+    yield (
+        f"vocabulary: {task.num_classes - FIRST_WORD:,} words that occur at least {min_count} "
+        f"times in the training captions, which have {lengths.mean():.1f} words in the mean, at "
+        f"most {lengths.max()}"
     )
+    unscored: list[int] = []
+    for split, part in task.parts.items():
+        categories = [each for row in part.rows for each, _ in task.captioned[row].objects]
+        others = [each for each in categories if each not in task.scored]
+        unscored += others
+        known = (part.words >= FIRST_WORD).sum() / (part.words >= UNKNOWN).sum()
+        yield (
+            f"{split}: {len(part.lengths):,} captions of {len(part.rows):,} images, with "
+            f"{100 * known:.1f} % of their words in the vocabulary, and "
+            f"{len(categories) - len(others):,} objects, of categories with one box in an image"
+        )
+    if unscored:
+        names = [coco.categories[number] for number in sorted(set(unscored))]
+        yield (
+            f"not scored: {len(unscored):,} objects of {len(names)} categories ({_first(names)}), "
+            "of whose single words none is in the vocabulary"
+        )
+    if coco.left_out:
+        yield (
+            f"left out: {len(coco.left_out):,} images that are missing, damaged or without "
+            f"captions ({_first(coco.left_out)})"
+        )
+    if (count := len(coco.parts["train"])) < _FEW_IMAGES:
+        yield f"{count:,} training images: a try-out, no reproduction of the paper"
 
 
-def _numbers(caption: Sequence[str], number_of: Mapping[str, int]) -> Iterator[int]:
-    return (number_of.get(word, UNKNOWN) for word in caption)
-
-
-def _digest(values: Iterable[object]) -> str:
-    """16 hexadecimal digits that stand for values of plain JSON types."""
-    digest = hashlib.sha256()
-    for value in values:
-        digest.update(json.dumps(value, sort_keys=True).encode())
-    return digest.hexdigest()[:16]
+def _first(names: Sequence[str]) -> str:
+    return ", ".join([*names[:3], "..."] if len(names) > 3 else names)

@@ -14,7 +14,6 @@ from study.cell.networks import START as START
 from study.cell.networks import UNKNOWN as UNKNOWN
 from study.errors import RequestError
 from study.storage.urls import expanded
-from study.tasks.captions.layout import CATEGORY_WORDS
 from study.tasks.sources.reading import reading
 
 _WORD = re.compile(
@@ -33,11 +32,10 @@ def tokenise(text: str) -> list[str]:
     return _WORD.findall(text.lower().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'"))
 
 
-def make_vocabulary(name: str, captions: Iterable[str], min_count: int) -> tuple[str, ...]:
+def make_vocabulary(captions: Iterable[str], min_count: int) -> tuple[str, ...]:
     """The word of each number: those that occur at least `min_count` times, by the alphabet.
 
     Args:
-        name: of the task, for the message.
         captions: of the training split, words joined by blanks; at least one.
         min_count: see above.
 
@@ -51,16 +49,11 @@ def make_vocabulary(name: str, captions: Iterable[str], min_count: int) -> tuple
     words = sorted(word for word, count in counts.items() if count >= min_count)
     if not words:
         raise RequestError(
-            f"{name}: the vocabulary is empty: no word occurs {min_count} times in the training "
+            f"the vocabulary is empty: no word occurs {min_count} times in the training "
             f"captions, the most frequent one {max(counts.values())} times. Lower it with "
             "--set min_count=N."
         )
     return ("",) * FIRST_WORD + tuple(words)
-
-
-def numbers(vocabulary: Sequence[str]) -> dict[str, int]:
-    """Word -> its number."""
-    return {word: n for n, word in enumerate(vocabulary) if n >= FIRST_WORD}
 
 
 def read_category_words(
@@ -80,7 +73,7 @@ def read_category_words(
     Raises:
         RequestError: the file is missing, cannot be read, or has other categories.
     """
-    path = expanded(chosen) if chosen else folder / CATEGORY_WORDS
+    path = expanded(chosen) if chosen else folder / "category_words.txt"
     remedy = (
         f"It must have one line for each of the {len(categories)} categories, in the order of "
         "their ids, with its words separated by commas. Mend it, or pass another one with "

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import functools
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from study.errors import RequestError
 from study.tasks.mosaics.base_segments import first_alike
-from study.tasks.sources import prepared as prepared_form
+from study.tasks.sources import cached
 
 VALIDATION_SHARE = 0.1
 """Of the train images of each class, unless a task has its own share."""
@@ -23,7 +23,6 @@ MADE_UP_IMAGES = 20
 """Images a class in each split of made-up data."""
 
 _ARRAYS = ("train_images", "train_labels", "test_images", "test_labels")
-_REST = "base_images.json"
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,8 +86,7 @@ class BaseImages:
             ("test", test_images, test_labels),
         ):
             where = f"the {split} images of {source}"
-            _check_images(images, max_value, where)
-            _check_labels(labels, len(images), len(class_names), where)
+            _check(images, labels, max_value, len(class_names), where)
         if train_images.shape[1:] != test_images.shape[1:]:
             raise RequestError(
                 f"the images of {source} have different shapes: train "
@@ -102,8 +100,7 @@ class BaseImages:
             first_alike(images) if by_content else np.arange(len(images))
             for images in (train_images, test_images)
         )
-        if len(np.unique(sources)) < len(sources):  # which moves images to other splits
-            arrays.append(sources)
+        moved = [sources] * (len(np.unique(sources)) < len(sources))  # to another split
         return cls(
             train_images,
             train_labels,
@@ -111,7 +108,7 @@ class BaseImages:
             test_labels,
             class_names,
             max_value,
-            digest=prepared_form.digest_of(arrays, class_names),
+            digest=cached.digest_of([*arrays, *moved], class_names),
             notes=tuple(notes),
             train_sources=sources,
             test_sources=test_sources,
@@ -140,68 +137,35 @@ def made_up_images(
     )
 
 
-def _check_images(images: np.ndarray, max_value: int, where: str) -> None:
+def _check(
+    images: np.ndarray, labels: np.ndarray, max_value: int, num_classes: int, where: str
+) -> None:
+    """Refuses types, shapes and values that `BaseImages` does not take."""
     if images.dtype != np.uint8 or images.ndim != 4 or 0 in images.shape:
         raise RequestError(
             f"{where} must be uint8 (N, H, W, C), none of them 0, got {images.dtype} "
             f"{images.shape}."
         )
-    largest = int(images.max())
-    if largest > max_value:
+    if (largest := int(images.max())) > max_value:
         raise RequestError(f"pixel out of range: {largest} in {where}, must be 0..{max_value}.")
-
-
-def _check_labels(labels: np.ndarray, count: int, num_classes: int, where: str) -> None:
-    if labels.dtype != np.int64 or labels.shape != (count,):
+    if labels.dtype != np.int64 or labels.shape != images.shape[:1]:
         raise RequestError(
-            f"the labels of {where} must be int64 ({count},), got {labels.dtype} {labels.shape}."
+            f"the labels of {where} must be int64 ({len(images)},), got {labels.dtype} "
+            f"{labels.shape}."
         )
-    wrong = np.flatnonzero((labels < 0) | (labels >= num_classes))
-    if len(wrong):
+    for row in np.flatnonzero((labels < 0) | (labels >= num_classes)):
         raise RequestError(
-            f"labels out of range: {labels[wrong[0]]} at image {wrong[0]} of {where}, "
-            f"must be 0..{num_classes - 1}."
+            f"labels out of range: {labels[row]} at image {row} of {where}, must be "
+            f"0..{num_classes - 1}."
         )
-
-
-def save(base: BaseImages, folder: Path) -> None:
-    """Writes the prepared form: one .npy file an array, one JSON file for the rest.
-
-    Raises:
-        OSError: it cannot be written.
-    """
-    arrays = {name: getattr(base, name) for name in _ARRAYS}
-    names = ("class_names", "max_value", "digest", "notes", "by_content")
-    rest = {name: getattr(base, name) for name in names}
-    prepared_form.save_arrays(folder, arrays, rest, _REST)
-
-
-def load(folder: Path) -> BaseImages:
-    """Reads the prepared form and checks its digest; the arrays are memory-mapped, copy-on-write.
-
-    Raises:
-        RequestError: it is missing or damaged.
-    """
-
-    def create(arrays: list[np.ndarray], rest: Mapping[str, Any]) -> BaseImages:
-        base = BaseImages.create(
-            *arrays,
-            class_names=rest["class_names"],
-            max_value=rest["max_value"],
-            source=str(folder),
-            notes=rest["notes"],
-            by_content=rest["by_content"],
-        )
-        prepared_form.check_digest(base.digest, rest["digest"])
-        return base
-
-    return prepared_form.load_arrays(folder, _ARRAYS, _REST, create)
 
 
 def prepared(folder: Path, read: Callable[[], BaseImages]) -> BaseImages:
-    """The prepared form in `folder`, see `study.tasks.sources.prepared.prepared`.
+    """The prepared form in `folder`, see `study.tasks.sources.cached.prepared`.
 
     Raises:
         RequestError: from `read`.
     """
-    return prepared_form.prepared(folder, read, save, load)
+    rest = ("class_names", "max_value", "notes", "by_content")
+    create = functools.partial(BaseImages.create, source=str(folder))
+    return cached.prepared(folder, read, create, _ARRAYS, rest)

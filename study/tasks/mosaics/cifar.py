@@ -1,4 +1,4 @@
-"""CIFAR-10 and CIFAR-100: their files, prepared form and download through torchvision."""
+"""CIFAR-10 and CIFAR-100: their classes, and their download through torchvision."""
 
 from __future__ import annotations
 
@@ -6,29 +6,17 @@ import functools
 import tempfile
 from pathlib import Path
 
-from study.tasks.mosaics.base_images import BaseImages, prepared
-from study.tasks.mosaics.layouts import FileNames, find, may_belong, read
-from study.tasks.sources.cache import cache_root
+from study.tasks.mosaics.base_images import BaseImages
+from study.tasks.mosaics.labelled_images import MAX_VALUE, Read, load
+from study.tasks.mosaics.layouts import OFFICIAL, Wanted, may_belong
+from study.tasks.sources.data_set import DataSet
 from study.tasks.sources.downloading import downloading
-from study.tasks.sources.fetched import DataSet, read_data_set
 from study.tasks.sources.places import NO_PLACES, Places
-from study.tasks.sources.prepared import fingerprint
-
-CIFAR10_CLASSES = (
-    "airplane",
-    "automobile",
-    "bird",
-    "cat",
-    "deer",
-    "dog",
-    "frog",
-    "horse",
-    "ship",
-    "truck",
-)
-CIFAR10_FOREGROUND = ("airplane", "automobile", "bird")
 
 # fmt: off
+CIFAR10_CLASSES = (
+    "airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck",
+)
 CIFAR100_CLASSES = (
     "apple", "aquarium_fish", "baby", "bear", "beaver", "bed", "bee", "beetle", "bicycle",
     "bottle", "bowl", "boy", "bridge", "bus", "butterfly", "camel", "can", "castle",
@@ -44,6 +32,8 @@ CIFAR100_CLASSES = (
     "wardrobe", "whale", "willow_tree", "wolf", "woman", "worm",
 )
 # fmt: on
+
+CIFAR10_FOREGROUND = ("airplane", "automobile", "bird")
 
 CIFAR100_FOREGROUND_SUPERCLASSES = {
     "aquatic mammals": ("beaver", "dolphin", "otter", "seal", "whale"),
@@ -61,33 +51,20 @@ CIFAR100_FOREGROUND = tuple(
     name for names in CIFAR100_FOREGROUND_SUPERCLASSES.values() for name in names
 )
 
-CIFAR10 = FileNames(
-    title="CIFAR-10",
-    class_names=CIFAR10_CLASSES,
-    folder="cifar-10-batches-py",
-    train=tuple(f"data_batch_{number}" for number in range(1, 6)),
-    test=("test_batch",),
-    meta="batches.meta",
-    meta_key="label_names",
-    label_key="labels",
-    label_column="label",
-)
-CIFAR100 = FileNames(
-    title="CIFAR-100",
-    class_names=CIFAR100_CLASSES,
-    folder="cifar-100-python",
-    train=("train",),
-    test=("test",),
-    meta="meta",
-    meta_key="fine_label_names",
-    label_key="fine_labels",
-    label_column="fine_label",
-    misspelt={"cra": "crab"},  # in Hugging Face's copy
-)
+SIDE = 32
 
-_MAX_VALUE = 255
-_PREPARED_VERSION = 2
-"""Part of the prepared form's name; raise it when the readers return something else."""
+
+def _wanted(title: str, kind: str, label_column: str, class_names: tuple[str, ...]) -> Wanted:
+    accepted = (
+        f"{OFFICIAL[kind].folder}/ as torchvision keeps it, Hugging Face Parquet (train*.parquet "
+        "and test*.parquet), or class folders (train/<class>/*.png and test/<class>/*.png)"
+    )
+    misspelt = {"cra": "crab"}  # in Hugging Face's copy
+    return Wanted(title, accepted, (kind,), (label_column,), class_names, misspelt)
+
+
+CIFAR10 = _wanted("CIFAR-10", "CIFAR10", "label", CIFAR10_CLASSES)
+CIFAR100 = _wanted("CIFAR-100", "CIFAR100", "fine_label", CIFAR100_CLASSES)
 
 
 def load_cifar10(places: Places = NO_PLACES) -> BaseImages:
@@ -101,61 +78,41 @@ def load_cifar10(places: Places = NO_PLACES) -> BaseImages:
         RequestError: it is not at hand and cannot be downloaded; or its files are incomplete,
             damaged, or of another data set.
     """
-    return _load("cifar10", CIFAR10, places)
+    return load("cifar10", data_set(CIFAR10), CIFAR10, places, SIDE, _create)
 
 
 def load_cifar100(places: Places = NO_PLACES) -> BaseImages:
     """CIFAR-100 with its 100 fine classes; see `load_cifar10`."""
-    return _load("cifar100", CIFAR100, places)
+    return load("cifar100", data_set(CIFAR100), CIFAR100, places, SIDE, _create)
 
 
-def _load(task: str, names: FileNames, places: Places) -> BaseImages:
-    cache = cache_root(places.cache_dir)
-    return read_data_set(
-        data_set(names), places, lambda folder: _load_from(folder, task, names, cache)
+def _create(read: Read) -> BaseImages:
+    assert read.test is not None  # of a published data set
+    source, names = str(read.data_dir), read.class_names
+    return BaseImages.create(
+        *read.train, *read.test, class_names=names, max_value=MAX_VALUE, source=source
     )
 
 
-def data_set(names: FileNames) -> DataSet:
+def data_set(wanted: Wanted) -> DataSet:
     """CIFAR-10 or CIFAR-100 as a data set that is found, copied or downloaded."""
-    return DataSet(
-        title=names.title,
-        folder=names.folder,
-        accepted=names.accepted_layouts,
-        belongs=functools.partial(may_belong, names=names),
-        download=functools.partial(_download, names),
-    )
+    folder = OFFICIAL[wanted.official[0]].folder
+    download = functools.partial(_download, wanted)
+    return DataSet(wanted.title, folder, wanted.accepted, may_belong, download)
 
 
-def _load_from(data_dir: Path, task: str, names: FileNames, cache: Path) -> BaseImages:
-    found = find(data_dir, names)
-
-    def read_files() -> BaseImages:
-        train, test = read(found, names)
-        return BaseImages.create(
-            *train,
-            *test,
-            class_names=names.class_names,
-            max_value=_MAX_VALUE,
-            source=str(data_dir),
-        )
-
-    known = fingerprint(f"{_PREPARED_VERSION} {found.layout}", found.files)
-    return prepared(cache / "prepared" / f"{task}-{known}", read_files)
-
-
-def _download(names: FileNames, folder: Path, where: str) -> None:
+def _download(wanted: Wanted, folder: Path, where: str) -> None:
     """Downloads the official archive and leaves its files in `folder`.
 
     Raises:
         RequestError: it cannot be downloaded, see `downloading`.
     """
-    remedy = f"Pass it with --data-dir DIR: {names.accepted_layouts}."
-    with downloading(names.title, 170, folder, where, remedy):
+    remedy = f"Pass it with --data-dir DIR: {wanted.accepted}."
+    with downloading(wanted.title, 170, folder, where, remedy):
         from torchvision import datasets
 
-        images = {"CIFAR-10": datasets.CIFAR10, "CIFAR-100": datasets.CIFAR100}[names.title]
+        (kind,) = wanted.official
         with tempfile.TemporaryDirectory(dir=folder) as unpacked:
-            images(unpacked, download=True)
-            for path in (Path(unpacked) / names.folder).iterdir():
+            getattr(datasets, kind)(unpacked, download=True)
+            for path in (Path(unpacked) / OFFICIAL[kind].folder).iterdir():
                 path.rename(folder / path.name)

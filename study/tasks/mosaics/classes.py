@@ -96,19 +96,6 @@ def background_names(
     return names
 
 
-def refuse_unnameable(names: Sequence[str], source: object) -> None:
-    """Refuses a class that is called as all others together are.
-
-    Raises:
-        RequestError: a name is `REST`.
-    """
-    if REST in names:
-        raise RequestError(
-            f"{source}: a class is called {REST!r}, which stands for all other classes in --set "
-            "background=A+B. Rename the class."
-        )
-
-
 def joined(names: Sequence[str]) -> str:
     """Class names as an option names them."""
     return _JOIN.join(names)

@@ -7,7 +7,6 @@ import numpy as np
 from study.cell.seeds import share_of_each
 from study.tasks.mosaics.base_images import BaseImages, prepared
 from study.tasks.sources.bundled_digits import MAX_VALUE, read_digits
-from study.tasks.sources.cache import cache_root
 from study.tasks.sources.places import NO_PLACES, Places
 
 DIGITS_CLASSES = tuple("0123456789")
@@ -33,7 +32,7 @@ def load_digits(places: Places = NO_PLACES) -> BaseImages:
     Raises:
         RequestError: scikit-learn is needed and not installed.
     """
-    return prepared(cache_root(places.cache_dir) / "prepared" / _PREPARED, _read)
+    return prepared(places.cache / "prepared" / _PREPARED, _read)
 
 
 def _read() -> BaseImages:

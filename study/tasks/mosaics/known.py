@@ -22,7 +22,7 @@ from study.tasks.mosaics.linear_orthogonal import (
     base_vectors,
     vector_names,
 )
-from study.tasks.sources.fetched import DataSet
+from study.tasks.sources.data_set import DataSet
 from study.tasks.sources.places import Places
 
 _Read = Callable[[Places], BaseImages]
@@ -152,27 +152,22 @@ TASKS: Mapping[str, Declaration] = {
         digits.DIGITS_CLASSES,
         digits.VALIDATION_SHARE,
     ),
-    "cifar10": of_images(
-        "cifar10",
-        (3, 32, 32),
-        cifar.CIFAR10_FOREGROUND,
-        cifar.load_cifar10,
-        cifar.CIFAR10_CLASSES,
-        data_set=cifar.data_set(cifar.CIFAR10),
-    ),
-    "cifar100": of_images(
-        "cifar100",
-        (3, 32, 32),
-        cifar.CIFAR100_FOREGROUND,
-        cifar.load_cifar100,
-        cifar.CIFAR100_CLASSES,
-        data_set=cifar.data_set(cifar.CIFAR100),
-    ),
+    **{
+        name: of_images(
+            name,
+            (3, cifar.SIDE, cifar.SIDE),
+            foreground,
+            read,
+            wanted.class_names,
+            data_set=cifar.data_set(wanted),
+        )
+        for name, foreground, read, wanted in (
+            ("cifar10", cifar.CIFAR10_FOREGROUND, cifar.load_cifar10, cifar.CIFAR10),
+            ("cifar100", cifar.CIFAR100_FOREGROUND, cifar.load_cifar100, cifar.CIFAR100),
+        )
+    },
     own_images.TASK: Declaration(
-        MOSAICS,
-        _own_images,
-        {**_classes(), "pixels": _PIXELS},
-        own_images.DATA_SET,
+        MOSAICS, _own_images, {**_classes(), "pixels": _PIXELS}, own_images.DATA_SET
     ),
     "linear-orthogonal": Declaration(
         MOSAICS,

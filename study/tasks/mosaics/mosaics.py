@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -133,6 +133,9 @@ class MosaicTask:
         validation_share: of what the train images of each class are cut from, kept for validation.
         background: names of the background classes; None: all others.
 
+    Attributes:
+        kept: (N,) bool, the train images kept for validation.
+
     Raises:
         RequestError: too few images of a foreground class, or no background image.
     """
@@ -155,23 +158,20 @@ class MosaicTask:
         height, width, channels = base.train_images.shape[1:]
         self.input_shape = (channels, height, width)
         self.facts = Facts(base.digest, self.input_shape, {}, {}, base.notes)
-        self._fixed: dict[tuple[Any, ...], Mosaics] = {}  # validation and test, kept between cells
-        self._resident: dict[tuple[str, torch.device], tuple[Tensor, Tensor]] = {}
+        self._fixed = functools.cache(self._split)  # validation and test, kept between cells
+        self._resident = functools.cache(self._images)  # shared by all cells of this process
         if background is None:
             background = tuple(each for each in base.class_names if each not in foreground)
         self._classes = [base.class_names.index(each) for each in foreground]
         self._background = [base.class_names.index(each) for each in background]
-        kept = self._held_out()
-        everything = np.ones(len(base.train_labels), bool)
+        labels, tests = base.train_labels, base.test_labels
+        self.kept = held_out(name, labels, validation_share, base.train_sources)
+        shared = self._pool("train", labels, np.full(len(labels), True))
         self._pools = {
-            "disjoint": {
-                "train": self._pool("train", base.train_labels, ~kept),
-                "validation": self._pool("validation", base.train_labels, kept),
-                "test": self._pool("test", base.test_labels, np.ones(len(base.test_labels), bool)),
-            },
-            "shared-base": dict.fromkeys(
-                SPLITS, self._pool("train", base.train_labels, everything)
-            ),
+            ("disjoint", "train"): self._pool("train", labels, ~self.kept),
+            ("disjoint", "validation"): self._pool("validation", labels, self.kept),
+            ("disjoint", "test"): self._pool("test", tests, np.full(len(tests), True)),
+            **{("shared-base", split): shared for split in SPLITS},
         }
 
     def splits(self, cell: Cell, device: torch.device | str = "cpu") -> dict[str, Mosaics]:
@@ -183,17 +183,12 @@ class MosaicTask:
         """
         device = torch.device(device)
         content = _Content(cell.m, cell.foregrounds, cell.distractors)
-        train = (cell.split, "train", content, cell.n, cell.seed, device)
-        fixed = {
-            "validation": (cell.split, "validation", content, cell.validation_size, None, device),
-            "test": (cell.split, "test", content, cell.test_size, None, device),
-        }
-        for key in fixed.values():
-            if key not in self._fixed:
-                self._fixed[key] = self._split(*key)
         return {
-            "train": self._split(*train),
-            **{split: self._fixed[key] for split, key in fixed.items()},
+            "train": self._split(cell.split, "train", content, cell.n, (cell.seed,), device),
+            **{
+                split: self._fixed(cell.split, split, content, size, (), device)
+                for split, size in (("validation", cell.validation_size), ("test", cell.test_size))
+            },
         }
 
     def _split(
@@ -202,56 +197,45 @@ class MosaicTask:
         split: str,
         content: _Content,
         size: int,
-        seed: int | None,
+        seed: tuple[int, ...],
         device: torch.device,
     ) -> Mosaics:
-        names = ("mosaics", self.name, scheme, split, content.m)
-        names = (*names, *(() if seed is None else (seed,)))
-        pool = self._pools[scheme][split]
-        index, labels, foreground = _draw(pool, size, content, stream_seed(*names))
-        images, sources = self._images(
-            "test" if (scheme, split) == ("disjoint", "test") else "train", device
-        )
+        drawn = stream_seed("mosaics", self.name, scheme, split, content.m, *seed)
+        table = _draw(self._pools[scheme, split], size, content, drawn)
+        index, labels, foreground = (torch.from_numpy(each).to(device) for each in table)
+        images, sources = self._resident((scheme, split) == ("disjoint", "test"), device)
         return Mosaics(
-            images=images,
-            sources=sources,
-            index=torch.from_numpy(index).to(device),
-            labels=torch.from_numpy(labels).to(device),
-            foreground=torch.from_numpy(foreground).to(device),
-            max_value=self.base.max_value,
-            foregrounds=content.foregrounds,
-            classes=self.foreground,
+            images,
+            sources,
+            index,
+            labels,
+            foreground,
+            self.base.max_value,
+            content.foregrounds,
+            self.foreground,
         )
 
-    def _images(self, which: str, device: torch.device) -> tuple[Tensor, Tensor]:
-        """Base images and their sources on a device, shared by all cells of this process."""
-        if (which, device) not in self._resident:
-            base = self.base
-            arrays = base.train_images, base.train_sources
-            if which == "test":
-                arrays = base.test_images, base.test_sources
-            images, sources = (torch.from_numpy(each).to(device) for each in arrays)
-            self._resident[which, device] = images, sources
-        return self._resident[which, device]
-
-    def _held_out(self) -> np.ndarray:
-        """Marks the train images kept for validation: (N,) bool."""
+    def _images(self, test: bool, device: torch.device) -> list[Tensor]:
+        """Base images and their sources on a device."""
         base = self.base
-        return held_out(self.name, base.train_labels, self.validation_share, base.train_sources)
+        arrays = base.train_images, base.train_sources
+        if test:
+            arrays = base.test_images, base.test_sources
+        return [torch.from_numpy(each).to(device) for each in arrays]
 
     def _pool(self, split: str, labels: np.ndarray, usable: np.ndarray) -> list[np.ndarray]:
         """Rows of the usable images of each foreground class, then of all background classes."""
-        pool = [np.flatnonzero(usable & (labels == label)) for label in self._classes]
-        pool.append(np.flatnonzero(usable & np.isin(labels, self._background)))
-        noun = self.base.noun
+        wanted = [*([label] for label in self._classes), self._background]
+        pool = [np.flatnonzero(usable & np.isin(labels, each)) for each in wanted]
+        noun, share = self.base.noun, self.validation_share
         for name, rows in zip((*self.foreground, "the background"), pool, strict=True):
             if len(rows) == 0:
-                least = int(0.5 / self.validation_share) + 1  # of fewer, the share rounds to none
+                least = int(0.5 / share) + 1  # of fewer, the share rounds to none
                 raise RequestError(
                     f"{self.name}: too few {noun} of {name} in the data: none is left for the "
-                    f"{split} mosaics (validation takes {100 * self.validation_share:g} % of the "
-                    f"train {noun} of a class, so a class needs at least {least} train {noun} and "
-                    "1 to test; equal ones count once)."
+                    f"{split} mosaics (validation takes {100 * share:g} % of the train {noun} of "
+                    f"a class, so a class needs at least {least} train {noun} and 1 to test; "
+                    "equal ones count once)."
                 )
         return pool
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import shlex
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,16 +12,12 @@ import numpy as np
 
 from study.cell.seeds import share_of_each
 from study.errors import RequestError
-from study.tasks.mosaics.base_images import BaseImages, prepared
+from study.tasks.mosaics.base_images import BaseImages
 from study.tasks.mosaics.base_segments import first_alike, repeated_note
-from study.tasks.mosaics.cifar import CIFAR10, CIFAR100
-from study.tasks.mosaics.classes import refuse_unnameable
-from study.tasks.mosaics.layouts import ACCEPTED, TITLE, Images, find_own, may_be_own, read
-from study.tasks.mosaics.layouts.own import Own
-from study.tasks.sources.cache import cache_root
-from study.tasks.sources.fetched import DataSet, read_data_set
+from study.tasks.mosaics.labelled_images import MAX_VALUE, Images, Read, load
+from study.tasks.mosaics.layouts import IMAGE_SUFFIXES, OFFICIAL, Wanted, may_belong
+from study.tasks.sources.data_set import DataSet
 from study.tasks.sources.places import Places
-from study.tasks.sources.prepared import fingerprint
 
 TASK = "images"
 """Its name, which is part of the seeds."""
@@ -39,11 +34,15 @@ VALIDATION_SHARE = 0.25
 FEW = 20
 """Test images of a class: a share of one half of these has a standard error of 11 points."""
 
-_KNOWN = (CIFAR10, CIFAR100)
-_MAX_VALUE = 255
-_PREPARED_VERSION = 3
-"""Part of the prepared form's name; raise it when the reader returns something else."""
-_MANY = 1_000  # images that take long enough to be announced
+WANTED = Wanted(
+    title="images of your own",
+    accepted="class folders (DIR/<class>/*.png, or DIR/train/<class>/*.png and "
+    f"DIR/test/<class>/*.png; {', '.join(IMAGE_SUFFIXES)}), Hugging Face Parquet (an image column "
+    "and a label column), hf://datasets/ORG/NAME, and CIFAR's or MNIST's files as torchvision "
+    "keeps them",
+    official=tuple(OFFICIAL),
+    label_columns=("label", "labels"),
+)
 _MOST_NAMED = 40
 
 
@@ -55,10 +54,9 @@ def load_own(places: Places, pixels: int) -> BaseImages:
         pixels: height and width to which they are resized.
 
     Raises:
-        RequestError: no directory is given, or see `study.tasks.mosaics.layouts.find_own`.
+        RequestError: no directory is given, or see `study.tasks.mosaics.labelled_images.load`.
     """
-    cache = cache_root(places.cache_dir)
-    return read_data_set(DATA_SET, places, lambda folder: _load_from(folder, pixels, cache))
+    return load(TASK, DATA_SET, WANTED, places, pixels, _create)
 
 
 def unchosen(base: BaseImages) -> RequestError:
@@ -66,96 +64,84 @@ def unchosen(base: BaseImages) -> RequestError:
     example = shlex.quote(f"foreground={'+'.join(base.class_names[:2])}")
     return RequestError(
         "images takes a foreground, the classes that are labels: two or more of "
-        f"{_classes_text(base.class_names, base.train_labels, base.test_labels)}. Give it with "
-        f"--set {example}; all other classes are then background."
+        f"{_classes_text(base)}. Give it with --set {example}; all other classes are then "
+        "background."
     )
 
 
 def _refuse_download(folder: Path, where: str) -> None:
-    """See `study.tasks.sources.fetched.DataSet`.
+    """See `study.tasks.sources.data_set.DataSet`.
 
     Raises:
         RequestError: always.
     """
     raise RequestError(
-        f"images takes {TITLE}: pass them with --data-dir DIR. Accepted: {ACCEPTED}."
+        f"images takes {WANTED.title}: pass them with --data-dir DIR. Accepted: {WANTED.accepted}."
     )
 
 
 DATA_SET = DataSet(
-    title=TITLE,
-    folder="images",
-    accepted=ACCEPTED,
-    belongs=functools.partial(may_be_own, known=_KNOWN),
-    download=_refuse_download,
+    WANTED.title, TASK, WANTED.accepted, may_belong, _refuse_download, any_of_the_hub=True
 )
 
 
-def _load_from(data_dir: Path, pixels: int, cache: Path) -> BaseImages:
-    own = find_own(data_dir, pixels, _KNOWN)
-    refuse_unnameable(own.names.class_names, data_dir)
-    known = fingerprint(f"{_PREPARED_VERSION} {own.found.layout} {pixels}", own.found.files)
-    folder = cache / "prepared" / f"{TASK}-{known}"
-    return prepared(folder, lambda: _read(data_dir, own, pixels))
-
-
-def _read(data_dir: Path, own: Own, pixels: int) -> BaseImages:
-    if len(own.found.files) > _MANY:
-        text = f"preparing {len(own.found.files):,} images of {data_dir}, once for {pixels} pixels"
-        print(text, file=sys.stderr, flush=True)
-    train, test = read(own.found, own.names)
-    note = own.note
-    if not own.found.test:
+def _create(read: Read) -> BaseImages:
+    train, note = read.train, read.found.note
+    if (test := read.test) is None:
         train, test = _drawn(train)
         note += f": {100 * TEST_SHARE:g} % of the images of each class, drawn by hash, test"
-    files = own.found.test if own.found.layout == "class folders" else ()
+    # Each image has its own file, or none.
+    files = read.found.test if len(read.found.test) == len(test.images) else ()
     repeated = repeated_note(train.images, test.images, "images", files)
-    if all((each.images == each.images[..., :1]).all() for each in (train, test)):
-        train, test = (Images(each.images[..., :1], each.labels) for each in (train, test))
-    classes = own.names.class_names
+    if all((images == images[..., :1]).all() for images, _ in (train, test)):
+        train, test = (Images(images[..., :1], labels) for images, labels in (train, test))
     base = BaseImages.create(
         *train,
         *test,
-        class_names=classes,
-        max_value=_MAX_VALUE,
-        source=str(data_dir),
+        class_names=read.class_names,
+        max_value=MAX_VALUE,
+        source=str(read.data_dir),
         by_content=True,
     )
-    notes = _notes(note, classes, base.train_labels, base.test_labels)
-    return dataclasses.replace(base, notes=(*notes, *repeated))
+    return dataclasses.replace(base, notes=(*_notes(note, base), *repeated))
 
 
 def _drawn(images: Images) -> tuple[Images, Images]:
     """Images to train and validate on, and those to test on."""
     test = np.zeros(len(images.labels), bool)
-    labels, contents = images.labels.tolist(), first_alike(images.images).tolist()
-    test[share_of_each(labels, TEST_SHARE, TASK, "split", contents=contents)] = True
+    contents = first_alike(images.images).tolist()
+    drawn = share_of_each(images.labels.tolist(), TEST_SHARE, TASK, "split", contents=contents)
+    test[drawn] = True
     return Images(*(each[~test] for each in images)), Images(*(each[test] for each in images))
 
 
-def _notes(
-    note: str, classes: Sequence[str], train: np.ndarray, test: np.ndarray
-) -> tuple[str, ...]:
+def _notes(note: str, base: BaseImages) -> list[str]:
     """Sentences about the images: their splits, their classes, and what is too small."""
-    counts = np.bincount(test, minlength=len(classes))
-    few = [f"{name} ({n})" for name, n in zip(classes, counts, strict=True) if n < FEW]
+    train, test = len(base.train_labels), len(base.test_labels)
+    counted = zip(base.class_names, *_counts(base), strict=True)
+    few = [f"{name} ({count})" for name, _, count in counted if count < FEW]
     notes = [
-        f"{len(train):,} images to train and validate, {len(test):,} to test; {note}",
-        f"classes: {_classes_text(classes, train, test)}",
+        f"{train:,} images to train and validate, {test:,} to test; {note}",
+        f"classes: {_classes_text(base)}",
     ]
     if few:
         notes.append(
             f"few test images: {_some(few)}. Verdicts are over test images, too, so that "
             f"with less than {FEW} of a foreground class many stay undecided"
         )
-    return tuple(notes)
+    return notes
 
 
-def _classes_text(classes: Sequence[str], train: np.ndarray, test: np.ndarray) -> str:
+def _counts(base: BaseImages) -> list[list[int]]:
+    """Train and test images of each class."""
+    count = functools.partial(np.bincount, minlength=len(base.class_names))
+    return [count(labels).tolist() for labels in (base.train_labels, base.test_labels)]
+
+
+def _classes_text(base: BaseImages) -> str:
     """``heron (40 train, 10 test), stork (38 train, 9 test)``."""
-    counts = (np.bincount(each, minlength=len(classes)) for each in (train, test))
-    counted = zip(classes, *counts, strict=True)
-    return _some([f"{name} ({a:,} train, {b:,} test)" for name, a, b in counted])
+    counted = zip(base.class_names, *_counts(base), strict=True)
+    return _some([f"{name} ({train:,} train, {test:,} test)" for name, train, test in counted])
 
 
 def _some(texts: Sequence[str]) -> str:

@@ -5,6 +5,7 @@ Drawings are kept once, as uint8; an episode is a row of three indices into them
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -77,12 +78,8 @@ class Episodes:
 
     def head(self, count: int) -> Episodes:
         """The first `count` episodes."""
-        return replace(
-            self,
-            index=self.index[:count],
-            labels=self.labels[:count],
-            foreground=self.foreground[:count],
-        )
+        rows = {name: getattr(self, name)[:count] for name in ("index", "labels", "foreground")}
+        return replace(self, **rows)
 
 
 class OneShotTask:
@@ -102,11 +99,10 @@ class OneShotTask:
         self.characters = characters
         self.channels = channels
         shape = (channels, *characters.images.shape[1:])
-        self.facts = Facts(
-            characters.digest, shape, sizes={}, lengths={}, notes=(characters.note,)
-        )
-        self._fixed: dict[tuple[str, int, int, torch.device], Episodes] = {}
-        self._resident: dict[torch.device, Tensor] = {}
+        self.facts = Facts(characters.digest, shape, {}, {}, (characters.note,))
+        # Shared by all cells of this process.
+        self._images = functools.cache(torch.from_numpy(characters.images).to)
+        self._held = functools.cache(self.drawn)
 
     def splits(self, cell: Cell, device: torch.device | str = "cpu") -> dict[str, Episodes]:
         """The splits of a cell: `train`, `validation`, `test`.
@@ -122,15 +118,11 @@ class OneShotTask:
                 f"{self.name} has {IMAGES} images an episode, got m = {cell.m}. Give it with "
                 f"--set m={IMAGES}."
             )
-        device = torch.device(device)
-        sizes = {"validation": cell.validation_size, "test": cell.test_size}
-        fixed = {split: (split, size, cell.seed, device) for split, size in sizes.items()}
-        for split, key in fixed.items():
-            if key not in self._fixed:  # held once, whatever the number of cells
-                self._fixed[key] = self.drawn(split, sizes[split], cell.seed, device=device)
+        seed, held = cell.seed, self._held
         return {
-            "train": self.drawn("train", cell.n, cell.seed, device=device),
-            **{split: self._fixed[key] for split, key in fixed.items()},
+            "train": self.drawn("train", cell.n, seed, device=device),
+            "validation": held("validation", cell.validation_size, seed, device=device),
+            "test": held("test", cell.test_size, seed, device=device),
         }
 
     def drawn(
@@ -153,44 +145,26 @@ class OneShotTask:
             stream: name of the stream of random numbers; another one gives further episodes.
             device: of the tensors.
         """
-        device = torch.device(device)
-        chosen = self.characters.split(self.name, seed)[split]
         rng = np.random.default_rng(stream_seed(stream, self.name, split, seed))
-        index, labels = _draw(self.characters, chosen, size, rng)
-        if device not in self._resident:  # shared by all cells of this process
-            self._resident[device] = torch.from_numpy(self.characters.images).to(device)
+        chosen = self.characters.split(self.name, seed)[split]
+        starts, counts = self.characters.spans
+        queried = rng.integers(len(chosen), size=size)
+        other = chosen[_another(queried, len(chosen), rng)]
+        queried = chosen[queried]
+        matching = rng.integers(counts[queried])
+        query = starts[queried] + _another(matching, counts[queried], rng)
+        matching += starts[queried]
+        foreign = starts[other] + rng.integers(counts[other])
+        labels = rng.integers(len(LABELS), size=size)
+        supports = np.where(labels == 0, (matching, foreign), (foreign, matching))
+        index = np.stack([*supports, query], axis=1).astype(np.int32)
         return Episodes(
-            images=self._resident[device],
-            index=torch.from_numpy(index).to(device),
-            labels=torch.from_numpy(labels).to(device),
-            foreground=torch.from_numpy(np.arange(IMAGES) == labels[:, None]).to(device),
+            images=self._images(torch.device(device)),
+            index=torch.as_tensor(index, device=device),
+            labels=torch.as_tensor(labels, device=device),
+            foreground=torch.as_tensor(np.arange(IMAGES) == labels[:, None], device=device),
             channels=self.channels,
         )
-
-
-def _draw(
-    characters: Characters, chosen: np.ndarray, count: int, rng: np.random.Generator
-) -> tuple[np.ndarray, np.ndarray]:
-    """Draws an index table (count, 3) int32 and labels (count,) int64."""
-    starts, counts = characters.spans
-    queried = rng.integers(len(chosen), size=count)
-    other = _another(queried, len(chosen), rng)
-    queried, other = chosen[queried], chosen[other]
-    support = rng.integers(counts[queried])
-    query = _another(support, counts[queried], rng)
-    matching = starts[queried] + support
-    foreign = starts[other] + rng.integers(counts[other])
-    labels = rng.integers(len(LABELS), size=count)
-    first = labels == 0
-    index = np.stack(
-        [
-            np.where(first, matching, foreign),
-            np.where(first, foreign, matching),
-            starts[queried] + query,
-        ],
-        axis=1,
-    )
-    return index.astype(np.int32), labels
 
 
 def _another(taken: np.ndarray, among: np.ndarray | int, rng: np.random.Generator) -> np.ndarray:

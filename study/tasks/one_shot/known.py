@@ -6,55 +6,48 @@ from collections.abc import Callable, Mapping
 
 from study.cell import Options
 from study.tasks.base import ONE_SHOT, UNKNOWN_DIGEST, Declaration, Facts, TaskInfo, pixels
-from study.tasks.one_shot.characters import Characters, made_up_characters
-from study.tasks.one_shot.digits import load_digits
+from study.tasks.one_shot.characters import Characters, load_digits, made_up_characters
 from study.tasks.one_shot.omniglot import DATA_SET, SIDE, load_omniglot
 from study.tasks.sources.places import Places
 
-_Read = Callable[[Places, int], Characters]
 
-_LEAST_PIXELS = 4
-_LARGEST_DIGIT = 64
-
-
-def _info(name: str, channels: int, read: _Read, options: Options) -> TaskInfo:
-    """A task of one-shot images.
+def _info_of(
+    name: str, channels: int, read: Callable[[Places, int], Characters]
+) -> Callable[[Options], TaskInfo]:
+    """Declares a task of one-shot images.
 
     Args:
         name: of the task.
         channels: of an image, as published; the grey value is repeated.
         read: (places of its files, pixels) -> the drawings.
-        options: of its data.
     """
-    from study.tasks.one_shot.episodes import LABELS, OneShotTask
 
-    def task(characters: Characters) -> OneShotTask:
-        return OneShotTask(name, characters, channels)
+    def info(options: Options) -> TaskInfo:
+        from study.tasks.one_shot.episodes import LABELS, OneShotTask
 
-    side = options["pixels"]
-    shape = (channels, side, side)
-    return TaskInfo(
-        shape,
-        LABELS,
-        load=lambda places: task(read(places, side)),
-        made_up=lambda _, __: task(made_up_characters(side)),
-        nominal=Facts(UNKNOWN_DIGEST, shape, sizes={}, lengths={}),
-    )
+        side = options["pixels"]
+        shape = (channels, side, side)
+        return TaskInfo(
+            shape,
+            LABELS,
+            load=lambda places: OneShotTask(name, read(places, side), channels),
+            made_up=lambda *_: OneShotTask(name, made_up_characters(side), channels),
+            nominal=Facts(UNKNOWN_DIGEST, shape, sizes={}, lengths={}),
+        )
 
-
-def _omniglot(options: Options) -> TaskInfo:
-    return _info("omniglot", 3, load_omniglot, options)
-
-
-def _digits(options: Options) -> TaskInfo:
-    return _info("digits-one-shot", 1, load_digits, options)
+    return info
 
 
 TASKS: Mapping[str, Declaration] = {
     "omniglot": Declaration(
-        ONE_SHOT, _omniglot, {"pixels": pixels(_LEAST_PIXELS, SIDE, 32)}, DATA_SET
+        ONE_SHOT,
+        _info_of("omniglot", 3, load_omniglot),
+        {"pixels": pixels(4, SIDE, default=32)},
+        DATA_SET,
     ),
     "digits-one-shot": Declaration(
-        ONE_SHOT, _digits, {"pixels": pixels(_LEAST_PIXELS, _LARGEST_DIGIT, 8)}
+        ONE_SHOT,
+        _info_of("digits-one-shot", 1, load_digits),
+        {"pixels": pixels(4, 64, default=8)},
     ),
 }

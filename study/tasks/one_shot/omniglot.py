@@ -2,6 +2,7 @@
 
 The archives are read as they are, never unpacked. They overlap: the small ones are parts of
 images_background.zip and share Greek and Latin; a drawing that is in several counts once.
+torchvision's `Omniglot` unpacks them, and knows no small ones.
 """
 
 from __future__ import annotations
@@ -9,17 +10,18 @@ from __future__ import annotations
 import io
 import re
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
-from study.tasks.one_shot.characters import Characters, prepared, resized
-from study.tasks.sources.cache import cache_root
+from study.errors import RequestError
+from study.tasks.one_shot.characters import Characters, prepared
+from study.tasks.sources.cached import fingerprint
+from study.tasks.sources.data_set import DataSet, read_data_set
 from study.tasks.sources.directory import listed, nothing_in
 from study.tasks.sources.downloading import downloading
-from study.tasks.sources.fetched import DataSet, read_data_set
 from study.tasks.sources.places import Places
-from study.tasks.sources.prepared import fingerprint
 from study.tasks.sources.reading import reading
 
 ARCHIVES = (
@@ -33,20 +35,19 @@ ARCHIVES = (
 SIDE = 105
 """Height and width of a published drawing in pixels."""
 
-CHARACTERS = 1_623
-"""Of the whole data set."""
+_CHARACTERS = 1_623  # of the whole data set
+_LEAST_CHARACTERS = 6  # two each that train, validate and test
+_LARGEST_FILE = 1_000_000  # bytes of a drawing; published ones have some 300
 
 _ACCEPTED = f"its zip archives, one or more of {', '.join(ARCHIVES)}"
 _AGAIN = "Copy the data set again."
-_PREPARED_VERSION = 1
+_PREPARED_VERSION = 2
 """Part of the prepared form's name; raise it when the reader returns something else."""
 
-_MEMBER = re.compile(
+_MEMBER = re.compile(  # a character, and the drawing of it
     r"images_(?:background|evaluation|background_small[12])/"
-    r"(?P<character>[^/\\]+/character\d+)/(?P<drawing>\d+_\d+)\.png"
+    r"([^/\\]+/character\d+)/(\d+_\d+)\.png"
 )
-_LARGEST_FILE = 1_000_000  # bytes of a drawing; published ones have some 300
-_LARGEST_SIDE = 2_000  # its pixels
 
 
 def load_omniglot(places: Places, pixels: int) -> Characters:
@@ -54,83 +55,72 @@ def load_omniglot(places: Places, pixels: int) -> Characters:
 
     Args:
         places: of the archives, and of the cache, for downloads and prepared images.
-        pixels: height and width to which the drawings are resized.
+        pixels: height and width to which the drawings are resized, antialiased.
 
     Raises:
         RequestError: it is not at hand and cannot be downloaded; or its archives are damaged, of
             another data set, or too few.
     """
-    cache = cache_root(places.cache_dir)
-    return read_data_set(DATA_SET, places, lambda folder: _load_from(folder, pixels, cache))
+
+    def load(folder: Path) -> Characters:
+        with listed(folder, "Omniglot") as entries:
+            archives = [path for path in entries if path.name in ARCHIVES]
+        if not archives:
+            raise nothing_in(folder, entries, "archive of Omniglot", _ACCEPTED)
+        known = fingerprint(f"{_PREPARED_VERSION} {pixels}", archives)
+        place = places.cache / "prepared" / f"omniglot-{known}"
+        return prepared(place, lambda: _characters(archives, pixels))
+
+    return read_data_set(DATA_SET, places, load)
 
 
-def _load_from(data_dir: Path, pixels: int, cache: Path) -> Characters:
-    found = _find(data_dir)
-    known = fingerprint(f"{_PREPARED_VERSION} {pixels}", found)
-    folder = cache / "prepared" / f"omniglot-{known}"
-    return prepared(folder, lambda: _read(data_dir, found, pixels))
-
-
-def _find(data_dir: Path) -> list[Path]:
-    """The archives in a directory.
+def _characters(archives: Sequence[Path], pixels: int) -> Characters:
+    """The drawings of archives of a folder, in the order of their names.
 
     Raises:
-        RequestError: there are none.
+        RequestError: an archive is damaged, or they are too few.
     """
-    with listed(data_dir, "Omniglot") as entries:
-        found = [data_dir / name for name in ARCHIVES if (data_dir / name).is_file()]
-    if not found:
-        raise nothing_in(data_dir, entries, "archive of Omniglot", _ACCEPTED)
-    return found
-
-
-def _read(data_dir: Path, archives: list[Path], pixels: int) -> Characters:
-    """The drawings of all archives, by alphabet, character and drawing."""
-    drawings: dict[tuple[str, str], np.ndarray] = {}
-    for path in archives:
-        _add(path, pixels, drawings)
-    if not drawings:
-        raise nothing_in(data_dir, archives, "drawing of Omniglot", _ACCEPTED)
+    drawings = _drawings(archives, pixels)
     keys = sorted(drawings)
-    names = sorted({character for character, _ in keys})
-    place = {name: number for number, name in enumerate(names)}
-    return Characters.create(
+    names, characters = np.unique([name for name, _ in keys], return_inverse=True)
+    counts = np.bincount(characters, minlength=1)
+    if len(names) < _LEAST_CHARACTERS or counts.min() < 2:
+        raise RequestError(
+            f"{archives[0].parent} holds {len(names)} characters of Omniglot and at least "
+            f"{counts.min()} drawings of each: episodes take {_LEAST_CHARACTERS} characters or "
+            f"more, and 2 drawings or more. Accepted: {_ACCEPTED}."
+        )
+    alphabets = {name.partition("/")[0] for name in names.tolist()}
+    about = f"Omniglot: {len(names):,} of its {_CHARACTERS:,} characters"
+    return Characters(
         np.stack([drawings[key] for key in keys]),
-        np.array([place[character] for character, _ in keys], np.int64),
-        names,
-        title="Omniglot",
-        whole=CHARACTERS,
-        source=str(data_dir),
+        characters,
+        names.tolist(),
+        f"{about}, of {len(alphabets)} alphabets",
     )
 
 
-def _add(path: Path, pixels: int, drawings: dict[tuple[str, str], np.ndarray]) -> None:
-    """Adds an archive's drawings, (character, drawing) -> (pixels, pixels) uint8, but known ones.
-
-    Raises:
-        RequestError: the archive is damaged.
-    """
-    with reading(path, _AGAIN), zipfile.ZipFile(path) as archive:
-        for member in archive.infolist():
-            match = _MEMBER.fullmatch(member.filename)
-            if match and match.groups() not in drawings:
-                with reading(f"{member.filename} in {path}", _AGAIN):
-                    if member.file_size > _LARGEST_FILE:
-                        raise ValueError(f"it has {member.file_size:,} bytes")
-                    drawings[match["character"], match["drawing"]] = _drawing(
-                        archive.read(member), pixels
-                    )
+def _drawings(archives: Sequence[Path], pixels: int) -> dict[tuple[str, ...], np.ndarray]:
+    """(character, drawing) -> (pixels, pixels) uint8, ink is high."""
+    found: dict[tuple[str, ...], np.ndarray] = {}
+    for path in archives:
+        with reading(path, _AGAIN), zipfile.ZipFile(path) as archive:
+            for member in archive.infolist():
+                match = _MEMBER.fullmatch(member.filename)
+                if match and match.groups() not in found:
+                    with reading(f"{member.filename} in {path}", _AGAIN):
+                        found[match.groups()] = _drawing(archive, member, pixels)
+    return found
 
 
-def _drawing(encoded: bytes, pixels: int) -> np.ndarray:
-    """A drawing with high ink: (pixels, pixels) uint8; of a bad one any exception."""
+def _drawing(archive: zipfile.ZipFile, member: zipfile.ZipInfo, pixels: int) -> np.ndarray:
     from PIL import Image
 
-    with Image.open(io.BytesIO(encoded), formats=("PNG",)) as image:
-        width, height = image.size
-        if not width == height <= _LARGEST_SIDE:
-            raise ValueError(f"it is {width} x {height} pixels, must be {SIDE} x {SIDE}")
-        return 255 - resized(image, pixels)
+    if member.file_size > _LARGEST_FILE:
+        raise ValueError(f"it has {member.file_size:,} bytes")
+    image = Image.open(io.BytesIO(archive.read(member)), formats=("PNG",))
+    grey = image.convert("L").resize((pixels, pixels), Image.Resampling.BILINEAR)
+    return 255 - np.asarray(grey)
 
 
 def _download(folder: Path, where: str) -> None:

@@ -6,56 +6,50 @@ from collections.abc import Callable, Mapping
 
 from study.cell import Options
 from study.cell.declared import Axis, Name
-from study.tasks.base import POSTS, Declaration, TaskInfo, min_count
+from study.tasks.base import POSTS, UNKNOWN_DIGEST, Declaration, Facts, TaskInfo, min_count
 from study.tasks.posts import hatexplain, own_texts
 from study.tasks.posts.posts import Posts
 from study.tasks.sources.places import Places
 
 _SIZES = {"train": 15_383, "validation": 1_922, "test": 1_924}  # posts of HateXplain
-_WORDS, _LENGTH = 24_991, 23  # vocabulary and mean words a post of its training split
-
-
-def _hatexplain(options: Options) -> TaskInfo:
-    def read(places: Places) -> Posts:
-        return hatexplain.load_posts(places, options["label_rule"], options["rationale_rule"])
-
-    return _info("hatexplain", read, options, hatexplain.CLASSES)
-
-
-def _own_texts(options: Options) -> TaskInfo:
-    return _info(own_texts.TASK, own_texts.load_own, options)
+_WORDS, _LENGTH = 24_993, 23  # numbers of words, and mean words a post, of its training split
 
 
 def _info(
-    name: str,
-    read: Callable[[Places], Posts],
-    options: Options,
-    classes: tuple[str, ...] = (),
-) -> TaskInfo:
-    """A task of posts.
+    name: str, read: Callable[[Places, Options], Posts], classes: tuple[str, ...] = ()
+) -> Callable[[Options], TaskInfo]:
+    """Options -> a task of posts.
 
     Args:
         name: of the task.
-        read: places of its files -> the posts.
-        options: of its data.
+        read: places of its files, options of its data -> the posts.
         classes: names of the classes; empty: the data tell them.
     """
-    from study.tasks.posts.texts import made_up_texts, nominal_facts, text_task
 
-    nominal = nominal_facts(_WORDS, _SIZES, _LENGTH, len(classes) or 2)
-    return TaskInfo(
-        nominal.input_shape,
-        classes,
-        load=lambda places: text_task(name, read(places), options),
-        made_up=lambda facts, count: made_up_texts(name, facts, count),
-        nominal=nominal,
-    )
+    def info(options: Options) -> TaskInfo:
+        from study.tasks.posts.texts import made_up_texts, text_task
+
+        lengths = {_LENGTH: _SIZES["train"]}
+        num_classes = len(classes) or 2
+        return TaskInfo(
+            (_WORDS,),
+            classes,
+            load=lambda places: text_task(name, read(places, options), options),
+            made_up=lambda facts, count: made_up_texts(name, facts, count),
+            nominal=Facts(UNKNOWN_DIGEST, (_WORDS,), _SIZES, lengths, num_classes=num_classes),
+        )
+
+    return info
+
+
+def _hatexplain(places: Places, options: Options) -> Posts:
+    return hatexplain.load_posts(places, options["label_rule"], options["rationale_rule"])
 
 
 TASKS: Mapping[str, Declaration] = {
     "hatexplain": Declaration(
         POSTS,
-        _hatexplain,
+        _info("hatexplain", _hatexplain, hatexplain.CLASSES),
         {
             "label_rule": Axis(
                 "label of a post that several people labelled: the majority's, or the first",
@@ -76,6 +70,9 @@ TASKS: Mapping[str, Declaration] = {
         warning="These are posts as people wrote them, some of them hate speech with slurs.",
     ),
     own_texts.TASK: Declaration(
-        POSTS, _own_texts, {"min_count": min_count(1)}, own_texts.DATA_SET
+        POSTS,
+        _info(own_texts.TASK, lambda places, _: own_texts.load_own(places)),
+        {"min_count": min_count(1)},
+        own_texts.DATA_SET,
     ),
 }

@@ -4,29 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
+from typing import Any, NamedTuple
 
 
-@dataclass(frozen=True, eq=False)
+class Post(NamedTuple):
+    """A usable post.
+
+    Attributes:
+        tokens: its words, at least one.
+        label: in [0, C).
+        rationale: (tokens,) whether each word is of the rationale; all False: it has none.
+    """
+
+    tokens: Sequence[str]
+    label: int
+    rationale: Sequence[bool]
+
+
+@dataclass(frozen=True)
 class Posts:
-    """The usable posts of each split ("train", "validation", "test"), in the order of the files.
+    """The usable posts of a data set.
 
     Attributes:
         classes: names of the C classes.
-        tokens: split -> posts -> words, at least one.
-        labels: split -> (N,) int64 in [0, C).
-        rationales: split -> posts -> (tokens,) bool, True at the words of the rationale, at least
-            one; or None if no word is marked, or the rule leaves none.
+        splits: "train", "validation" and "test" -> posts, in the order of the files.
         left_out: reason, such as "in no split" -> number of posts > 0, in a fixed order.
         notes: further sentences about them, for people.
     """
 
     classes: tuple[str, ...]
-    tokens: Mapping[str, Sequence[Sequence[str]]]
-    labels: Mapping[str, np.ndarray]
-    rationales: Mapping[str, Sequence[np.ndarray | None]]
+    splits: Mapping[str, Sequence[Post]]
     left_out: Mapping[str, int]
     notes: tuple[str, ...] = ()
 
@@ -36,20 +43,19 @@ def checked_tokens(tokens: Any) -> list[str]:
 
     Raises:
         TypeError: it is no list of texts.
-        UnicodeEncodeError: a word holds half a character.
     """
     if not isinstance(tokens, list):
         raise TypeError("its tokens are no list of words")
-    "".join(tokens).encode()
+    "".join(tokens)
     return tokens
 
 
-def checked_marks(marks: Any) -> list[int]:
+def checked_marks(marks: Any) -> list[bool]:
     """Which words of a post are of a rationale.
 
     Raises:
         ValueError: it is no list, or holds something else than 0 and 1.
     """
-    if not isinstance(marks, list) or any(mark not in (0, 1) for mark in marks):
-        raise ValueError("a rationale must be a list of a 0 or a 1 for each token")
-    return marks
+    if not isinstance(marks, list) or not set(marks) <= {0, 1}:
+        raise ValueError("its rationale is no list of a 0 or a 1 for each token")
+    return list(map(bool, marks))

@@ -10,8 +10,9 @@ import functools
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -21,8 +22,8 @@ from study.cell import Cell, Options
 from study.cell.seeds import stream_seed
 from study.errors import RequestError
 from study.paradigms.padding import few_widths
-from study.tasks.base import POSTS, SPLITS, UNKNOWN_DIGEST, Batch, Facts
-from study.tasks.posts.posts import Posts
+from study.tasks.base import POSTS, SPLITS, Batch, Facts
+from study.tasks.posts.posts import Post, Posts
 
 PADDING, UNKNOWN = 0, 1
 """Word numbers of padding, and of every word that is not in the vocabulary."""
@@ -71,7 +72,7 @@ class Texts:
     def batch(self, rows: Tensor, width: int | None = None) -> Batch:
         """See `study.tasks.base.Split`."""
         if width is None:
-            width = self._longest(rows.cpu())
+            width = int(self.lengths[rows.cpu()].max())
         words = self.words[rows, :width].long()
         return Batch(
             segments=words,
@@ -90,22 +91,11 @@ class Texts:
 
     def head(self, count: int) -> Texts:
         """The first `count` posts."""
-        return replace(
-            self,
-            words=self.words[:count],
-            labels=self.labels[:count],
-            foreground=self.foreground[:count],
-            lengths=self.lengths[:count],
-            tokens=self.tokens[:count],
-        )
-
-    def _longest(self, rows: Tensor) -> int:
-        """Words of the longest of these posts; the rows are on the host."""
-        return int(self.lengths[rows].max())
+        cut = {name: each[:count] for name, each in vars(self).items() if name != "classes"}
+        return replace(self, **cut)
 
 
-@dataclass(frozen=True, eq=False)
-class NumberedPosts:
+class NumberedPosts(NamedTuple):
     """The posts of one split, one after another.
 
     Attributes:
@@ -113,22 +103,18 @@ class NumberedPosts:
         rationale: (sum of lengths,) bool.
         lengths: (N,) int64.
         labels: (N,) int64.
-        tokens: the words of each post as they were written; empty: not kept.
-        classes: the name of each label.
     """
 
     words: np.ndarray
     rationale: np.ndarray
     lengths: np.ndarray
     labels: np.ndarray
-    tokens: Sequence[Sequence[str]] = ()
-    classes: tuple[str, ...] = ()
 
     def texts(self, rows: np.ndarray, m: int, device: torch.device) -> Texts:
         """The posts of these rows, each cut at m words."""
         lengths = np.minimum(self.lengths[rows], m)
         starts = (np.cumsum(self.lengths) - self.lengths)[rows]
-        positions = np.arange(min(m, lengths.max()))
+        positions = np.arange(lengths.max())
         real = positions < lengths[:, None]
         places = np.where(real, starts[:, None] + positions, 0)
         return Texts(
@@ -136,8 +122,6 @@ class NumberedPosts:
             labels=torch.from_numpy(self.labels[rows]).to(device),
             foreground=torch.from_numpy(real & self.rationale[places]).to(device),
             lengths=torch.from_numpy(lengths),
-            tokens=[self.tokens[row] for row in rows] if self.tokens else (),
-            classes=self.classes,
         )
 
 
@@ -148,15 +132,25 @@ class TextTask:
         name: of the task; part of the seeds.
         posts: split -> posts.
         facts: of the data.
+        tested: the posts of the test split as they were written; empty: not known.
+        classes: the name of each label.
     """
 
     encoder_weights = None
 
-    def __init__(self, name: str, posts: Mapping[str, NumberedPosts], facts: Facts) -> None:
+    def __init__(
+        self,
+        name: str,
+        posts: Mapping[str, NumberedPosts],
+        facts: Facts,
+        tested: Sequence[Post] = (),
+        classes: tuple[str, ...] = (),
+    ) -> None:
         self.name = name
         self.num_classes = facts.num_classes
         self.facts = facts
         self._posts = posts
+        self._tested, self._classes = tested, classes
         self._fixed = functools.lru_cache(maxsize=8)(self._drawn)
 
     def splits(self, cell: Cell, device: torch.device | str = "cpu") -> dict[str, Texts]:
@@ -175,7 +169,12 @@ class TextTask:
     def _drawn(self, split: str, count: int, m: int, device: torch.device, *seed: int) -> Texts:
         posts = self._posts[split]
         rng = np.random.default_rng(stream_seed("posts", self.name, split, *seed))
-        return posts.texts(rng.permutation(len(posts.labels))[:count], m, device)
+        rows = rng.permutation(len(posts.labels))[:count]
+        texts = posts.texts(rows, m, device)
+        if split != "test" or not self._tested:
+            return texts
+        tokens = [self._tested[row].tokens for row in rows]
+        return replace(texts, tokens=tokens, classes=self._classes)
 
 
 def text_task(name: str, posts: Posts, options: Options) -> TextTask:
@@ -187,7 +186,7 @@ def text_task(name: str, posts: Posts, options: Options) -> TextTask:
     Raises:
         RequestError: no word occurs so often.
     """
-    counts = Counter(word for post in posts.tokens["train"] for word in post)
+    counts = Counter(word for post in posts.splits["train"] for word in post.tokens)
     vocabulary = sorted(word for word, n in counts.items() if n >= options["min_count"])
     if not vocabulary:
         raise RequestError(
@@ -196,17 +195,16 @@ def text_task(name: str, posts: Posts, options: Options) -> TextTask:
             "--set min_count=N."
         )
     number_of = {word: i for i, word in enumerate(vocabulary, start=_FIRST_WORD)}
-    numbered = {split: _numbered(posts, split, number_of) for split in SPLITS}
-    lengths, counts_of = np.unique(numbered["train"].lengths, return_counts=True)
+    numbered = {split: _numbered(posts.splits[split], number_of) for split in SPLITS}
     facts = Facts(
         digest=_digest(numbered, vocabulary),
         num_classes=len(posts.classes),
         input_shape=(len(vocabulary) + _FIRST_WORD,),
-        sizes={split: len(numbered[split].labels) for split in SPLITS},
-        lengths=dict(zip(lengths.tolist(), counts_of.tolist(), strict=True)),
+        sizes={split: len(posts.splits[split]) for split in SPLITS},
+        lengths=dict(sorted(Counter(numbered["train"].lengths.tolist()).items())),
         notes=tuple(_notes(posts, numbered, len(vocabulary), options)),
     )
-    return TextTask(name, numbered, facts)
+    return TextTask(name, numbered, facts, posts.splits["test"], posts.classes)
 
 
 def made_up_texts(name: str, facts: Facts, count: int) -> TextTask:
@@ -218,120 +216,87 @@ def made_up_texts(name: str, facts: Facts, count: int) -> TextTask:
         count: posts in each split.
     """
     rng = np.random.default_rng(0)
-    lengths, counts = (np.array(list(each)) for each in (facts.lengths, facts.lengths.values()))
-    posts = {}
-    for split in SPLITS:
-        drawn = rng.choice(lengths, size=count, p=counts / counts.sum())
-        total = int(drawn.sum())
-        posts[split] = NumberedPosts(
-            words=rng.integers(_FIRST_WORD, facts.input_shape[0], size=total, dtype=np.int32),
-            rationale=rng.random(total) < 0.3,
-            lengths=drawn,
-            labels=rng.integers(facts.num_classes, size=count),
-        )
+    lengths = np.repeat(list(facts.lengths), list(facts.lengths.values()))
+    drawn = rng.choice(lengths, size=count)
+    total = int(drawn.sum())
+    noise = NumberedPosts(
+        words=rng.integers(_FIRST_WORD, facts.input_shape[0], size=total, dtype=np.int32),
+        rationale=rng.random(total) < 0.3,
+        lengths=drawn,
+        labels=rng.integers(facts.num_classes, size=count),
+    )
     sizes = dict.fromkeys(SPLITS, count)
     made_up = replace(facts, digest="made-up", sizes=sizes, notes=())
-    return TextTask(name, posts, made_up)
+    return TextTask(name, dict.fromkeys(SPLITS, noise), made_up)
 
 
-def nominal_facts(
-    vocabulary_size: int, sizes: Mapping[str, int], mean_length: int, num_classes: int
-) -> Facts:
-    """The facts assumed of data that is not at hand."""
-    shape = (vocabulary_size + _FIRST_WORD,)
-    lengths = {mean_length: sizes["train"]}
-    return Facts(UNKNOWN_DIGEST, shape, sizes, lengths, num_classes=num_classes)
-
-
-def _numbered(posts: Posts, split: str, number_of: Mapping[str, int]) -> NumberedPosts:
-    tokens = posts.tokens[split]
-    rationales = [
-        np.zeros(len(post), bool) if marked is None else marked
-        for post, marked in zip(tokens, posts.rationales[split], strict=True)
-    ]
-    words = [number_of.get(word, UNKNOWN) for post in tokens for word in post]
+def _numbered(posts: Sequence[Post], number_of: Mapping[str, int]) -> NumberedPosts:
+    words = [number_of.get(word, UNKNOWN) for post in posts for word in post.tokens]
     return NumberedPosts(
         words=np.array(words, np.int32),
-        rationale=np.concatenate(rationales),
-        lengths=np.array([len(post) for post in tokens], np.int64),
-        labels=posts.labels[split],
-        tokens=tokens if split == "test" else (),  # no other ones are shown
-        classes=posts.classes,
+        rationale=np.array([mark for post in posts for mark in post.rationale], bool),
+        lengths=np.array([len(post.tokens) for post in posts], np.int64),
+        labels=np.array([post.label for post in posts], np.int64),
     )
 
 
 def _digest(numbered: Mapping[str, NumberedPosts], vocabulary: Sequence[str]) -> str:
     """16 hexadecimal digits that stand for words, labels and rationales of all splits."""
     digest = hashlib.sha256(json.dumps(vocabulary).encode())
-    for split in SPLITS:
-        posts = numbered[split]
-        for array, kind in (
-            (posts.words, "<i4"),
-            (posts.rationale, "|b1"),
-            (posts.lengths, "<i8"),
-            (posts.labels, "<i8"),
-        ):
-            digest.update(json.dumps(array.shape).encode())
-            digest.update(np.ascontiguousarray(array.astype(kind)).data)
+    for array in (array for split in SPLITS for array in numbered[split]):
+        digest.update(json.dumps(array.shape).encode())
+        # A fixed byte order, so that the digest is the same on every machine.
+        digest.update(array.astype(array.dtype.newbyteorder("<"), copy=False).data)
     return digest.hexdigest()[:16]
 
 
 def _notes(
     posts: Posts, numbered: Mapping[str, NumberedPosts], words: int, options: Options
-) -> list[str]:
+) -> Iterator[str]:
     """Sentences about the data, for people."""
-    lengths, least = numbered["train"].lengths, options["min_count"]
-    seldom = f" that occur at least {least} times" if least != 1 else ""
-    counts = {split: f"{len(numbered[split].labels):,}" for split in SPLITS}
-    known = {split: _percent((numbered[split].words != UNKNOWN).mean()) for split in SPLITS}
     rules = ""
     if "label_rule" in options:
         rules = f"; label by {options['label_rule']}, rationale by {options['rationale_rule']}"
-    notes = [
-        f"posts: {_each(counts)}{rules}",
-        *posts.notes,
+    sizes = {split: len(posts.splits[split]) for split in SPLITS}
+    yield f"posts: {_each(sizes, ',')}{rules}"
+    yield from posts.notes
+    least = options["min_count"]
+    seldom = f" that occur at least {least} times" if least != 1 else ""
+    known = {split: (numbered[split].words != UNKNOWN).mean() for split in SPLITS}
+    yield (
         f"vocabulary: {words:,} words of the training split{seldom}, which are "
-        f"{_each(known)} of the words",
-        _rationale_note(numbered),
+        f"{_each(known, '.1%')} of the words"
+    )
+    yield _rationale_note(posts)
+    lengths = numbered["train"].lengths
+    yield (
         f"before posts are cut at m: {lengths.mean():.1f} words a training post in the mean, at "
-        f"most {lengths.max()}",
-    ]
-    if (numbered["train"].words != UNKNOWN).all():
-        notes.append("no training word is unknown: the vector of unknown words is never trained")
+        f"most {lengths.max()}"
+    )
+    if known["train"] == 1:
+        yield "no training word is unknown: the vector of unknown words is never trained"
     if posts.left_out:
         reasons = ", ".join(f"{count:,} {reason}" for reason, count in posts.left_out.items())
-        notes.append(f"posts left out: {reasons}")
-    return notes
+        yield f"posts left out: {reasons}"
 
 
-def _rationale_note(numbered: Mapping[str, NumberedPosts]) -> str:
+def _rationale_note(posts: Posts) -> str:
     """How many posts have a rationale."""
-    shares = {split: float(_marked_posts(numbered[split]).mean()) for split in SPLITS}
-    if not any(shares.values()):
+    marked = {
+        split: [post.rationale for post in each if any(post.rationale)]
+        for split, each in posts.splits.items()
+    }
+    if not any(marked.values()):
         return "no post has a rationale: SAIF and plausibility are unknown"
-    marked = _each({split: _percent(share) for split, share in shares.items()})
+    shares = {split: len(marked[split]) / len(posts.splits[split]) for split in SPLITS}
+    whole = sum(map(all, marked["test"])) / max(1, len(marked["test"]))
     return (
-        f"before posts are cut at m: with a rationale {marked}; of these, the whole post is the "
-        f"rationale of {_percent(_wholly_marked(numbered['test']))} (test)"
+        f"before posts are cut at m: with a rationale {_each(shares, '.1%')}; of these, the whole "
+        f"post is the rationale of {_each({'test': whole}, '.1%')}"
     )
 
 
-def _marked_posts(posts: NumberedPosts) -> np.ndarray:
-    """Whether each post has a rationale, bool (N,)."""
-    starts = np.cumsum(posts.lengths) - posts.lengths
-    return np.logical_or.reduceat(posts.rationale, starts)
-
-
-def _wholly_marked(posts: NumberedPosts) -> float:
-    """Of the posts with a rationale, the share whose words are all in it."""
-    starts = np.cumsum(posts.lengths) - posts.lengths
-    whole = np.logical_and.reduceat(posts.rationale, starts)
-    return float(whole.sum() / max(1, _marked_posts(posts).sum()))
-
-
-def _each(values: Mapping[str, str]) -> str:
-    return ", ".join(f"{value} ({split})" for split, value in values.items())
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f} %"
+def _each(values: Mapping[str, float], form: str) -> str:
+    """``59.4 % (train), 59.3 % (test)``, in a format of Python."""
+    told = ", ".join(f"{value:{form}} ({split})" for split, value in values.items())
+    return told.replace("%", " %")

@@ -1,8 +1,17 @@
-"""Where the files of a task lie."""
+"""Where the files of a task lie, and the cache of this machine."""
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import NamedTuple
+
+from study.storage import urls
+
+CACHE_VARIABLE = "ATTENTION_STUDY_CACHE"
+
+HUB = "hf://"
+"""How the URL of a data set of the Hugging Face Hub begins."""
 
 
 class Places(NamedTuple):
@@ -25,8 +34,36 @@ class Places(NamedTuple):
     weights: str | None = None
     category_words: str | None = None
 
+    @property
+    def cache(self) -> Path:
+        """The cache directory of this machine."""
+        if self.cache_dir is None or is_url(self.cache_dir):
+            return default_cache_dir()
+        return urls.expanded(self.cache_dir)
+
 
 NO_PLACES = Places()
 
 FILES = ("weights", "category_words")
 """The places that are single files."""
+
+
+def is_url(place: str | None) -> bool:
+    """Whether a place is on shared storage, such as s3://bucket/folder."""
+    return "://" in str(place)
+
+
+def absolute(place: str | None) -> str | None:
+    """The absolute path of a directory; a URL or None stays.
+
+    Raises:
+        RequestError: it is a URL with a mistake.
+    """
+    if place is None or is_url(place):
+        return place
+    return urls.absolute(place)
+
+
+def default_cache_dir() -> Path:
+    """`$ATTENTION_STUDY_CACHE`, or `~/.cache/attention-study`."""
+    return urls.expanded(os.environ.get(CACHE_VARIABLE) or "~/.cache/attention-study")

@@ -49,7 +49,7 @@ class Outcome:
             went on.
         micro_batch: inputs a forward and backward pass.
         shared_prefix: whether another cell took its first steps.
-        weights: of the trained network, by their names, if its task's networks are kept.
+        weights: of the trained network, by their names; None: it is not done.
     """
 
     status: str = "done"
@@ -86,16 +86,7 @@ class Member:
         self._train = self._splits["train"]
         self._splits["train"] = self._train.head(cell.train_metrics_size)
         facts = task.facts
-        model = models.build(
-            cell.architecture,
-            task.name,
-            facts.input_shape,
-            task.num_classes,
-            width=cell.width,
-            seed=cell.seed,
-            precision=cell.precision,
-            further=models.further_of(cell),
-        )
+        model = models.model_of(cell, task)
         if model.encoder is not None and (weights := task.encoder_weights) is not None:
             model.encoder.load_state_dict(weights)
         self._flops = model.flops(facts.input_shape, facts.lengths, cell.m)
@@ -227,7 +218,7 @@ class Member:
                 f"the loss became NaN or infinite between steps {before.steps} "
                 f"and {stop.steps_done}",
             )
-        if self.ended and self.outcome.status == "done" and self._train.modality.keeps_networks:
+        if self.ended and self.outcome.status == "done":
             self.outcome = dataclasses.replace(self.outcome, weights=self._model.state_dict())
 
     def censor(self, fraction: float) -> None:

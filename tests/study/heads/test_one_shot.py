@@ -78,7 +78,9 @@ def test_networks_train_and_are_taken_apart_by_one_command(finished: tuple[Path,
     apart = cells[cells["kind"] == "heads"]
     assert (len(networks), len(apart)) == (NETWORKS, CELLS)
     assert set(apart["network"]) == set(networks["cell_id"])
-    assert {path.stem for path in results.glob("networks/*.npz")} == set(networks["cell_id"])
+    assert {path.stem for path in results.glob("networks/*.safetensors")} == set(
+        networks["cell_id"]
+    )
     for claim in ("P7", "P8", "P9"):
         assert re.search(rf"^{claim} ", printed, re.M), printed
     assert f"report: {results}/report/one-shot/report.html" in printed
@@ -155,7 +157,9 @@ def test_a_lost_network_is_named_and_the_others_go_on(
     (results / kept.file_of(first)).unlink()
     given = [*asked("method=entropy"), *UNTRACKED, "--results", str(results)]
     _, printed, _ = main(capsys, *given, "--plan")
-    missing = f"lacks the network networks/{first}.npz. Copy it from where the cell was trained"
+    missing = (
+        f"lacks the network networks/{first}.safetensors. Copy it from where the cell was trained"
+    )
     assert missing in " ".join(printed.split())
     assert "1 cell: 0 done already, 1 to run" in printed
     with trials_here():

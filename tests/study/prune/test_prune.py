@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import importlib.util
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -208,19 +207,6 @@ def test_the_suffix_may_be_in_capitals(prune: Prune, tmp_path: Path) -> None:
     file = npz(tmp_path, network(of_heads=False))
     assert prune(file.rename(tmp_path / "network.NPZ"), "--temperature", 1)[0] == DONE
     assert written(tmp_path / "network-heads")
-
-
-def test_without_the_package_safetensors_names_the_extra(
-    refused: Callable[..., str], prune: Prune, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    file = npz(tmp_path, network(of_heads=False))
-    find = importlib.util.find_spec
-    monkeypatch.setattr(
-        importlib.util, "find_spec", lambda name: None if name == "safetensors" else find(name)
-    )
-    save_file({"attention.1": torch.zeros(1)}, tmp_path / "tensors.safetensors")
-    assert "uv sync --extra prune" in refused(tmp_path / "tensors.safetensors")
-    assert prune(file, "--temperature", 1)[0] == DONE
 
 
 @pytest.mark.parametrize("suffix", [".npz", ".safetensors"])

@@ -10,10 +10,14 @@ from study.errors import RequestError
 from study.results import report_folder
 from study.storage.storage import Storage
 from study.storage.urls import absolute
-from study.tasks.sources.cache import CACHE_VARIABLE, cache_root, default_cache_dir
+from study.tasks.sources.places import CACHE_VARIABLE, Places, default_cache_dir
 
 
-@pytest.mark.parametrize("opens", [absolute, cache_root, report_folder, Storage])
+def cache_of(cache_dir: str) -> object:
+    return Places(cache_dir=cache_dir).cache
+
+
+@pytest.mark.parametrize("opens", [absolute, cache_of, report_folder, Storage])
 def test_an_unknown_home_is_refused_and_no_folder_is_named_after_it(
     opens: Callable[[str], object],
 ) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +18,7 @@ from study.errors import RequestError
 from study.tasks.posts.hatexplain import load_posts
 from study.tasks.posts.texts import PADDING, UNKNOWN, Texts, TextTask
 from study.tasks.sources.places import Places
-from tests.made_up.posts import OPTIONS, SIZES, M, load, text_cell, write_posts
+from tests.made_up.posts import OPTIONS, M, load, text_cell, write_posts
 
 
 @pytest.fixture(scope="module")
@@ -31,12 +33,12 @@ def task(folder: Path) -> TextTask:
 
 def spelt(task: TextTask, folder: Path, split: str, m: int = M) -> dict[tuple[str, ...], int]:
     """The posts of a split as words -> label, in the numbers of the task's vocabulary."""
-    posts = load_posts(Places(str(folder)), "majority", "majority")
-    words = sorted({word for post in posts.tokens["train"] for word in post})
+    posts = load_posts(Places(str(folder))).splits
+    words = sorted({word for post in posts["train"] for word in post.tokens})
     number = {word: i for i, word in enumerate(words, start=2)}
     return {
-        tuple(number.get(word, UNKNOWN) for word in post[:m]): int(label)
-        for post, label in zip(posts.tokens[split], posts.labels[split], strict=True)
+        tuple(number.get(word, UNKNOWN) for word in post.tokens[:m]): post.label
+        for post in posts[split]
     }
 
 
@@ -55,15 +57,7 @@ def test_the_splits_hold_the_posts_of_the_files(task: TextTask, folder: Path, m:
         assert (batch.segments[batch.mask] != PADDING).all()
         assert not (batch.foreground & ~batch.mask).any()
         assert batch.mask.any(dim=1).all()
-        assert batch.mask.shape[1] <= m
-
-
-def test_a_batch_is_as_wide_as_its_longest_post(task: TextTask) -> None:
-    train = task.splits(text_cell(task))["train"]
-    for rows in torch.arange(len(train)).split(7):
-        batch = train.batch(rows)
-        assert batch.mask is not None
-        assert batch.mask.sum(dim=1).max() == batch.mask.shape[1]
+        assert batch.mask.sum(dim=1).max() == batch.mask.shape[1] <= m
 
 
 def test_batches_are_of_few_widths() -> None:
@@ -107,8 +101,8 @@ def test_the_foreground_is_the_rationale_and_may_be_missing(task: TextTask) -> N
 
 
 def test_seldom_words_and_new_ones_are_the_unknown(folder: Path, task: TextTask) -> None:
-    posts = load_posts(Places(str(folder)), "majority", "majority")
-    words, counts = np.unique([w for p in posts.tokens["train"] for w in p], return_counts=True)
+    posts = load_posts(Places(str(folder))).splits["train"]
+    words, counts = np.unique([w for post in posts for w in post.tokens], return_counts=True)
     often = int(np.median(counts)) + 1
     options = Options(**{**OPTIONS, "min_count": often})
     seldom = load(folder, options)
@@ -127,52 +121,48 @@ def test_an_empty_vocabulary_is_refused(folder: Path) -> None:
 
 
 def test_the_digest_stands_for_words_labels_and_rationales(folder: Path, tmp_path: Path) -> None:
-    before = load(folder).facts.digest
-    assert load(write_posts(tmp_path / "same")).facts.digest == before
     data = json.loads((folder / "dataset.json").read_text())
-    divisions = (folder / "post_id_divisions.json").read_text()
-    name = next(each for each in data if data[each]["rationales"])
-    digests = {before}
-    for key, value in (
-        ("post_tokens", ["plum", *data[name]["post_tokens"][1:]]),
-        ("annotators", [{**each, "label": "normal"} for each in data[name]["annotators"]]),
-        ("rationales", [[1 - mark for mark in marks] for marks in data[name]["rationales"]]),
-    ):
-        changed = tmp_path / key
-        changed.mkdir()
-        text = json.dumps({**data, name: {**data[name], key: value}})
-        (changed / "dataset.json").write_text(text)
-        (changed / "post_id_divisions.json").write_text(divisions)
-        digests.add(load(changed).facts.digest)
-    assert len(digests) == 4
+    name, post = next((name, post) for name, post in data.items() if post["rationales"])
+    changes: list[dict[str, Any]] = [
+        {},
+        {"post_tokens": ["plum", *post["post_tokens"][1:]]},
+        {"annotators": [{**each, "label": "normal"} for each in post["annotators"]]},
+        {"rationales": [[1 - mark for mark in marks] for marks in post["rationales"]]},
+    ]
+    digests = [load(folder).facts.digest]
+    for change in changes:
+        (write_posts(tmp_path) / "dataset.json").write_text(
+            json.dumps({**data, name: {**post, **change}})
+        )
+        digests.append(load(tmp_path).facts.digest)
+    assert digests[0] == digests[1]
+    assert len(set(digests)) == 4
 
 
-def test_a_plan_knows_sizes_lengths_and_what_to_tell(task: TextTask, folder: Path) -> None:
-    facts = task.facts
-    assert facts.sizes == {"train": 60, "validation": 30, "test": 40}
-    assert sum(facts.lengths.values()) == SIZES["train"]
-    train = task.splits(text_cell(task))["train"]
-    words = sum(length * count for length, count in facts.lengths.items())
-    assert words == int(train.lengths.sum())
-    told = "\n".join(facts.notes)
-    assert "posts: 60 (train), 30 (validation), 40 (test)" in told
-    assert "with a rationale 0.0 % (train)" in told
-    assert "left out" not in told
-
-
-def test_posts_that_are_left_out_are_told(folder: Path, tmp_path: Path) -> None:
+def test_a_plan_knows_sizes_lengths_and_what_to_tell(folder: Path, tmp_path: Path) -> None:
     data = json.loads((folder / "dataset.json").read_text())
     data["train-0"]["post_tokens"] = []
     del data["test-3"]
-    (tmp_path / "dataset.json").write_text(json.dumps(data))
-    (tmp_path / "post_id_divisions.json").write_text(
-        (folder / "post_id_divisions.json").read_text()
+    (write_posts(tmp_path) / "dataset.json").write_text(json.dumps(data))
+    task = load(tmp_path)
+    assert task.facts.sizes == {"train": 59, "validation": 30, "test": 39}
+    lengths = task.splits(text_cell(task, m=1_000))["train"].lengths.tolist()
+    assert task.facts.lengths == Counter(lengths)
+    told = "\n".join(task.facts.notes)
+    assert "posts: 59 (train), 30 (validation), 39 (test); label by majority" in told
+    assert "100.0 % (train)" in told
+    shares = {
+        split: np.mean([bool(post["rationales"]) for name, post in data.items() if split in name])
+        for split in ("val", "test")
+    }
+    assert (
+        f"(train), {100 * shares['val']:.1f} % (validation), {100 * shares['test']:.1f} %" in told
     )
-    facts = load(tmp_path).facts
-    assert facts.sizes == {"train": 59, "validation": 30, "test": 39}
-    (note,) = [note for note in facts.notes if "left out" in note]
-    assert "1 without a token" in note
-    assert "1 named in a split but not in the data" in note
+    assert "the rationale of 0.0 % (test)" in told
+    assert (
+        f"{np.mean(lengths):.1f} words a training post in the mean, at most {max(lengths)}" in told
+    )
+    assert "posts left out: 1 named in a split but not in the data, 1 without a token" in told
 
 
 def test_made_up_posts_are_as_long_as_real_ones(task: TextTask) -> None:

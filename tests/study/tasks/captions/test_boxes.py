@@ -8,9 +8,8 @@ import torch
 from hypothesis import given
 
 from study.errors import RequestError
-from study.tasks.captions.boxes import Single, boxed, shares_inside
-
-CPU = torch.device("cpu")
+from study.tasks.captions.boxes import boxed, shares_inside
+from study.tasks.captions.mscoco import Captioned
 
 
 def shares(box: tuple[float, ...], side: int) -> torch.Tensor:
@@ -21,10 +20,8 @@ def shares(box: tuple[float, ...], side: int) -> torch.Tensor:
 @pytest.mark.parametrize(
     ("box", "expected"),
     [
-        ((0, 0, 1, 1), [[1, 1], [1, 1]]),
         ((0.5, 0, 0.5, 0.5), [[0, 1], [0, 0]]),  # on the edges of a region: upper right
         ((0, 0.25, 0.25, 0.75), [[0.25, 0], [0.5, 0]]),  # at the left edge, down to the bottom
-        ((0.25, 0.25, 0.5, 0.5), [[0.25, 0.25], [0.25, 0.25]]),
         ((0.75, 0.75, 0.25, 0.25), [[0, 0], [0, 0.25]]),  # in the last corner
     ],
 )
@@ -36,21 +33,20 @@ def test_shares_of_boxes_by_hand(box: tuple[float, ...], expected: list[list[flo
 def test_shares_add_up_to_the_area(corners: tuple[float, ...], side: int) -> None:
     (left, right), (top, bottom) = sorted(corners[:2]), sorted(corners[2:])
     found = shares((left, top, right - left, bottom - top), side)
-    assert found.min() >= 0
-    assert found.max() <= 1
+    assert 0 <= found.min() <= found.max() <= 1
     area = (right - left) * (bottom - top)
     assert found.double().mean().item() == pytest.approx(area, abs=1e-6)
 
 
-def test_objects_keep_the_order_of_their_images() -> None:
-    cat, dog = (Single(name, (4,), (0.0, 0.0, 0.5, 0.5)) for name in ("cat", "dog"))
-    found = boxed([[cat, dog], [], [dog]], 4, CPU)
-    assert [(each.image, each.category) for each in found] == [(0, "cat"), (0, "dog"), (2, "dog")]
+def test_objects_that_are_scored_keep_the_order_of_their_images() -> None:
+    scored = {3: ("cat", (4,)), 8: ("dog", (5, 6))}
+    images = [
+        Captioned("", "", [], [(category, (0, 0, 0.5, 0.5)) for category in categories])
+        for categories in ([3, 7, 8], [], [8])
+    ]
+    found = boxed(images, scored, 4, torch.device("cpu"))
+    assert [each[:3] for each in found] == [(0, *scored[3]), (0, *scored[8]), (2, *scored[8])]
     assert all(each.inside.tolist() == [1, 0, 0, 0] for each in found)
-    assert all(each.inside.dtype == torch.float32 for each in found)
-    assert boxed([[]], 4, CPU) == []
-
-
-def test_regions_are_a_square() -> None:
+    assert boxed(images, {}, 4, torch.device("cpu")) == []
     with pytest.raises(RequestError, match=r"^m=50: .* such as 49 or 64\. Change it with --set m"):
-        boxed([[]], 50, CPU)
+        boxed(images, scored, 50, torch.device("cpu"))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import io
+import os
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,9 +14,9 @@ from PIL import Image
 from torch import Tensor, nn
 
 from study.errors import RequestError
-from study.tasks.captions import encoders, image_files
+from study.tasks.captions import encoded_images, encoder_networks, image_files
+from study.tasks.captions.encoded_images import ImageFiles, Noise
 from study.tasks.captions.encoders import Encoder
-from study.tasks.captions.images import ImageFiles, Noise
 from study.tasks.sources.places import Places
 from tests.made_up.coco import coco, write_coco
 
@@ -24,26 +25,20 @@ M, SIDE = 4, 32  # of the small encoder, whose stride is 16
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    return write_coco(tmp_path / "coco", coco(5, 2))
+def images(tmp_path: Path) -> ImageFiles:
+    folder = write_coco(tmp_path / "coco", coco(5, 2))
+    files = sorted((folder / "train2017").iterdir())
+    return ImageFiles(files, "digest", "small", Places(cache_dir=str(tmp_path / "cache")))
 
 
-def images(folder: Path, encoder: str = "small", digest: str = "digest") -> ImageFiles:
-    files = sorted(f"train2017/{path.name}" for path in (folder / "train2017").iterdir())
-    places = Places(cache_dir=str(folder.parent / "cache"))
-    return ImageFiles(folder, files, digest, encoder, places)
-
-
-def entries(folder: Path) -> list[str]:
-    """What is kept, without the keys."""
-    kept = (folder.parent / "cache" / "prepared").glob("mscoco-*")
-    return sorted(path.name.rsplit("-", 1)[0] for path in kept)
+def kept(images: ImageFiles) -> list[Path]:
+    return sorted((images.places.cache / "prepared").glob("mscoco-*"))
 
 
 class Means(nn.Module):
     """An encoder whose features are the mean red, green and blue of a region, and a weight."""
 
-    def __init__(self, weight: float = 0.0) -> None:
+    def __init__(self, weight: float) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.tensor(weight))
 
@@ -52,123 +47,114 @@ class Means(nn.Module):
 
 
 @pytest.fixture
-def means(monkeypatch: pytest.MonkeyPatch) -> dict[str, Tensor]:
-    """Makes `Means` the encoder vgg19; gives its pretrained weights, which may be changed."""
-    weights = {"weight": torch.tensor(1.0)}
-    known = {**encoders.ENCODERS, "vgg19": Encoder(16, 3, pretrained=True)}
-    monkeypatch.setattr(encoders, "ENCODERS", known)
-    monkeypatch.setattr(encoders, "build", lambda *_: Means())
-    monkeypatch.setattr(encoders, "weights", lambda *_: weights)
-    monkeypatch.setattr(encoders, "weights_digest", lambda *_: str(weights["weight"].item()))
-    return weights
+def means(images: ImageFiles, monkeypatch: pytest.MonkeyPatch) -> ImageFiles:
+    """Images whose encoder is `Means`, with the weight that their places name."""
+    known = {"means": Encoder(16, 3, True, (0, 0, 0), (1, 1, 1))}
+    monkeypatch.setattr(encoded_images, "ENCODERS", known)
+    monkeypatch.setattr(
+        encoder_networks, "pretrained", lambda _, places: Means(float(places.weights))
+    )
+    monkeypatch.setattr(encoder_networks, "weights_digest", lambda _, places: places.weights)
+    return replace(images, encoder="means", places=images.places._replace(weights="1"))
 
 
-def test_pixels_are_those_of_the_files(folder: Path) -> None:
-    pixels = images(folder).pixels(M)
+def test_pixels_are_those_of_the_files(images: ImageFiles) -> None:
+    pixels = images.pixels(M)
     assert (pixels.shape, pixels.dtype) == ((5, 3, SIDE, SIDE), torch.uint8)
-    for row, path in zip(pixels, sorted((folder / "train2017").iterdir()), strict=True):
+    for row, path in zip(pixels, images.files, strict=True):
         with Image.open(path) as image:
             expected = np.asarray(image.resize((SIDE, SIDE), Image.Resampling.BILINEAR))
         np.testing.assert_array_equal(row.permute(1, 2, 0).numpy(), expected)
 
 
-def test_features_kept_are_features_computed(folder: Path) -> None:
-    kept, pixels = images(folder).features(M, CPU), images(folder).pixels(M)
-    assert (kept.shape, kept.dtype) == ((5, M, 256), torch.float16)
+@pytest.mark.parametrize("mode", ["L", "CMYK", "RGB"])
+def test_images_of_every_mode_are_three_colours(mode: str, tmp_path: Path) -> None:
+    Image.new(mode, (40, 20)).save(tmp_path / mode, "JPEG")
+    assert image_files.image_pixels(tmp_path / mode, 16).shape == (3, 16, 16)
+
+
+def test_features_kept_are_features_computed(images: ImageFiles) -> None:
+    """Region by region, row by row."""
+    features, pixels = images.features(M, CPU), images.pixels(M)
+    assert (features.shape, features.dtype) == ((5, M, 256), torch.float16)
     with torch.no_grad():
-        for ours, image in zip(kept, pixels, strict=True):
-            (computed,) = encoders.build("small")(image[None])
-            for region in range(M):
-                expected = computed[:, region // 2, region % 2]
-                torch.testing.assert_close(ours[region].float(), expected, rtol=1e-3, atol=1e-5)
+        computed = encoder_networks.build("small")(pixels)
+    for region in range(M):
+        expected = computed[:, :, region // 2, region % 2]
+        torch.testing.assert_close(features[:, region].float(), expected, rtol=1e-3, atol=1e-5)
 
 
-def test_features_are_of_full_precision(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_features_are_of_full_precision(
+    means: ImageFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Even if a cell of tf32 is the first to ask for them."""
     found = []
 
     class Told(Means):
         def forward(self, pixels: Tensor) -> Tensor:
             found.append(torch.backends.cudnn.allow_tf32)
-            return super().forward(pixels).repeat(1, 86, 1, 1)[:, :256]
+            return super().forward(pixels)
 
-    monkeypatch.setattr(encoders, "build", lambda *_: Told())
+    monkeypatch.setattr(encoder_networks, "pretrained", lambda *_: Told(0.0))
     monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", True)
-    images(folder).features(M, CPU)
+    means.features(M, CPU)
     assert set(found) == {False}
 
 
-def test_regions_are_row_by_row(folder: Path, means: dict[str, Tensor]) -> None:
-    """With the pretrained weights, of a picture that is red above and blue below."""
-    picture = Image.new("RGB", (80, 40), "blue")
-    picture.paste("red", (0, 0, 80, 20))
-    for path in (folder / "train2017").iterdir():
-        picture.save(path, "PNG")
-    features = images(folder, "vgg19").features(M, CPU)
-    red, blue = [256.0, 1, 1], [1.0, 1, 256]
-    expected = torch.tensor([red, red, blue, blue])
-    torch.testing.assert_close(features[0].float(), expected, rtol=0, atol=9)  # for the edge
+def test_nothing_is_computed_twice(images: ImageFiles, monkeypatch: pytest.MonkeyPatch) -> None:
+    pixels, features = images.pixels(M), images.features(M, CPU)
+    monkeypatch.delattr(Image, "open")
+    assert torch.equal(images.pixels(M), pixels)
+    assert torch.equal(images.features(M, CPU), features)
 
 
-def test_images_of_every_mode_are_three_colours(tmp_path: Path) -> None:
-    for mode in ("L", "CMYK", "RGB"):
-        Image.new(mode, (40, 20)).save(tmp_path / mode, "JPEG")
-        assert image_files.image_pixels(tmp_path / mode, 16).shape == (3, 16, 16)
+def test_other_images_weights_or_regions_are_computed_anew(means: ImageFiles) -> None:
+    first = means.features(M, CPU)
+    heavier = replace(means, places=means.places._replace(weights="2"))
+    assert torch.equal(heavier.features(M, CPU), (first + 1).half())
+    assert means.features(9, CPU).shape == (5, 9, 3)
+    other = replace(means, files=means.files[::-1], digest="another")
+    assert torch.equal(other.features(M, CPU), first.flip(0))
+    assert len(kept(means)) == 4
 
 
-def test_nothing_is_computed_twice(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pixels = images(folder).pixels(M)
-    monkeypatch.setattr(image_files, "image_pixels", None)  # features take the pixels kept
-    features = images(folder).features(M, CPU)
-    monkeypatch.setattr(encoders, "build", None)
-    assert torch.equal(images(folder).pixels(M), pixels)
-    assert torch.equal(images(folder).features(M, CPU), features)
-    assert entries(folder) == ["mscoco-features", "mscoco-pixels"]
+def test_an_array_that_is_damaged_is_made_again(images: ImageFiles) -> None:
+    first = images.pixels(M).clone()
+    (folder,) = kept(images)
+    os.truncate(folder / "array.raw", 9)
+    assert torch.equal(images.pixels(M), first)
 
 
-def test_other_images_weights_or_regions_are_computed_anew(
-    folder: Path, means: dict[str, Tensor]
-) -> None:
-    first = images(folder, "vgg19").features(M, CPU)
-    means["weight"] += 1
-    other_weights = images(folder, "vgg19").features(M, CPU)
-    assert torch.equal(other_weights, (first + 1).half())
-    assert images(folder, "vgg19").features(9, CPU).shape == (5, 9, 3)
-    path = min((folder / "train2017").iterdir())
-    Image.new("RGB", (32, 32)).save(path, "JPEG")
-    other_images = images(folder, "vgg19", "another digest").features(M, CPU)
-    assert torch.equal(other_images[1:], other_weights[1:])
-    assert not torch.equal(other_images[0], other_weights[0])
-    assert entries(folder) == ["mscoco-features"] * 4
+def test_an_array_may_be_larger_than_memory(images: ImageFiles) -> None:
+    m = (os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // (5 * 3 * 16**2)) ** 0.5 // 1
+    side = 16 * int(m + 1)
+    images.pixels(M)
+    (folder,) = kept(images)
+    os.truncate(folder / "array.raw", 5 * 3 * side**2)
+    whole = images._kept(iter(()), np.uint8, (3, side, side), "pixels", str(SIDE))
+    assert not whole[-1, -1, -1].any()
 
 
-def test_a_trained_encoder_starts_from_the_pretrained_weights(
-    folder: Path, means: dict[str, Tensor]
-) -> None:
-    assert images(folder, "vgg19").encoder_weights is means
-    assert images(folder, "small").encoder_weights is None
-
-
-def test_an_image_that_went_is_named(folder: Path) -> None:
-    path = min((folder / "train2017").iterdir())
-    stays = images(folder)
-    path.unlink()
-    for use in (lambda: stays.pixels(M), lambda: stays.thumbnail(0)):
-        with pytest.raises(RequestError, match=rf"{path.name} cannot be read \(No su"):
+def test_an_image_that_went_is_named(images: ImageFiles) -> None:
+    images.files[0].unlink()
+    for use in (lambda: images.pixels(M), lambda: images.thumbnail(0)):
+        with pytest.raises(RequestError, match=rf"{images.files[0]} cannot be read \(No su"):
             use()
-    assert entries(folder) == []
+    assert kept(images) == []
 
 
-def test_thumbnails_are_square_jpegs(folder: Path) -> None:
-    for made in (images(folder).thumbnail(0), Noise("small", 2).thumbnail(0)):
-        with Image.open(io.BytesIO(made)) as image:
-            assert (image.format, image.size) == ("JPEG", (224, 224))
+def test_a_trained_encoder_starts_from_the_pretrained_weights(means: ImageFiles) -> None:
+    assert means.encoder_weights == {"weight": torch.tensor(1.0)}
 
 
-def test_noise_has_the_shapes_of_images(folder: Path) -> None:
-    real: Any = images(folder)
+def test_noise_is_like_images(images: ImageFiles) -> None:
+    noise = Noise("small", 5)
     for ours, theirs in (
-        (Noise("small", 5).pixels(M), real.pixels(M)),
-        (Noise("small", 5).features(M, CPU), real.features(M, CPU)),
+        (noise.pixels(M), images.pixels(M)),
+        (noise.features(M, CPU), images.features(M, CPU)),
     ):
         assert (ours.shape, ours.dtype) == (theirs.shape, theirs.dtype)
+    for made in (images.thumbnail(0), noise.thumbnail(0)):
+        with Image.open(io.BytesIO(made)) as image:
+            assert (image.format, image.size) == ("JPEG", (224, 224))
+    assert noise.encoder_weights is images.encoder_weights is None

@@ -1,0 +1,116 @@
+"""Rows of Parquet, JSON lines and CSV, and data sets of the Hugging Face Hub."""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from study.errors import RequestError
+from study.tasks.sources.directory import split_named
+from study.tasks.sources.places import HUB
+from study.tasks.sources.reading import reading, why
+
+SUFFIXES = (".parquet", ".jsonl", ".csv")
+"""Of the files that are read, in small letters."""
+
+_BATCH_ROWS = 4_096
+
+
+def read_rows(path: Path, mend: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Place, for people, and content of each row of a file; blank lines are none.
+
+    Args:
+        path: of the file, with one of `SUFFIXES`.
+        mend: what to do about a bad one.
+
+    Raises:
+        RequestError: it cannot be read.
+    """
+    read = {".parquet": _rows_of_parquet, ".csv": _rows_of_csv}.get(path.suffix.lower(), _lines)
+    with reading(path, mend):
+        for number, row in enumerate(read(path), start=1):
+            where = f"{path}, row {number}"
+            with reading(where, mend):
+                yield where, dict(json.loads(row) if isinstance(row, bytes) else row)
+
+
+def _rows_of_parquet(path: Path) -> Iterator[dict[str, Any]]:
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(path) as file:
+        for batch in file.iter_batches(_BATCH_ROWS):
+            yield from batch.to_pylist()
+
+
+def _rows_of_csv(path: Path) -> Iterator[dict[str, Any]]:
+    import pandas as pd
+
+    for row in pd.read_csv(path, keep_default_na=False).to_dict("records"):
+        yield {str(name): value for name, value in row.items()}
+
+
+def _lines(path: Path) -> Iterator[bytes | dict[str, Any]]:
+    return (line for line in path.read_bytes().split(b"\n") if line.strip())
+
+
+def named_classes(path: Path) -> dict[str, list[str]]:
+    """Column -> names of its classes by number, as Hugging Face notes them in a Parquet file.
+
+    Raises:
+        Exception: it is no Parquet file.
+    """
+    import pyarrow.parquet as pq
+
+    described = (pq.read_schema(path).metadata or {}).get(b"huggingface", b"{}")
+    features = json.loads(described).get("info", {}).get("features", {})
+    named = {column: feature.get("names") for column, feature in features.items()}
+    return {column: names for column, names in named.items() if isinstance(names, list)}
+
+
+def fetch_of_the_hub(url: str, folder: Path) -> None:
+    """Writes the splits of a data set of the Hugging Face Hub as Parquet.
+
+    Args:
+        url: hf://datasets/ORG/NAME, maybe with @REVISION and /CONFIGURATION.
+        folder: empty.
+
+    Raises:
+        RequestError: it is no such URL, there is no such data set, or it cannot be fetched.
+    """
+    name, revision, configuration = _parsed(url)
+    import datasets
+    from datasets.table import embed_table_storage
+
+    datasets.enable_progress_bars()
+    print(f"fetching {name} from the Hugging Face Hub", file=sys.stderr, flush=True)
+    try:
+        with tempfile.TemporaryDirectory() as scratch:
+            found = datasets.load_dataset(
+                name, configuration, revision=revision, cache_dir=scratch
+            )
+            for split, rows in found.items():
+                if split_named(str(split)) is not None:
+                    whole = rows.with_format("arrow").map(embed_table_storage, batched=True)
+                    whole.with_format(None).to_parquet(folder / f"{split}.parquet")
+    except Exception as error:  # of many libraries below it
+        raise RequestError(
+            f"{url} cannot be fetched ({why(error)}). See https://huggingface.co/datasets/{name}; "
+            "or pass a directory with --data-dir DIR."
+        ) from error
+
+
+def _parsed(url: str) -> tuple[str, str | None, str | None]:
+    """Name, revision and configuration of ``hf://datasets/ORG/NAME@REVISION/CONFIGURATION``."""
+    kind, *parts = url.removeprefix(HUB).strip("/").split("/")
+    if kind != "datasets" or not 2 <= len(parts) <= 3:
+        raise RequestError(
+            f"{url} names no data set of the Hub. Write hf://datasets/ORG/NAME, with "
+            "/CONFIGURATION behind it where there are several."
+        )
+    organisation, name, *configuration = parts
+    name, _, revision = name.partition("@")
+    return f"{organisation}/{name}", revision or None, configuration[0] if configuration else None

@@ -1,0 +1,514 @@
+"""Where data is from: made once a machine and whole; copied, downloaded for all, or of the Hub."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import datasets
+import fsspec
+import numpy as np
+import pytest
+from PIL import Image
+
+from study import run
+from study.errors import RequestError
+from study.storage.storage import Storage
+from study.tasks.sources.cached import cached, digest_of, prepared
+from study.tasks.sources.data_set import DataSet, at_hand, read_data_set
+from study.tasks.sources.places import Places
+from study.tasks.sources.tables import SUFFIXES, named_classes, read_rows
+from tests.conftest import PROJECT
+
+FILES = {"apple": b"red", "pear": b"green", "plum": b"blue"}
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Name -> content of every file under a folder."""
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
+
+
+def entries(folder: Path) -> list[str]:
+    """What is in a folder, but for locks."""
+    names = os.listdir(folder) if folder.is_dir() else []
+    return sorted(name for name in names if not name.endswith(".lock"))
+
+
+def no_download(folder: Path, where: str) -> None:
+    raise RequestError("there is no network")
+
+
+def pick(folder: Path, where: str = "") -> None:
+    """The download of fruit."""
+    for name, data in FILES.items():
+        (folder / name).write_bytes(data)
+
+
+def fruit(download: Callable[[Path, str], None] = no_download, hub: bool = False) -> DataSet:
+    """A data set of files without an extension."""
+    title, accepted = "Fruit", "files of fruit"
+    return DataSet(
+        title, "fruit", accepted, lambda name: "." not in name, download, any_of_the_hub=hub
+    )
+
+
+def refusal(call: Callable[[], object]) -> str:
+    """The message of a `RequestError`: one line."""
+    with pytest.raises(RequestError) as caught:
+        call()
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The cache of this machine."""
+    monkeypatch.setenv("ATTENTION_STUDY_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """The fruit in a folder."""
+    (tmp_path / "data").mkdir()
+    pick(tmp_path / "data")
+    return tmp_path / "data"
+
+
+# --data-dir URL
+
+
+@pytest.mark.parametrize("scheme", ["file", "memory"])
+def test_a_copy_is_made_once_and_of_changed_data_anew(
+    data: Path, cache: Path, scheme: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    url = data.as_uri() if scheme == "file" else f"memory://{uuid.uuid4().hex}/data"
+    fs, root = fsspec.core.url_to_fs(url)
+    for name in ("apple", "pear", "plum", "readme.txt", ".hidden", ".git/apple"):
+        fs.makedirs(os.path.dirname(f"{root}/{name}"), exist_ok=True)
+        fs.pipe_file(f"{root}/{name}", FILES.get(name, b"no fruit"))
+    assert not at_hand(fruit(), Places(url))
+    assert not cache.exists()
+    assert read_data_set(fruit(), Places(url), contents) == FILES
+    assert "copying Fruit (3 files)" in capfd.readouterr().err
+    assert at_hand(fruit(), Places(url))
+    assert read_data_set(fruit(), Places(url), contents) == FILES
+    assert capfd.readouterr().err == ""
+    time.sleep(0.01)  # a file system's clock may stand still for some milliseconds
+    fs.pipe_file(f"{root}/pear", b"brown")  # as long as before
+    assert not at_hand(fruit(), Places(url))
+    assert read_data_set(fruit(), Places(url), contents)["pear"] == b"brown"
+
+
+def test_what_is_wrong_with_a_copy_names_where_it_is_from(data: Path, cache: Path) -> None:
+    def spoilt(folder: Path) -> None:
+        raise RequestError("apple is rotten.")
+
+    assert refusal(lambda: read_data_set(fruit(), Places(str(data)), spoilt)) == "apple is rotten."
+    message = refusal(lambda: read_data_set(fruit(), Places(data.as_uri()), spoilt))
+    assert message.startswith("apple is rotten. ")
+    assert str(data) in message
+    assert entries(cache / "fetched")[0] in message
+
+
+@pytest.mark.parametrize("url", ["file:///none", "memory://none"])
+def test_a_url_without_the_data_is_refused(cache: Path, url: str) -> None:
+    message = refusal(lambda: read_data_set(fruit(), Places(url), contents))
+    assert "holds no file of Fruit" in message
+    assert "files of fruit" in message
+    assert not cache.exists()
+
+
+def test_without_s3fs_the_extra_is_named(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules["fsspec.registry"]._registry, "s3", raising=False)
+    monkeypatch.setitem(sys.modules, "s3fs", None)
+    message = refusal(lambda: read_data_set(fruit(), Places("s3://bucket/data"), contents))
+    assert "`uv sync --extra cluster`" in message
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        (ConnectionResetError(errno.ECONNRESET, "Connection reset by peer"), "reset by peer"),
+        (OSError(errno.ENOSPC, "No space left on device"), "No space left"),
+        (None, "changed while it was copied"),
+    ],
+)
+def test_a_copy_that_breaks_off_is_never_taken(
+    data: Path, cache: Path, monkeypatch: pytest.MonkeyPatch, fault: OSError | None, said: str
+) -> None:
+    fetch = Storage.fetch
+
+    def broken(storage: Storage, names: list[str], folder: Path) -> None:
+        fetch(storage, names, folder)
+        if fault is None:
+            (data / "apple").write_bytes(b"green")
+        else:
+            with storage.reading("plum"):
+                raise fault
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Storage, "fetch", broken)
+        message = refusal(lambda: read_data_set(fruit(), Places(data.as_uri()), contents))
+    assert said in message
+    assert entries(cache / "fetched") == []
+    assert read_data_set(fruit(), Places(data.as_uri()), contents) == contents(data)
+
+
+# --cache-dir URL
+
+
+@pytest.fixture
+def shared(tmp_path: Path) -> Path:
+    """A folder in the place of shared storage."""
+    return tmp_path / "shared"
+
+
+def machine(monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
+    """Goes on as another machine, whose cache is empty."""
+    monkeypatch.setenv("ATTENTION_STUDY_CACHE", str(cache))
+
+
+def test_one_machine_downloads_for_all(
+    tmp_path: Path, shared: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    places = Places(None, shared.as_uri())
+    machine(monkeypatch, tmp_path / "first")
+    assert read_data_set(fruit(pick), places, contents) == FILES
+    machine(monkeypatch, tmp_path / "second")
+    assert not at_hand(fruit(), places)
+    assert read_data_set(fruit(), places, contents) == FILES
+    assert at_hand(fruit(), places)
+    shutil.rmtree(shared)
+    assert read_data_set(fruit(), places, contents) == FILES
+
+
+def test_an_upload_that_broke_off_is_none(
+    tmp_path: Path, shared: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Here before each of its files."""
+    write = Storage.write
+    for number in range(len(FILES) + 1):
+        left = number
+
+        def broken(storage: Storage, name: str, data: bytes) -> None:
+            nonlocal left
+            left -= 1
+            with storage._writing(name):
+                if left < 0:
+                    raise OSError(errno.ENOSPC, "No space left on device")
+            write(storage, name, data)
+
+        machine(monkeypatch, tmp_path / f"first {number}")
+        with monkeypatch.context() as patch:
+            patch.setattr(Storage, "write", broken)
+            message = refusal(
+                lambda: read_data_set(fruit(pick), Places(None, shared.as_uri()), contents)
+            )
+        assert "cannot be kept in" in message
+        assert "No space left on device" in message
+        machine(monkeypatch, tmp_path / f"second {number}")
+        message = refusal(lambda: read_data_set(fruit(), Places(None, shared.as_uri()), contents))
+        assert message == "there is no network"
+
+
+def test_a_place_that_cannot_be_written_is_found_before_the_download(cache: Path) -> None:
+    message = refusal(lambda: read_data_set(fruit(), Places(None, "file:///proc/none"), contents))
+    assert "cannot be kept in /proc/none/downloads/fruit" in message
+
+
+# The cache
+
+
+@dataclass(frozen=True, eq=False)
+class Numbers:
+    """What `prepared` keeps."""
+
+    values: np.ndarray
+    title: str
+    digest: str
+
+    @classmethod
+    def create(cls, values: np.ndarray, title: str) -> Numbers:
+        return cls(values, title, digest_of([values], [title]))
+
+
+def kept(folder: Path, read: Callable[[], Numbers]) -> Numbers:
+    return prepared(folder, read, Numbers.create, ("values",), ("title",))
+
+
+def never() -> Numbers:
+    raise AssertionError("it is kept")
+
+
+@pytest.mark.parametrize("damage", [None, "gone", "cut", "changed", "rest"])
+def test_what_is_prepared_is_kept_and_if_damaged_made_anew(
+    tmp_path: Path, damage: str | None
+) -> None:
+    folder = tmp_path / "cache" / "numbers"
+    made = Numbers.create(np.arange(6, dtype=np.int32), "six")
+    assert kept(folder, lambda: made).digest == made.digest
+    file = folder / "values.npy"
+    if damage == "gone":
+        file.unlink()
+    elif damage == "cut":
+        os.truncate(file, 130)
+    elif damage == "changed":
+        file.write_bytes(file.read_bytes()[:-1] + b"\1")
+    elif damage == "rest":
+        (folder / "rest.json").write_text("{")
+    again = kept(folder, never if damage is None else lambda: made)
+    assert again.digest == made.digest
+    assert again.title == "six"
+    again.values[0] = 9  # of this process alone
+    assert kept(folder, never).values[0] == 0
+
+
+def test_where_nothing_can_be_written_a_temporary_folder_serves(
+    tmp_path: Path, cache: Path, data: Path
+) -> None:
+    cache.touch()  # a file
+    with pytest.warns(UserWarning, match="ATTENTION_STUDY_CACHE"):
+        assert read_data_set(fruit(), Places(data.as_uri()), contents) == FILES
+
+
+def test_a_full_disk_leaves_nothing_and_is_told(tmp_path: Path) -> None:
+    def full(folder: Path) -> None:
+        (folder / "half").touch()
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    message = refusal(lambda: cached(tmp_path / "made", full, contents))
+    assert "No space left on device" in message
+    assert "ATTENTION_STUDY_CACHE" in message
+    assert entries(tmp_path) == []
+
+
+_MAKE = """
+import os, sys, time
+from pathlib import Path
+from study.tasks.sources.cached import cached
+here = Path(sys.argv[1])
+
+def make(folder):
+    (folder / "half").touch()
+    (here / f"began {os.getpid()}").touch()
+    while not (here / "release").exists():
+        time.sleep(0.01)
+    (folder / "whole").write_text(str(os.getpid()))
+
+print(cached(here / "cache" / "made", make, lambda folder: (folder / "whole").read_text()))
+"""
+
+
+def test_processes_that_begin_at_once_make_once(tmp_path: Path) -> None:
+    """Where the first one is killed at it, the next one makes it, and removes what is left."""
+    command = [sys.executable, "-W", "error", "-c", _MAKE, str(tmp_path)]
+    processes = {
+        each.pid: each
+        for each in (
+            subprocess.Popen(command, cwd=PROJECT, stdout=subprocess.PIPE, text=True)
+            for _ in range(3)
+        )
+    }
+
+    def began(count: int) -> list[int]:
+        deadline = time.monotonic() + 60
+        while len(found := list(tmp_path.glob("began *"))) < count:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        return [int(path.name.split()[1]) for path in found]
+
+    try:
+        (first,) = began(1)
+        processes[first].send_signal(signal.SIGKILL)
+        (second,) = set(began(2)) - {first}
+        (tmp_path / "release").touch()
+        printed = [each.communicate(timeout=60)[0] for each in processes.values()]
+    finally:
+        for each in processes.values():
+            each.kill()
+            each.communicate()
+    assert sorted(printed) == ["", f"{second}\n", f"{second}\n"]
+    assert entries(tmp_path / "cache") == ["made"]
+
+
+# Tables and the Hub
+
+
+@pytest.fixture
+def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise AssertionError("the network is asked")
+
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+
+
+ROWS = {"text": ["a fine film", "dull"], "label": ["good", "bad"]}
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.usefixtures("no_network")
+def test_a_table_is_read_without_the_network(tmp_path: Path, suffix: str) -> None:
+    """As Hugging Face's `datasets` writes it."""
+    rows = datasets.Dataset.from_dict(ROWS)
+    path = tmp_path / f"films{suffix}"
+    {".parquet": rows.to_parquet, ".csv": rows.to_csv, ".jsonl": rows.to_json}[suffix](path)
+    assert [row for _, row in read_rows(path, "")] == list(rows)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "row"),
+    [
+        ("a.jsonl", '{"text": "a"}\n\n{"te', ", row 2"),
+        ("a.jsonl", '{"text": "a"}\n["b"]', ", row 2"),
+        ("a.parquet", "PAR1", ""),
+        ("a.csv", "", ""),
+    ],
+)
+def test_a_bad_table_is_named(tmp_path: Path, name: str, content: str, row: str) -> None:
+    (tmp_path / name).write_text(content)
+    message = refusal(lambda: list(read_rows(tmp_path / name, "Mend it.")))
+    assert message.startswith(f"{tmp_path / name}{row} cannot be read (")
+    assert message.endswith("Mend it.")
+
+
+def hub(
+    monkeypatch: pytest.MonkeyPatch, found: Callable[..., dict[str, datasets.Dataset]]
+) -> None:
+    """The Hub gives what is found; no test reaches the real one."""
+    monkeypatch.setattr(datasets, "load_dataset", found)
+
+
+def test_a_data_set_of_the_hub_is_fetched_once(
+    tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the files that its rows name, and only the splits of which a task knows."""
+    asked = []
+    Image.new("L", (3, 2), 7).save(tmp_path / "grey.png")
+    features = datasets.Features(
+        {"image": datasets.Image(), "label": datasets.ClassLabel(names=["x"])}
+    )
+    rows = datasets.Dataset.from_dict(
+        {"image": [str(tmp_path / "grey.png")], "label": [0]}, features=features
+    )
+
+    def found(*names: str | None, revision: str | None, **_: object) -> datasets.DatasetDict:
+        asked.append((*names, revision))
+        return datasets.DatasetDict(train=rows, unsupervised=rows)
+
+    hub(monkeypatch, found)
+    places = Places("hf://datasets/birds/marsh@v2/small")
+    for _ in range(2):
+        files = read_data_set(fruit(hub=True), places, contents)
+    assert asked == [("birds/marsh", "small", "v2")]
+    assert list(files) == ["train.parquet"]
+    (copy,) = entries(cache / "fetched")
+    path = cache / "fetched" / copy / "train.parquet"
+    assert named_classes(path) == {"label": ["x"]}
+    ((_, row),) = read_rows(path, "")
+    assert row["image"]["bytes"] == (tmp_path / "grey.png").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("hf://birds/marsh", "hf://datasets/ORG/NAME"),
+        ("hf://datasets/marsh/a/b/c", "hf://datasets/ORG/NAME"),
+        ("hf://datasets/birds/marsh", "no such data set"),
+    ],
+)
+def test_what_the_hub_lacks_is_one_line(
+    cache: Path, monkeypatch: pytest.MonkeyPatch, url: str, said: str
+) -> None:
+    def none(*_: object, **__: object) -> datasets.DatasetDict:
+        raise datasets.exceptions.DatasetNotFoundError("no such data set")
+
+    hub(monkeypatch, none)
+    message = refusal(lambda: read_data_set(fruit(hub=True), Places(url), contents))
+    assert url in message
+    assert said in message
+    assert entries(cache / "fetched") == []
+
+
+# --plan
+
+
+def test_a_plan_copies_nothing(
+    tmp_path: Path, cache: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "films").mkdir()
+    lines = [
+        json.dumps({"tokens": [word, f"n{number}"], "label": word}) + "\n"
+        for number in range(40)
+        for word in ("good", "bad")
+    ]
+    (tmp_path / "films" / "all.jsonl").write_text("".join(lines))
+    small = ["--set", "paradigm=soft", "lr=0.1", "seed=0", "confirm=none"]
+    arguments = ["texts", "--plan", *small, "--results", str(tmp_path / "results"), "--data-dir"]
+    assert run.main([*arguments, (tmp_path / "films").as_uri()]) == 0
+    assert "data not at hand" in capsys.readouterr().out
+    assert entries(cache / "fetched") == []
+    assert run.main([*arguments, (tmp_path / "none").as_uri()]) == 2
+    assert "holds no file of texts" in capsys.readouterr().err
+
+
+# On S3
+
+
+@pytest.fixture
+def bucket(s3: Any) -> Iterator[Any]:
+    import boto3
+
+    made = boto3.resource("s3").create_bucket(Bucket=f"data-{uuid.uuid4().hex}")
+    yield made
+    made.meta.client.close()
+
+
+def put(bucket: Any, files: dict[str, bytes]) -> str:
+    for name, data in files.items():
+        bucket.put_object(Key=f"data/{name}", Body=data)
+    return f"s3://{bucket.name}/data"
+
+
+@pytest.mark.faults
+def test_changed_objects_are_copied_anew(bucket: Any, cache: Path) -> None:
+    url = put(bucket, FILES)
+    assert read_data_set(fruit(), Places(url), contents) == FILES
+    assert at_hand(fruit(), Places(url))
+    put(bucket, {"pear": b"brown"})
+    assert not at_hand(fruit(), Places(url))
+    assert read_data_set(fruit(), Places(url), contents) == FILES | {"pear": b"brown"}
+
+
+@pytest.mark.faults
+def test_no_name_leads_out_of_the_copy(tmp_path: Path, bucket: Any, cache: Path) -> None:
+    """A bucket takes names that no folder has."""
+    url = put(bucket, FILES | {"": b"", "../plum": b"x", "a/../../apple": b"out"})
+    bucket.put_object(Key=f"data/{tmp_path}/apple", Body=b"out")
+    assert read_data_set(fruit(), Places(url), contents) == FILES
+    assert list(tmp_path.rglob("apple")) == list((cache / "fetched").rglob("apple"))
+
+
+@pytest.mark.faults
+def test_a_download_is_kept_on_s3(
+    tmp_path: Path, bucket: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = f"s3://{bucket.name}/cache"
+    for name, download in (("first", pick), ("second", no_download)):
+        machine(monkeypatch, tmp_path / name)
+        assert read_data_set(fruit(download), Places(None, url), contents) == FILES
+    kept = {each.key for each in bucket.objects.all()}
+    assert kept == {f"cache/downloads/fruit/{name}" for name in [*FILES, "files.json"]}
