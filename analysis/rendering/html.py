@@ -12,11 +12,13 @@ from analysis.section.blocks import (
     Code,
     Details,
     Heading,
+    Html,
     Points,
     Shown,
     Table,
     Text,
 )
+from study.evaluate.looks import STYLE as LOOKS
 
 _STYLE = """
 :root { color-scheme: light dark; --text: #1d1f23; --back: #ffffff; --soft: #f3f4f6;
@@ -118,7 +120,7 @@ def render(title: str, blocks: Sequence[Block], reload: float | None = None) -> 
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(title)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n"
+        f"<title>{escape(title)}</title>\n<style>{_STYLE}{LOOKS}</style>\n</head>\n<body>\n"
         f"<h1>{escape(title)}</h1>\n" + "\n".join(body) + "\n</body>\n</html>\n"
     )
 
@@ -148,6 +150,8 @@ def _block(block: Block) -> str:
             return _table(block)
         case Shown():
             return _picture(block)
+        case Html(text):
+            return text
 
 
 def _table(table: Table) -> str:

@@ -12,6 +12,7 @@ from analysis.section.blocks import (
     Code,
     Details,
     Heading,
+    Html,
     Points,
     Shown,
     Table,
@@ -66,3 +67,5 @@ def _block(block: Block) -> str:
         case Shown():
             link = f"![{escape(block.alt)}]({quote(block.file)})"
             return f"#### {escape(block.title)}\n\n{link}\n\n{escape(block.caption)}"
+        case Html():
+            return ""

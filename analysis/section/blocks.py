@@ -89,4 +89,11 @@ class Details:
     blocks: Sequence[Block]
 
 
-Block = Heading | Text | Points | Code | Table | Shown | Details
+@dataclass(frozen=True)
+class Html:
+    """What only a page can show: HTML whose texts are escaped; elsewhere there is nothing."""
+
+    html: str
+
+
+Block = Heading | Text | Points | Code | Table | Shown | Details | Html

@@ -83,7 +83,8 @@ MAY_IMPORT = {
 
 DOORS = (
     "study.results", "study.tasks", "study.theory.", "study.terminal",
-    "study.evaluate.caption_image", "study.evaluate.heat_map_image", "study.tracking.runs",
+    "study.evaluate.caption_image", "study.evaluate.heat_map_image", "study.evaluate.looks",
+    "study.tracking.runs",
 )  # fmt: skip
 """What `analysis` knows of `study`."""
 

@@ -12,7 +12,7 @@ from analysis.comparison.compare import Comparison
 from analysis.comparison.curves import common, learning_curve
 from analysis.comparison.heat_maps import heatmap_seeds, mean_heatmaps
 from analysis.comparison.option_warnings import SCORE, SEEDS, STOPPED, UNSWITCHED, barred
-from analysis.comparison.report.captions import caption_pictures
+from analysis.comparison.report.looks import caption_pictures
 from analysis.comparison.report.verdicts import sampled
 from analysis.comparison.responses import MAX_RATES, learning_rate_response, switch_response
 from analysis.figures.curves import compute_figure

@@ -10,7 +10,7 @@ import pandas as pd
 
 from analysis.comparison.choice import summarised_metrics
 from analysis.comparison.compare import Comparison
-from analysis.comparison.report.captions import CAPTIONS_STEM, HOW_TO_READ
+from analysis.comparison.report.looks import CAPTIONS_STEM, HOW_TO_READ, looks
 from analysis.comparison.report.tables import cut_text, further_cells, option_columns
 from analysis.comparison.report.verdicts import WOULD_DECIDE, over_what, paired_cells
 from analysis.groups import GROUP, OPTION, with_chosen
@@ -59,6 +59,7 @@ def comparison_blocks(
             blocks.append(Heading(heading))
             blocks += [Text(HOW_TO_READ, "quiet")] * (CAPTIONS_STEM in begins)
             blocks += mine
+    blocks += looks(comparison)
     blocks += claim_blocks(claims)
     if len(comparison.paired):
         blocks.append(Details("Every verdict", _verdicts(comparison)))
