@@ -26,7 +26,8 @@ _FOR_THE_PAGE = (
     (r"<style.*?</style>", ""),  # which would hold for the whole page
     (r'<g id="[^"]*"', "<g"),  # another figure has the same
     (r"<a [^>]*/>", ""),  # of numbers that are not known
-    (r'<a [^>]*xlink:href="([^"]*)"[^>]*>', r"<g><title>\1</title>"),
+    # The quotes are those that the text does not hold.
+    (r"""<a xlink:href=(["'])(.*?)\1[^>]*>""", r"<g><title>\2</title>"),
     (r"</a>", "</g>"),
     (r"xlink:href", "href"),
     (r"(font-family: )?'DejaVu Sans'.*?, sans-serif", r"\1system-ui, sans-serif"),

@@ -30,7 +30,7 @@ _COLUMNS = 2  # as many as a phone has room for
 _SIDE, _BESIDE, _ABOVE = 2.3, 0.3, 0.4
 """Inches of a panel with its labels, and of what else is beside and above them."""
 
-_DARK, _FAINT = 0.6, 0.35  # a share with light numbers; ink of a number that is 0
+_DARK, _FAINT = 0.5, 0.35  # a share with light numbers; ink of a number that is 0
 
 
 @own_settings()

@@ -72,7 +72,8 @@ figure svg { display: block; max-width: 100%; max-height: 23rem; height: auto;
   fill: currentColor; stroke-linejoin: round; }
 figure.wide svg { min-width: 32rem; }
 svg text { pointer-events: none; }
-@media (max-width: 40rem) { body { padding: .75rem; } th, td { padding: .25rem .45rem; } }
+@media (max-width: 40rem) { body { padding: .75rem; } th, td { padding: .25rem .45rem; }
+  td.wrap { min-width: 5rem; } }
 @media print {
   :root { color-scheme: light; --text: #000000; --back: #ffffff; --soft: #f3f4f6;
     --line: #bbbbbb; --quiet: #444444; --mark: #e6f0fa; --warn: #fff3d6; }

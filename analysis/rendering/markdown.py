@@ -68,4 +68,4 @@ def _block(block: Block) -> str:
             link = f"![{escape(block.alt)}]({quote(block.file)})"
             return f"#### {escape(block.title)}\n\n{link}\n\n{escape(block.caption)}"
         case Html():
-            return ""
+            return "The pictures are in report.html beside this file."

@@ -60,9 +60,16 @@ def claim_details(claims: Sequence[Claim]) -> list[Block]:
     """What was measured of every claim and how it was tested, folded; none without claims."""
     if not claims:
         return []
-    rows = [[claim.name, claim.setting, claim.measured] for claim in claims]
+    columns = {
+        "claim": [claim.name for claim in claims],
+        "where": [claim.setting for claim in claims],
+        "measured": [claim.measured for claim in claims],
+    }
+    if not any(columns["where"]):
+        del columns["where"]
+    rows = [*zip(*columns.values(), strict=True)]
     tests = dict.fromkeys(f"{claim.name}: {claim.test}" for claim in claims)
-    table = Table(["claim", "where", "measured"], rows, range(3), wrap=(1, 2))
+    table = Table([*columns], rows, range(len(columns)), wrap=range(1, len(columns)))
     return [Details("How the claims were tested", [table, Text(RULES), Points([*tests])])]
 
 

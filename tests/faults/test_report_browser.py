@@ -126,6 +126,7 @@ def test_every_mark_says_its_numbers_without_a_script(browser: Browser, report: 
     page = browser.new_page(viewport=WIDE, offline=True)
     page.goto(report.as_uri())
     assert page.locator("script").count() == 0
+    page.eval_on_selector_all("details", "items => items.forEach(i => { i.open = true })")
     ids = page.eval_on_selector_all("[id]", "items => items.map(i => i.id)")
     assert len({*ids}) == len(ids)
     found = page.evaluate(

@@ -282,7 +282,7 @@ def _answer_tables(found: Sequence[Comparison], published: bool) -> list[Table]:
             mine = [[name, *row] for name, row in zip(names, mine, strict=False)]
         rows.setdefault(tuple(header), []).extend(mine)
     left = range(1 + (len(found) > 1))
-    return [Table(header, mine, left) for header, mine in rows.items()]
+    return [Table(header, mine, left, wrap=left[:-1]) for header, mine in rows.items()]
 
 
 def _differences(shown: Mapping[Compared, Sequence[Shown]]) -> list[Block]:
@@ -300,7 +300,9 @@ def _basis(comparison: Comparison) -> list[str]:
     """What the numbers of a comparison are of, in sentences; none without numbers."""
     if comparison.summary.empty:
         return []
-    return [chosen_text(comparison), *tuned(comparison)]
+    had_options = comparison.summary["num_options"].max() > 1
+    chosen = [chosen_text(comparison)] if had_options or not comparison.recorded else []
+    return [*chosen, *tuned(comparison)]
 
 
 def _method(found: Sequence[Comparison]) -> list[str]:

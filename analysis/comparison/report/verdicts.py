@@ -21,6 +21,7 @@ from analysis.words import (
     metric_name,
     of_draws,
     points,
+    span,
 )
 from study import tasks
 from study.terminal import counted
@@ -92,6 +93,8 @@ def over_what(paired: pd.DataFrame) -> str:
     if 0 < len(by_image) < len(paired):
         alone = len(paired) - len(by_image)
         text += f"; {alone} of {len(paired)} over seeds alone ({IMAGES_FIXED})"
+    if paired["num_pairs"].nunique() > 1:
+        text += f". Differences are of the seeds that both have (n={span(paired['num_pairs'])})"
     if len(paired):
         family = "this table" if (tests := paired["num_tests"].iloc[0]) == of else "the study"
         text += (
