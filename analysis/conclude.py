@@ -25,7 +25,7 @@ from analysis.page.files import write
 from analysis.reading import opened
 from analysis.rendering import html, markdown
 from analysis.section.base import Chapter, Question, Section, by_chapter
-from analysis.section.blocks import Block, Contents, Heading, Shown
+from analysis.section.blocks import Block, Details, Heading, Shown, Text
 from analysis.section.picture import Picture
 from analysis.section.summary import counts_of, told_apart
 from analysis.words import listed
@@ -192,9 +192,9 @@ class Conclusions:
         for note in filter(None, [partial, *self.doubts]):
             _print_paragraph(f"note: {note}")
         for chapter, sections in by_chapter(self.sections):
-            texts = [section.text(published) for section in sections]
-            for text in [*texts, *chapter.paragraphs(sections)]:
-                _print_paragraph(text)
+            _print_paragraph("\n".join(map(terminal.sentence, chapter.answer(sections))))
+            for section in sections:
+                _print_paragraph(section.text(published))
         if lines := matrix_lines(self.sections):
             _print_paragraph("\n".join(map(terminal.sentence, lines)))
 
@@ -233,26 +233,28 @@ class Conclusions:
         title = title or self.title()
         self._draw()
         files = exports(self.sections)
-        parts: list[tuple[str, str, list[Block]]] = []  # title, anchor, blocks
+        warnings = [*filter(None, [partial]), *self.doubts]
+        page: list[Block] = [Text(text, "warning") for text in warnings]
         across: list[Block] = []
-        tails: list[Block] = []
+        settings: list[Block] = []
         for chapter, sections in by_chapter(self.sections):
+            shown = {
+                section: [_shown(each, section.key, files) for each in section.pictures]
+                for section in sections
+            }
             # Figures of a chapter are filed under its first section.
             own = [_shown(each, sections[0].key, files) for each in self._pictures[chapter]]
+            page += chapter.head(sections, shown, published)
             across += chapter.across(sections, own)
-            for i, each in enumerate(sections, start=1):
-                shown = [_shown(picture, each.key, files) for picture in each.pictures]
-                blocks = list(each.blocks(shown, results or self.results, published))
-                parts.append((f"{each.title} ({each.key})", f"{chapter.anchor}-{i}", blocks))
-            tails += chapter.tail(sections)
-        warnings = [*filter(None, [partial]), *self.doubts]
-        page = opening.head(self.sections, notes, warnings)
-        page += [*across, *matrix_blocks(self.sections)]
-        if len(parts) > 1:
-            page.append(Contents([(name, anchor) for name, anchor, _ in parts]))
-        for name, anchor, blocks in parts:
-            page += [Heading(name, 2, anchor), *blocks]
-        page += tails
+            for section, name in chapter.names(sections).items():
+                blocks = section.blocks(shown[section], results or self.results, published)
+                if len(self.sections) == 1:
+                    across += blocks
+                else:
+                    settings.append(Details(name, blocks))
+            across += chapter.tail(sections)
+        page += [*(Text(note, "quiet") for note in notes), *across, *matrix_blocks(self.sections)]
+        page = _folded_last(page, settings)
         files["report.html"] = html.render(title, page, reload).encode()
         files["report.md"] = markdown.render(title, page).encode()
         folder = write(files, out_dir)
@@ -266,6 +268,7 @@ class Conclusions:
             part.total = len(pictures)
             for picture in part.each(pictures):
                 assert picture.pdf
+                assert picture.svg
 
     @functools.cached_property
     def _pictures(self) -> dict[Chapter[Any], list[Picture]]:
@@ -296,6 +299,17 @@ class Conclusions:
         )
 
 
+def _folded_last(page: Sequence[Block], settings: Sequence[Block]) -> list[Block]:
+    """The page with what is folded at its end; headings outside of it are those of the page."""
+    shown: list[Block] = [each for each in page if not isinstance(each, Details)]
+    folded = [each for each in page if isinstance(each, Details)]
+    shown = [Heading(each.text, 2) if isinstance(each, Heading) else each for each in shown]
+    for title, blocks in (("Each setting", settings), ("Details", folded)):
+        if blocks:
+            shown += [Heading(title, 2), *blocks]
+    return shown
+
+
 def _print_paragraph(text: str) -> None:
     """A paragraph, no wider than the terminal."""
     print(terminal.fitted(text), end="\n\n")
@@ -308,7 +322,7 @@ def _shown(picture: Picture, key: str, files: dict[str, bytes]) -> Shown:
     return Shown(
         title=picture.title,
         caption=picture.caption,
-        png=picture.png,
+        svg=picture.svg,
         file=f"{stem}.png",
         wide=picture.wide,
     )

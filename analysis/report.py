@@ -53,7 +53,7 @@ def _report(results: Results, out_dir: str | None, question: Question, published
         ResultsError: as `analysis.conclude.write_report`.
     """
     from analysis.conclude import conclude
-    from analysis.page.files import refuse_unwritable
+    from analysis.page.files import link, refuse_unwritable
     from analysis.page.opening import partial_note
     from study.results import report_folder
 
@@ -65,7 +65,7 @@ def _report(results: Results, out_dir: str | None, question: Question, published
     found.require(published)
     found.print(published, partial)
     path = found.write(folder, published=published, partial=partial)
-    print(f"report: {path}")
+    print(f"report: {link(path)}")
 
 
 def _watch(

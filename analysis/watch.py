@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from analysis.conclude import Conclusions, Question, conclude
-from analysis.page.files import Unwritable
+from analysis.page.files import Unwritable, link
 from analysis.page.opening import partial_note, shown_cells
 from study import terminal
 from study.results import Results, ResultsError
@@ -53,7 +53,7 @@ def watch(
                         path = found.write(
                             folder, published=published, partial=partial, reload=interval
                         )
-                        line, seen = f"{so_far} Report: {path}", there
+                        line, seen = f"{so_far} Report: {link(path)}", there
                 except Unwritable:
                     raise
                 except ResultsError as error:
@@ -67,7 +67,7 @@ def watch(
             raise
         partial = partial_note(results)  # before they are read
         path = conclude(results, question).write(folder, published=published, partial=partial)
-        print(f"\nstopped watching; report: {path}")
+        print(f"\nstopped watching; report: {link(path)}")
 
 
 def _so_far(found: Conclusions, results: Results, running: bool) -> str:

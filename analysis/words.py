@@ -315,19 +315,15 @@ def interval(
     if row["num_seeds"] < 2:
         return f"no interval (n={row['num_seeds']})"
     if known(row.get(f"{metric}_above", math.nan)):
-        return learned(row, metric, form)
+        return learned(row, metric)
     return between(row[f"{metric}_low"], row[f"{metric}_high"], form)
 
 
-def learned(
-    row: Mapping[Hashable, Any], metric: str, form: Callable[[float], str] = percent
-) -> str:
-    """``11 of 12 above 30 % (62 to 100 %): 91.2``: exact interval, and the mean of those."""
+def learned(row: Mapping[Hashable, Any], metric: str) -> str:
+    """``11 of 12 learned (62 to 100 %)``: how many seeds, with an exact interval of the share."""
     count, n = int(row[f"{metric}_learned"]), int(row["num_seeds"])
     low, high = clopper_pearson(count, n)
-    above = percent(row[f"{metric}_above"], 0)
-    share = f"{count} of {n} above {above} % ({percent(low, 0)} to {percent(high, 0)} %)"
-    return f"{share}: {form(row[f'{metric}_given'])}" if count else share
+    return f"{count} of {n} learned ({percent(low, 0)} to {percent(high, 0)} %)"
 
 
 def interval_of_pair(row: Mapping[Hashable, Any]) -> str:
@@ -338,7 +334,7 @@ def interval_of_pair(row: Mapping[Hashable, Any]) -> str:
         return f"no interval (n={row['num_pairs']})"
     if known(row.get("above", math.nan)):
         counts = f"{row['learned_first']:g} and {row['learned_second']:g}"
-        return f"{counts} of {row['num_pairs']} above {percent(row['above'], 0)} %"
+        return f"{counts} of {row['num_pairs']} learned"
     return between(row["low"], row["high"])
 
 

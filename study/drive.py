@@ -77,6 +77,7 @@ def work_of(request: Request, plan: Plan) -> Work:
         parts=parts.loaded(),
         micro_batch=request.micro_batch,
         checkpoint_every=request.checkpoint_every,
+        examples=request.examples,
         keep_weights=request.keep_weights,
     )
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from search_spaces.base import SearchSpace
 from study.cell.axis import Rules, as_typed, fresh_seeds, possible_values
 from study.cell.declared import Number, Whole
-from study.cell.work import DEFAULT_INTERVAL
+from study.cell.work import DEFAULT_INTERVAL, MOST_EXAMPLES
 from study.errors import RequestError, unknown
 from study.tasks.sources.places import NO_PLACES, Places
 from study.terminal.options import above_zero, option, positive, typed
@@ -193,6 +193,13 @@ class Request:
         DEFAULT_INTERVAL,
         type=above_zero,
         metavar="S",
+    )
+    examples: int | None = option(
+        f"test inputs of each cell to record with where it looks, at most {MOST_EXAMPLES} "
+        f"(default: {MOST_EXAMPLES}, of hatexplain 0, as its posts are hate speech)",
+        no_use=(_THEORY, _HEADS),
+        type=typed(Whole(0, MOST_EXAMPLES)),
+        metavar="N",
     )
     keep_weights: bool = option(
         "keep the trained networks of confirming cells, of a study of one stage those of all, in "

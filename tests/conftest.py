@@ -221,7 +221,6 @@ def without_pictures() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("analysis.comparison.report.chapter.pictures", lambda _: [])
         patch.setattr("analysis.comparison.report.chapter.family_pictures", lambda _: [])
-        patch.setattr("analysis.comparison.report.chapter.interactive_blocks", lambda _: [])
         patch.setattr("analysis.fixed_focus.section.FixedFocus.pictures", [])
         patch.setattr("analysis.linear_orthogonal.section.Trajectories.pictures", [])
         yield
@@ -303,6 +302,7 @@ def not_drawn() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("analysis.section.picture.figure_png", lambda _: _ONE_PIXEL)
         patch.setattr("analysis.section.picture.figure_pdf", lambda _: b"%PDF-1.4")
+        patch.setattr("analysis.section.picture.figure_svg", lambda *_, **__: "<svg></svg>")
         yield
 
 

@@ -66,9 +66,7 @@ def _accuracy(networks: pd.DataFrame) -> Picture:
             series.get("theory"),
             series.get("sampled"),
             ends,
-            f"test split; mean over n={seeds}, bar: {_INTERVAL}",
         ),
-        wide=False,
     )
 
 
@@ -88,18 +86,17 @@ def _order_parameter(setting: Setting) -> Picture | None:
         rows = {name: [*u, identity if name == THEORY else None] for name, u in rows.items()}
     columns = [width_text(width) for width in shown]
     left_out = len(setting.widths) - int(np.isfinite(shown).sum())
-    note = "mean over seeds; the colour is linear up to 1 and logarithmic beyond"
-    note += f"; {left_out} widths are left out" if left_out else ""
+    said = f" {left_out} widths are left out." if left_out else ""
     return Picture(
         name="attention-paths-order-parameter",
         title="Order parameter",
         caption=(
             "The order parameter U, the overlap of the weights of each pair of paths, by width: "
             "theory beside what was sampled, mean over seeds (figure 2c and e of the paper). In "
-            f"the limit it is the identity. Paths, from the top: {listed(names)}."
+            f"the limit it is the identity. Paths, from the top: {listed(names)}. "
+            f"The colour is linear up to 1 and logarithmic beyond.{said}"
         ),
-        figure=order_parameter_figure(rows, columns, names, note),
-        wide=True,
+        figure=order_parameter_figure(rows, columns, names),
     )
 
 
@@ -124,8 +121,7 @@ def _alignment(setting: Setting) -> Picture | None:
             f"width and in the limit (figure 2d of the paper). Mean over n={seeds}, bars: "
             f"{_INTERVAL}."
         ),
-        figure=overlap_figure(mine, other, f"mean over n={seeds}, bar: {_INTERVAL}"),
-        wide=False,
+        figure=overlap_figure(mine, other),
     )
 
 
@@ -147,9 +143,7 @@ def _interplay(networks: pd.DataFrame) -> Picture | None:
         figure=interplay_figure(
             series_of("whole U", theory, "accuracy"),
             series_of("diagonal of U alone", theory, "accuracy_diagonal"),
-            f"theory, test split; mean over n={seeds}, bar: {_INTERVAL}",
         ),
-        wide=False,
     )
 
 

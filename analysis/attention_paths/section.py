@@ -15,12 +15,11 @@ from analysis.attention_paths.settings import Setting, read
 from analysis.attention_paths.summaries import summaries
 from analysis.groups import is_posterior
 from analysis.section.base import Chapter, Question
-from analysis.section.blocks import Block, Heading, Shown, Table, Text
+from analysis.section.blocks import Block, Details, Heading, Shown, Table, Text
 from analysis.section.claim import Claim
 from analysis.section.parts import (
     LONG_COLUMNS,
-    chapter_head,
-    claim_blocks,
+    claim_details,
     end_states,
     repeat_blocks,
 )
@@ -53,14 +52,12 @@ class AttentionPaths(Chapter["Paths"]):
 
     name = "attention paths"
     about = "Attention paths"
-    anchor = "paths"
     has_published = True
 
-    def head(self, sections: Sequence[Paths]) -> list[Block]:
-        """What theory says, what was found in each setting, and every claim with its verdict."""
-        found = {each.title: each.found for each in sections}
-        claims = [claim for section in sections for claim in section.claims]
-        return chapter_head("Attention paths", THEORY_SAYS, found, claims)
+    def answer(self, sections: Sequence[Paths]) -> list[str]:
+        """How many claims hold, and what was found in each setting."""
+        found = [f"{each.title}. {each.found}" for each in sections if each.found]
+        return [*super().answer(sections), *found]
 
 
 ATTENTION_PATHS = AttentionPaths()
@@ -140,7 +137,7 @@ class Paths:
 
     def text(self, published: bool = False) -> str:
         """For the terminal."""
-        lines = [self.title, *([self.found] if self.found else []), ""]
+        lines = [self.title, ""]
         for heading, _, table in self._tables(published):
             lines += [heading, *aligned(*tables.in_terminal(table)), ""]
         if published and len(self.beside):
@@ -168,17 +165,16 @@ class Paths:
     def blocks(self, shown: Sequence[Shown], results: str, published: bool = False) -> list[Block]:
         """The section below its heading."""
         blocks: list[Block] = [Text(text, "warning") for text in warnings(self.setting)]
-        if shown:
-            blocks += [Heading("Figures"), *shown]
-        blocks += claim_blocks(self.claims)
+        blocks += [*([Heading("Figures")] if shown else []), *shown]
         for heading, text, table in self._tables(published):
-            blocks += [Heading(heading), Text(text), table]
+            blocks.append(Details(heading, [Text(text), table]))
+        method = [Text(text) for text in (THEORY_SAYS, self._setting_text(), *_METHOD)]
         return [
             *blocks,
-            *end_states(self.cells, "method", "network_width"),
-            Heading("How this was computed"),
-            *(Text(text, "quiet") for text in (self._setting_text(), *_METHOD)),
-            *repeat_blocks(str(self.cells["cell_id"].iloc[0]), results),
+            *claim_details(self.claims),
+            Details("Cells by end state", end_states(self.cells, "method", "network_width")),
+            Details("How this was computed", method),
+            Details("Repeat any cell", repeat_blocks(str(self.cells["cell_id"].iloc[0]), results)),
         ]
 
     def summaries(self) -> list[Run]:

@@ -102,11 +102,11 @@ def edge_warnings(options: pd.DataFrame, choice: pd.DataFrame) -> list[str]:
             if len(grid) > 1 and pick[column] in (grid[0], grid[-1]):
                 end = "smallest" if pick[column] == grid[0] else "largest"
                 text = (
-                    f"the chosen {name} {number(pick[column])} is the {end} of the {len(grid)} "
-                    "tried; a better one may lie beyond the grid."
+                    f"The {name} {number(pick[column])} chosen for {{}} is the {end} of the "
+                    f"{len(grid)} tried: a better one may lie beyond."
                 )
                 chosen_for.setdefault(text, []).append(str(pick["paradigm"]))
-    return [f"{listed(names)}: {text}" for text, names in chosen_for.items()]
+    return [text.format(listed(names)) for text, names in chosen_for.items()]
 
 
 def _axes(tried: pd.DataFrame) -> dict[str, str]:

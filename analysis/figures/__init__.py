@@ -9,15 +9,17 @@ with their captions.
 from __future__ import annotations
 
 from analysis.figures.curves import compute_figure
+from analysis.figures.files import figure_pdf, figure_png, figure_svg
 from analysis.figures.forest import forest_figure
 from analysis.figures.heatmaps import heatmap_figure
 from analysis.figures.responses import learning_rate_figure, switch_figure
-from analysis.figures.style import figure_pdf, figure_png, metric_label
+from analysis.figures.style import metric_label
 
 __all__ = [
     "compute_figure",
     "figure_pdf",
     "figure_png",
+    "figure_svg",
     "forest_figure",
     "heatmap_figure",
     "learning_rate_figure",

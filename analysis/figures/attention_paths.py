@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,6 +20,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 from numpy.typing import NDArray
 
+from analysis.figures.marks import draw, number
 from analysis.figures.style import (
     BLACK,
     BLUE,
@@ -30,22 +32,20 @@ from analysis.figures.style import (
     LineStyle,
     dress,
     finished,
-    foot,
     own_settings,
     panel,
     shared_legend,
 )
 
-_MARKER_SIZE = 5.5
 _ROOM = 1.25
 """Factor on N beyond the smallest and the largest width."""
 
 _BESIDE_LINE = 1.1
 """Factor on N that moves sampled points off the line, so that both bars are seen."""
 
-_LINE = LineStyle(BLUE, "-", "x")
+_LINE = LineStyle(BLUE, "-", "o")
 _DROPPED = LineStyle(GREY, "--", "v")
-_POINTS = LineStyle(BLACK, "", "o")
+_POINTS = LineStyle(BLACK, "", "s")
 _LIMITS = ("-", (0, (5.0, 2.0)), (0, (1.0, 1.6)), (0, (5.0, 1.5, 1.0, 1.5)))
 _TRAINED = tuple(reversed(_LIMITS))
 
@@ -80,7 +80,6 @@ def accuracy_figure(
     theory: Series | None,
     sampled: Series | None,
     limits: Mapping[str, float],
-    note: str,
     trained: Mapping[str, float] = MappingProxyType({}),
 ) -> Figure:
     """Accuracy against the width: theory as a line, samples as points, limits as lines across.
@@ -88,75 +87,64 @@ def accuracy_figure(
     Args:
         theory, sampled: their networks, if any.
         limits: name -> accuracy in %.
-        note: below the panel.
         trained: the same of networks that gradient descent trained.
     """
     figure, axes = panel()
     if theory:
-        _points(axes, theory, _LINE)
+        draw(axes, theory.table, _LINE, theory.name)
     if sampled:
-        _points(axes, sampled, _POINTS, _BESIDE_LINE)
-    for (name, value), dashes in zip(limits.items(), _LIMITS, strict=False):
-        axes.axhline(value, color=VERMILION, linestyle=dashes, linewidth=1.4, label=name, zorder=1)
-    for (name, value), dashes in zip(trained.items(), _TRAINED, strict=False):
-        axes.axhline(value, color=GREEN, linestyle=dashes, linewidth=1.4, label=name, zorder=1)
+        table = sampled.table
+        beside = table.assign(x=_BESIDE_LINE * table["x"], at=table["x"])
+        draw(axes, beside, _POINTS, sampled.name, joined=False)
+    for across, colour, styles in (
+        (limits, VERMILION, _LIMITS),
+        (trained, GREEN, reversed(_LIMITS)),
+    ):
+        for (name, value), dashes in zip(across.items(), styles, strict=False):
+            look: dict[str, Any] = {"color": colour, "linestyle": dashes, "linewidth": 1.4}
+            axes.axhline(value, **look, label=name, url=f"{name}: {number(value)} %", zorder=1)
     _widths(axes, [each for each in (theory, sampled) if each])
-    return finished(figure, "width N", "accuracy (%)", note)
+    return finished(figure, "width N", "accuracy (%)")
 
 
 @own_settings()
-def interplay_figure(whole: Series, dropped: Series, note: str) -> Figure:
+def interplay_figure(whole: Series, dropped: Series) -> Figure:
     """Accuracy against the width with the whole order parameter, and with its diagonal alone.
 
     Args:
         whole, dropped: of the same networks.
-        note: below the panel.
     """
     figure, axes = panel()
-    _points(axes, whole, _LINE)
-    _points(axes, dropped, _DROPPED)
+    draw(axes, whole.table, _LINE, whole.name)
+    draw(axes, dropped.table, _DROPPED, dropped.name)
     x = whole.table["x"].to_numpy()
     lower, upper = dropped.table["mean"].to_numpy(), whole.table["mean"].to_numpy()
     axes.fill_between(x, lower, upper, color=BLUE, alpha=0.08, linewidth=0)
     _widths(axes, [whole])
-    return finished(figure, "width N", "accuracy (%)", note)
+    return finished(figure, "width N", "accuracy (%)")
 
 
 @own_settings()
-def overlap_figure(mine: Series, limit: Series, note: str) -> Figure:
+def overlap_figure(mine: Series, limit: Series) -> Figure:
     """Overlap of the kernel's principal components with the labels, by falling eigenvalue.
 
     Args:
         mine: of a network; `x` is the number of the component, from 1.
         limit: of the limit of infinite width.
-        note: below the panel.
     """
     figure, axes = panel()
-    for series, colour, marker, shift in (
-        (limit, VERMILION, "s", 0.15),
-        (mine, BLUE, "o", -0.15),
+    for series, style, shift in (
+        (limit, LineStyle(VERMILION, "", "s"), 0.15),
+        (mine, LineStyle(BLUE, "", "o"), -0.15),
     ):
-        table = series.table
-        x = table["x"] + shift
-        axes.vlines(x, 0, table["mean"], color=colour, linewidth=1.6, alpha=0.55)
-        axes.errorbar(
-            x,
-            table["mean"],
-            yerr=bars(table),
-            color=colour,
-            marker=marker,
-            markersize=3.6,
-            linestyle="",
-            elinewidth=0.8,
-            capsize=1.5,
-            label=series.name,
-        )
+        table = series.table.assign(x=series.table["x"] + shift, at=series.table["x"])
+        axes.vlines(table["x"], 0, table["mean"], color=style.colour, linewidth=1.6, alpha=0.4)
+        draw(axes, table, style, series.name, joined=False, size=3.6)
     axes.axhline(0, color=GREY, linewidth=0.7)
     dress(axes, "principal component of the kernel", "overlap with the labels")
     last = int(mine.table["x"].max())
     axes.set_xticks([1, *range(5, last + 1, 5)])
     shared_legend(figure, [axes], [mine.name, limit.name])
-    foot(figure, note)
     return figure
 
 
@@ -165,7 +153,6 @@ def order_parameter_figure(
     rows: Mapping[str, Sequence[NDArray[np.float64] | None]],
     columns: Sequence[str],
     names: Sequence[str],
-    note: str,
 ) -> Figure:
     """Matrices side by side: a row of them a method, a column a width, one scale for all.
 
@@ -173,7 +160,6 @@ def order_parameter_figure(
         rows: name -> matrices (D, D), None where there is none.
         columns: name of each column.
         names: (D,) of the paths.
-        note: below the panels.
     """
     side = max(_SIDE, _NAME * min(len(names), _MOST_NAMES))
     size = (_BESIDE + side * len(columns), _ABOVE + side * len(rows))
@@ -184,13 +170,15 @@ def order_parameter_figure(
     norm = SymLogNorm(linthresh=1.0, vmin=-largest, vmax=largest)
     for (name, matrices), of_row in zip(rows.items(), panels, strict=True):
         of_row[0].set_ylabel(name, fontsize=TEXT, parse_math=False)
-        for axes, matrix in zip(of_row, matrices, strict=True):
+        for axes, matrix, column in zip(of_row, matrices, columns, strict=True):
             axes.set(xticks=[], yticks=[])
             axes.spines[:].set_visible(False)
             if matrix is None:
                 axes.set_box_aspect(1)
             else:
-                axes.imshow(matrix, cmap=_COLOURS, norm=norm)
+                said = f"{number(matrix.min())} to {number(matrix.max())}"
+                image = axes.imshow(matrix, cmap=_COLOURS, norm=norm)
+                image.set_url(f"{name} {column}: U from {said}".strip())
         named = range(0, len(names), -(-len(names) // _MOST_NAMES))
         of_row[0].set_yticks(named, [names[i] for i in named], fontsize=_TINY)
         of_row[0].tick_params(length=0)
@@ -205,31 +193,9 @@ def order_parameter_figure(
     bar.ax.tick_params(labelsize=SMALL)
     bar.minorticks_off()
     bar.ax.set_title("U", fontsize=SMALL)
-    foot(figure, note)
+    if bar.solids:
+        bar.solids.set_rasterized(True)  # 256 steps of colour
     return figure
-
-
-def _points(axes: Axes, series: Series, style: LineStyle, shift: float = 1.0) -> None:
-    axes.errorbar(
-        shift * series.table["x"],
-        series.table["mean"],
-        yerr=bars(series.table),
-        color=style.colour,
-        linestyle=style.dashes,
-        marker=style.marker,
-        markersize=_MARKER_SIZE,
-        markerfacecolor=style.colour,
-        linewidth=1.6,
-        elinewidth=1.1,
-        capsize=2.5,
-        label=series.name,
-    )
-
-
-def bars(table: pd.DataFrame) -> NDArray[np.float64]:
-    """(2, points) lengths of the bars below and above; 0 where there is no interval."""
-    below, above = table["mean"] - table["low"], table["high"] - table["mean"]
-    return np.nan_to_num(np.stack([below, above]).astype(np.float64))
 
 
 def _widths(axes: Axes, drawn: Sequence[Series]) -> None:

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from analysis.figures.style import own_settings
 from study.evaluate.caption_image import Example, captions_image
 
-_DPI = 160.0  # as `analysis.figures.style.figure_png` draws: a pixel stays a pixel
+_DPI = 96.0  # as a page has it: a pixel stays a pixel
 
 
 @own_settings()
@@ -22,7 +22,7 @@ def caption_figure(examples: Mapping[str, Example]) -> Figure:
     """
     pixels = np.asarray(captions_image(examples))
     height, width, _ = pixels.shape
-    figure = Figure(figsize=(width / _DPI, height / _DPI))
+    figure = Figure(figsize=(width / _DPI, height / _DPI), dpi=_DPI)
     axes = figure.add_axes((0, 0, 1, 1))
     axes.set_axis_off()
     axes.imshow(pixels, interpolation="none", aspect="auto")

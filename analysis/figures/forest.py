@@ -2,48 +2,43 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from analysis.figures.marks import draw_seeds
 from analysis.figures.style import (
     BLACK,
     BLUE,
-    GREEN,
     GREY,
+    SEED_SIZE,
     TEXT,
-    VERMILION,
+    WHITE,
+    WIDTH,
     dress,
-    foot,
     legend_above,
     metric_name,
     own_settings,
 )
-from analysis.words import level, span
-from study.terminal import counted
+from analysis.words import interval_of_pair, level, points
 
-_MARKERS = {"better": ">", "worse": "<", "undecided": "o"}
-_SPREADS = {
-    "seed_se": ("over seeds", 0.20, BLACK),
-    "image_se": ("over images", 0.32, VERMILION),
-    "background_se": ("over backgrounds", 0.44, GREEN),
-}
-"""Standard error -> what it is over, rows below the interval of its pair, and colour."""
-
-_ENTRIES_A_ROW = 6  # of the legend
-_MARGIN = 0.08  # of the range, beside the longest interval
+_ABOVE, _ROW = 1.05, 0.36  # inches of what stands around the rows, and of a row
+_SEEDS = 0.28  # of a row, from the interval down to its seeds
+_MARGIN = 0.06  # of the range, beside what reaches farthest
 
 
 @own_settings()
-def forest_figure(paired: pd.DataFrame, threshold: float | None = None) -> Figure:
-    """A row a pair of paradigms, a panel a metric: difference, interval, and where it is from.
+def forest_figure(
+    paired: pd.DataFrame, seeds: pd.DataFrame | None = None, threshold: float | None = None
+) -> Figure:
+    """A row a pair of paradigms: mean difference and interval, each seed's own below.
 
     Args:
-        paired: as `analysis.comparison.paired` gives it, of one comparison: `task`, `metric`,
-            `first`, `second`, `num_pairs`, `difference`, `low`, `high`, `seed_se`, `image_se`,
-            `background_se` (fractions), `verdict`, `confidence`.
+        paired: as `analysis.comparison.paired` gives it, of one comparison and one metric.
+        seeds: `first`, `second`, `seed` and `difference` (a fraction) of the common seeds.
         threshold: of SAIF, for the label; None: the task's own.
 
     Raises:
@@ -51,79 +46,64 @@ def forest_figure(paired: pd.DataFrame, threshold: float | None = None) -> Figur
     """
     if paired.empty:
         raise ValueError("paired must hold at least one pair of paradigms, got none")
-    pairs = paired[["first", "second"]].drop_duplicates().itertuples(index=False, name=None)
-    places = {pair: place for place, pair in enumerate(pairs)}
-    figure = Figure(figsize=(7.4, 1.75 + 0.4 * len(places)), layout="constrained")
-    task = str(paired["task"].iloc[0])
-    metrics = paired["metric"].unique()
-    panels = figure.subplots(1, len(metrics), sharey=True, squeeze=False)[0]
-    for axes, metric in zip(panels, metrics, strict=True):
-        rows = paired[paired["metric"] == metric]
-        _draw(axes, rows, places)
-        dress(axes, f"{metric_name(metric, threshold, task)} difference\n(percentage points)", "")
-        axes.grid(False, axis="y")
-        axes.spines["left"].set_visible(False)
-        axes.tick_params(axis="y", length=0)
-    names = [f"{first} − {second}" for first, second in places]
-    panels[0].set_yticks(range(len(places)), names, fontsize=TEXT, parse_math=False)
-    panels[0].set_ylim(len(places) - 0.5, -0.6)
-    _legend(figure, paired)
-    foot(
-        figure,
-        "test split; mean difference over "
-        f"n={counted(span(paired['num_pairs']), 'common seed')}; above 0: the first is better; "
-        "±: standard error",
-    )
+    if seeds is None:
+        seeds = pd.DataFrame(columns=["first", "second", "seed", "difference"])
+    figure = Figure(figsize=(WIDTH, _ABOVE + _ROW * len(paired)), layout="constrained")
+    axes = figure.subplots()
+    axes.axvline(0, color=BLACK, linewidth=0.9, zorder=1)
+    names = [f"{row.first} \N{MINUS SIGN} {row.second}" for row in paired.itertuples()]
+    for place, (name, row) in enumerate(zip(names, paired.to_dict("records"), strict=True)):
+        says = (
+            f"{name}: {points(row['difference'])} points ({interval_of_pair(row)}), "
+            f"{row['verdict']}, n={row['num_pairs']}"
+        )
+        decided = row["verdict"] != "undecided"
+        axes.plot([100 * row["low"], 100 * row["high"]], [place] * 2, **_bar(decided), url=says)
+        axes.plot(100 * row["difference"], place, **_mark(decided), url=says, zorder=3)
+        mine = seeds[(seeds["first"] == row["first"]) & (seeds["second"] == row["second"])]
+        told = [
+            f"{name}, seed {each.seed}: {points(each.difference)} points"
+            for each in mine.itertuples()
+        ]
+        draw_seeds(axes, 100 * mine["difference"], np.full(len(mine), place + _SEEDS), BLACK, told)
+    metric, task = (str(paired[column].iloc[0]) for column in ("metric", "task"))
+    dress(axes, f"{metric_name(metric, threshold, task)} difference (percentage points)", "")
+    axes.grid(False, axis="y")
+    axes.spines["left"].set_visible(False)
+    axes.tick_params(axis="y", length=0)
+    axes.set_yticks(range(len(names)), names, fontsize=TEXT, parse_math=False)
+    axes.set_ylim(len(names) - 0.4, -0.5)
+    axes.set_xlim(_limits(paired, seeds))
+    entries = {
+        "decided": Line2D([], [], **_mark(True)),
+        "undecided": Line2D([], [], **_mark(False)),
+        f"{level(paired['confidence'].iloc[0])} interval": Line2D([], [], **_bar(True)),
+        "a seed": Line2D([], [], color=BLACK, marker="o", markersize=SEED_SIZE, linestyle=""),
+    }
+    legend_above(figure, entries, len(entries), handlelength=1.6)
     return figure
 
 
-def _draw(axes: Axes, rows: pd.DataFrame, places: dict[tuple[str, str], int]) -> None:
-    axes.axvline(0, color=BLACK, linewidth=0.9, zorder=1)
-    for row in rows.to_dict("records"):
-        place = places[row["first"], row["second"]]
-        decided = row["verdict"] != "undecided"
-        colour = BLUE if decided else GREY
-        interval = (100 * row["low"], 100 * row["high"])
-        axes.plot(interval, (place, place), color=colour, linewidth=3.2, solid_capstyle="butt")
-        for name, (_, below, shade) in _SPREADS.items():
-            ends = [100 * (row["difference"] + sign * row[name]) for sign in (-1, 1)]
-            axes.plot(ends, [place + below] * 2, color=shade, linewidth=1.1)
-        axes.plot(
-            100 * row["difference"],
-            place,
-            linestyle="none",
-            marker=_MARKERS[row["verdict"]],
-            markersize=8,
-            markeredgecolor=colour,
-            markeredgewidth=1.5,
-            markerfacecolor=colour if decided else "white",
-            zorder=3,
-        )
-    columns = ["difference", "low", "high"]
-    reach = 100 * np.append(rows[columns].to_numpy(float).ravel(), 0)
-    low, high = np.nanmin(reach), np.nanmax(reach)
-    margin = max(_MARGIN * (high - low), 0.1)
-    # No difference of shares is beyond 100 points, whatever an interval of few seeds says.
-    axes.set_xlim(max(low - margin, -102), min(high + margin, 102))
+def _bar(decided: bool) -> dict[str, Any]:
+    return {"color": BLUE if decided else GREY, "linewidth": 3.0, "solid_capstyle": "butt"}
 
 
-def _legend(figure: Figure, paired: pd.DataFrame) -> None:
-    def mark(verdict: str, colour: str, face: str) -> Line2D:
-        return Line2D(
-            [], [], linestyle="none", marker=_MARKERS[verdict], markersize=7,
-            markeredgecolor=colour, markeredgewidth=1.5, markerfacecolor=face,
-        )  # fmt: skip
-
-    entries = {
-        "better": mark("better", BLUE, BLUE),
-        "worse": mark("worse", BLUE, BLUE),
-        "undecided": mark("undecided", GREY, "white"),
-        f"{level(paired['confidence'].iloc[0])} interval": Line2D(
-            [], [], color=BLUE, linewidth=3.2
-        ),
+def _mark(decided: bool) -> dict[str, Any]:
+    colour = BLUE if decided else GREY
+    return {
+        "marker": "o",
+        "linestyle": "none",
+        "markersize": 7,
+        "markeredgecolor": colour,
+        "markeredgewidth": 1.5,
+        "markerfacecolor": colour if decided else WHITE,
     }
-    for name, (what, _, shade) in _SPREADS.items():
-        if paired[name].notna().any():
-            entries[f"± {what}"] = Line2D([], [], color=shade, linewidth=1.1)
-    columns = len(entries) if len(entries) <= _ENTRIES_A_ROW else 4
-    legend_above(figure, entries, columns, handlelength=2.0)
+
+
+def _limits(paired: pd.DataFrame, seeds: pd.DataFrame) -> tuple[float, float]:
+    """Of all that is shown, and 0; no difference of shares is beyond 100 points."""
+    of_pairs = paired[["difference", "low", "high"]].to_numpy(float).ravel()
+    reach = 100 * np.concatenate([of_pairs, seeds["difference"].to_numpy(float), [0.0]])
+    low, high = float(np.nanmin(reach)), float(np.nanmax(reach))
+    margin = _MARGIN * (high - low) or 1.0
+    return max(low - margin, -102.0), min(high + margin, 102.0)

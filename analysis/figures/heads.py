@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from analysis.figures.attention_paths import Series, bars
+from analysis.figures.attention_paths import Series
+from analysis.figures.marks import draw
 from analysis.figures.style import (
     BLACK,
     BLUE,
@@ -22,7 +24,6 @@ from analysis.figures.style import (
     WIDTH,
     LineStyle,
     dress,
-    foot,
     own_settings,
     panel,
     shared_legend,
@@ -38,50 +39,52 @@ _STYLES = {
     "random": LineStyle(GREY, ":", "o"),
     "greedy": LineStyle("#56B4E9", (0, (7.0, 1.5)), "v"),
 }
-_THEORY = LineStyle(BLUE, "-", "x")
-_REVERSED = LineStyle("#7FB7DA", (0, (1.5, 1.5)), "+")
+_THEORY = LineStyle(BLUE, "-", "P")
+_REVERSED = LineStyle("#7FB7DA", (0, (1.5, 1.5)), "X")
 _APART = 0.055
 """Removed heads between the points of two lines, so that all bars are seen."""
 
 
 @own_settings()
-def scores_figure(scores: Series, drops: Series, published: Sequence[float], note: str) -> Figure:
+def scores_figure(scores: Series, drops: Series, published: Sequence[float]) -> Figure:
     """Scores of heads above, and what the network loses without each, by rank of the score.
 
     Args:
         scores: `x` is the rank, 1 the lowest.
         drops: likewise, in points.
         published: drops of the paper in points, by rank; may be empty.
-        note: below the panels.
     """
     figure = Figure(figsize=(WIDTH, 1.25 * HEIGHT), layout="constrained")
     above, below = figure.subplots(2, 1, sharex=True)
     for axes, series, colour in ((above, scores, BLUE), (below, drops, VERMILION)):
-        table = series.table
-        axes.bar(table["x"], table["mean"], 0.62, color=colour, alpha=0.4, label=series.name)
-        axes.errorbar(
-            table["x"], table["mean"], bars(table), color=colour, linestyle="", elinewidth=1.2,
-            capsize=2.5,
-        )  # fmt: skip
+        axes.bar(
+            series.table["x"],
+            series.table["mean"],
+            0.62,
+            color=colour,
+            alpha=0.4,
+            label=series.name,
+        )
+        draw(axes, series.table, LineStyle(colour, "", "o"), series.name, joined=False,
+             legend=False)  # fmt: skip
     if published:
-        below.plot(
-            np.arange(1, len(published) + 1), published, linestyle="", marker="D", color=BLACK,
-            markersize=4.5, markerfacecolor="white", label=PUBLISHED, zorder=3,
-        )  # fmt: skip
+        ranks = np.arange(1, len(published) + 1)
+        table = pd.DataFrame({"x": ranks, "mean": published, "low": np.nan, "high": np.nan})
+        look = LineStyle(BLACK, "", "D")
+        draw(below, table, look, PUBLISHED, joined=False, filled=False, size=4.5, zorder=3)
     below.axhline(0, color=GREY, linewidth=0.7)
     dress(above, "", "score")
     dress(below, "rank of the head's score in its network (1: lowest)", "lost accuracy (points)")
     below.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=16))
     above.set_ylim(bottom=0)
     shared_legend(figure, [above, below])
-    foot(figure, note)
     return figure
 
 
 @own_settings()
 def pruning_figure(
     theory: Sequence[Series], rules: Mapping[str, Series], bound: Series | None,
-    chance: float, note: str,
+    chance: float,
 ) -> Figure:  # fmt: skip
     """Accuracy against the number of removed heads, a line an order.
 
@@ -90,7 +93,6 @@ def pruning_figure(
         rules: method -> its line.
         bound: the best of all subsets, if it is known.
         chance: accuracy in % that guessing reaches.
-        note: below the panel.
     """
     figure, axes = panel()
     lines = [*zip(theory, (_THEORY, _REVERSED), strict=False)]
@@ -98,26 +100,16 @@ def pruning_figure(
     if bound is not None:
         axes.plot(
             bound.table["x"], bound.table["mean"], color=BLACK, linestyle="--", linewidth=1.3,
-            label=bound.name, zorder=1,
+            label=bound.name, url=bound.name, zorder=1,
         )  # fmt: skip
     for number, (series, style) in enumerate(lines):
-        axes.errorbar(
-            series.table["x"] + _APART * (number - (len(lines) - 1) / 2),
-            series.table["mean"],
-            yerr=bars(series.table),
-            color=style.colour,
-            linestyle=style.dashes,
-            marker=style.marker,
-            markersize=4.2,
-            linewidth=1.9 if style is _THEORY else 1.2,
-            elinewidth=0.8,
-            capsize=1.5,
-            label=series.name,
-            zorder=3 if style is _THEORY else 2,
-        )
+        shift = _APART * (number - (len(lines) - 1) / 2)
+        table = series.table.assign(x=series.table["x"] + shift, at=series.table["x"])
+        first = style is _THEORY
+        width, zorder = (1.9, 3) if first else (1.2, 2)
+        draw(axes, table, style, series.name, unit=" %", size=4.2, width=width, zorder=zorder)
     axes.axhline(chance, color=GREY, linewidth=0.9, linestyle=(0, (1.0, 3.0)), label="chance")
     dress(axes, "removed heads", "accuracy (%)")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=12))
     shared_legend(figure, [axes], [series.name for series, _ in lines])
-    foot(figure, note)
     return figure

@@ -11,15 +11,31 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from numpy.typing import NDArray
 
-from analysis.figures.style import SMALL, TEXT, VERMILION, foot, metric_name, own_settings
+from analysis.figures.marks import draw_tiles
+from analysis.figures.style import (
+    BLACK,
+    SMALL,
+    TEXT,
+    VERMILION,
+    WHITE,
+    dress,
+    metric_name,
+    own_settings,
+)
 from analysis.groups import paradigm_order
+from analysis.words import percent
 from study import tasks
+
+_COLUMNS = 2  # as many as a phone has room for
+_SIDE, _BESIDE, _ABOVE = 2.3, 0.3, 0.4
+"""Inches of a panel with its labels, and of what else is beside and above them."""
+
+_DARK, _FAINT = 0.5, 0.35  # a share with light numbers; ink of a number that is 0
 
 
 @own_settings()
 def heatmap_figure(
     heatmaps: Mapping[str, NDArray[np.float64]],
-    title: str,
     threshold: float | None = None,
     seeds: Mapping[str, int] | None = None,
     task: str = "",
@@ -28,7 +44,6 @@ def heatmap_figure(
 
     Args:
         heatmaps: paradigm -> (bins, bins) fractions of the instances, axis 0 = a_z, axis 1 = s_y.
-        title: above the panels; of a single panel, behind the paradigm's name.
         threshold: of SAIF; None: the task's own.
         seeds: paradigm -> n, said beside its name.
         task: gives the edges of the bins; empty: of mosaics.
@@ -45,60 +60,56 @@ def heatmap_figure(
     modality = tasks.modality(task)
     edges = modality.heatmap_edges
     first = edges.index(modality.saif_threshold if threshold is None else threshold)
-    count = len(heatmaps)
-    columns = {1: 1, 2: 2, 4: 2}.get(count, 3 if count <= 6 else 4)
-    rows = math.ceil(count / columns)
-    figure = Figure(figsize=(0.3 + 3.0 * columns, 0.6 + 3.2 * rows), layout="constrained")
-    if count > 1:
-        figure.suptitle(title, fontsize=TEXT + 1, parse_math=False)
-    axes = figure.subplots(rows, columns, squeeze=False).ravel()
-    for panel, name in zip(axes, paradigm_order(heatmaps), strict=False):
+    columns = min(_COLUMNS, len(heatmaps))
+    rows = math.ceil(len(heatmaps) / columns)
+    size = (_BESIDE + _SIDE * columns, _ABOVE + _SIDE * rows)
+    figure = Figure(figsize=size, layout="constrained")
+    panels = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True).ravel()
+    for axes, name in zip(panels, paradigm_order(heatmaps), strict=False):
+        heatmap = np.asarray(heatmaps[name], dtype=np.float64)
+        _draw(axes, heatmap, first, edges, metric_name("saif", threshold, task))
         label = f"{name} (n={seeds[name]})" if seeds else name
-        label = label if count > 1 else f"{label}, {title}"
-        _draw(panel, label, np.asarray(heatmaps[name], dtype=np.float64), first, edges)
-    for unused in axes[count:]:
+        axes.set_title(label, fontsize=TEXT, parse_math=False)
+    for unused in panels[len(heatmaps) :]:
         unused.remove()
-    saif = metric_name("saif", threshold, task)
-    foot(figure, f"% of the {modality.counted}; outlined: {saif}")
+    figure.supxlabel("foreground attention a_z", fontsize=TEXT, parse_math=False)
+    figure.supylabel("true-class score s_y", fontsize=TEXT, parse_math=False)
     return figure
 
 
-def text_colour(share: float) -> str:
-    """Of the number in a cell that is the darker the larger its share."""
-    return "white" if share > 0.6 else "black"
-
-
 def _draw(
-    axes: Axes,
-    label: str,
-    heatmap: NDArray[np.float64],
-    first: int,
-    edges: Sequence[float],
+    axes: Axes, heatmap: NDArray[np.float64], first: int, edges: Sequence[float], saif: str
 ) -> None:
-    """Draws a heat map; `first` is the first bin that is outlined."""
+    """Draws a heat map; `first` is the first bin of the outline, `saif` its name."""
     bins = len(edges) - 1
     if heatmap.shape != (bins, bins):
         raise ValueError(f"a heat map must be ({bins}, {bins}), got {heatmap.shape}")
-    axes.imshow(heatmap.T, origin="lower", cmap="Greys", vmin=0, vmax=1)
-    for a_z in range(bins):
-        for s_y in range(bins):
-            share = heatmap[a_z, s_y]
-            axes.text(
-                a_z,
-                s_y,
-                f"{100 * share:.1f}",
-                ha="center",
-                va="center",
-                fontsize=TEXT,
-                color=text_colour(share),
-            )
-    corner, side = (first - 0.5, first - 0.5), bins - first
-    outline = Rectangle(corner, side, side, fill=False, clip_on=False, zorder=3)
-    outline.set(edgecolor=VERMILION, linewidth=2.5)
+    says = [
+        f"a_z {edges[a_z]:g} to {edges[a_z + 1]:g}, s_y {edges[s_y]:g} to {edges[s_y + 1]:g}: "
+        f"{percent(share)} %"
+        for (a_z, s_y), share in np.ndenumerate(heatmap)
+    ]
+    places = [*np.ndindex(heatmap.shape)]
+    draw_tiles(axes, places, [(0, 0, 0, share) for share in heatmap.ravel()], says)
+    for (a_z, s_y), share in np.ndenumerate(heatmap):
+        shown = percent(share)
+        axes.text(
+            a_z + 0.5,
+            s_y + 0.5,
+            "0" if shown == "0.0" else shown,
+            ha="center",
+            va="center_baseline",
+            fontsize=SMALL,
+            color=WHITE if share > _DARK else BLACK,
+            alpha=_FAINT if shown == "0.0" else 1,
+        )
+    outline = Rectangle((first, first), bins - first, bins - first, fill=False, clip_on=False)
+    outline.set(edgecolor=VERMILION, linewidth=2.0, zorder=3)
+    outline.set_url(f"{saif}: {percent(heatmap[first:, first:].sum())} %")
     axes.add_patch(outline)
-    axes.set_title(label, fontsize=TEXT, parse_math=False)
+    dress(axes, "", "")
+    axes.grid(False)
     ticks = [f"{edge:g}" for edge in edges]
-    axes.set_xticks(np.arange(bins + 1) - 0.5, ticks, fontsize=SMALL)
-    axes.set_yticks(np.arange(bins + 1) - 0.5, ticks, fontsize=SMALL)
-    axes.set_xlabel("foreground attention $a_z$", fontsize=TEXT)
-    axes.set_ylabel("true-class score $s_y$", fontsize=TEXT)
+    axes.set_xticks(range(bins + 1), ticks)
+    axes.set_yticks(range(bins + 1), ticks)
+    axes.set(xlim=(0, bins), ylim=(0, bins), aspect="equal")

@@ -6,10 +6,11 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from analysis.figures.style import GREY, SMALL, TEXT, dress, foot, own_settings
+from analysis.figures.style import GREY, SMALL, TEXT, dress, own_settings
 
 _COLOURS = ("#8C510A", "#0072B2", "#E69F00")  # brown, blue, orange, as the paper has them
 _MARKERS = ("x", "o", "^")
+_NAMES = ("background D₀", "class 1, D₁", "class 2, D₂")
 _STRIP = 0.28  # half the height of a strip, in which points lie at random heights
 
 
@@ -33,21 +34,22 @@ def illustration_figure(
     heights = np.random.default_rng(0).uniform(-_STRIP, _STRIP, len(values))
     for each in (0, 1, 2):
         mine = classes == each
-        left.scatter(values[mine], 2 - each + heights[mine], **_style(each))
-    left.set_yticks([2, 1, 0], ["background D₀", "class 1, D₁", "class 2, D₂"], fontsize=SMALL)
+        says = [f"{_NAMES[each]}: {value:.2f}" for value in values[mine]]
+        left.scatter(values[mine], 2 - each + heights[mine], **_style(each), urls=says)
+    left.set_yticks([2, 1, 0], _NAMES, fontsize=SMALL)
     left.set_ylim(-0.6, 2.6)
     dress(left, "value of a segment", "")
     left.set_title("base distributions", fontsize=TEXT + 1)
     for each in (1, 2):
         mine = labels == each
-        right.scatter(segments[mine, 0], segments[mine, 1], **_style(each), label=f"label {each}")
+        says = [f"label {each}: {first:.2f}, {second:.2f}" for first, second in segments[mine]]
+        right.scatter(*segments[mine].T, **_style(each), label=f"label {each}", urls=says)
     low, high = float(segments.min()), float(segments.max())
     right.plot([low, high], [low, high], color=GREY, linewidth=0.9, linestyle=(0, (4, 3)))
     right.set_aspect("equal")
     dress(right, "first segment", "second segment")
     right.set_title("mosaics of two segments", fontsize=TEXT + 1)
     right.legend(fontsize=SMALL, frameon=False, loc="lower right")
-    foot(figure, "dashed: the axis of the swap symmetry, since either segment may be the first")
     return figure
 
 

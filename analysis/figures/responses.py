@@ -9,12 +9,10 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
-from matplotlib.transforms import offset_copy
 
+from analysis.figures.marks import draw, number, side_by_side
 from analysis.figures.style import (
     MARKER_SIZE,
-    WIDTH,
-    LineStyle,
     by_paradigm,
     finished,
     line_styles,
@@ -26,9 +24,6 @@ from analysis.figures.style import (
 
 REFERENCES = ("hard", "hard-sampled", "hard-running", "soft")
 """Paradigms without a switch point whose level stands beside the response to it."""
-
-_APART = 6.0  # points at most between the marks of two paradigms at one x
-_FOOT = "validation split; {}; mean, lowest and highest seed; filled: chosen"
 
 
 @own_settings()
@@ -45,16 +40,12 @@ def learning_rate_figure(
         threshold: of SAIF, for the label; None: the task's own.
     """
     figure, axes = panel()
-    _draw_responses(figure, axes, response, "lr", metric)
+    _draw_responses(axes, response.assign(x=response["lr"]), metric, logarithmic=True)
     rates = response["lr"].dropna().unique()
     if len(rates):
         logarithmic(axes, rates)
-    return finished(
-        figure,
-        "learning rate (of the first phase)",
-        _label(metric, threshold, response),
-        _FOOT.format("at each rate the best option"),
-    )
+    label = _label(metric, threshold, response)
+    return finished(figure, "learning rate (of the first phase)", label)
 
 
 @own_settings()
@@ -73,26 +64,24 @@ def switch_figure(
         threshold: of SAIF, for the label; None: the task's own.
     """
     figure, axes = panel()
-    shown = response.assign(switch_point=100 * response["switch_point"])
-    _draw_responses(figure, axes, shown, "switch_point", metric)
+    points = 100 * response["switch_point"]
+    _draw_responses(axes, response.assign(x=points), metric)
     levels = by_paradigm(choice[choice["paradigm"].isin(REFERENCES)])
     for name, style in line_styles(levels).items():
+        height = 100 * levels[name][f"validation_{metric}"].iloc[0]
         axes.axhline(
-            100 * levels[name][f"validation_{metric}"].iloc[0],
+            height,
             color=style.colour,
             linestyle=style.dashes,
             linewidth=1.6,
             label=seeds_label(f"{name}, chosen", levels[name]["num_seeds"]),
+            url=f"{name}, chosen: {number(height)} %",
         )
-    points = np.sort(shown["switch_point"].unique())
-    if 1 < len(points) <= 11:
-        axes.set_xticks(points, [f"{point:g}" for point in points])
-    return finished(
-        figure,
-        "switch point (% of the budget)",
-        _label(metric, threshold, response),
-        _FOOT.format("of each switch point its best option"),
-    )
+    known = np.sort(points.unique())
+    if 1 < len(known) <= 11:
+        axes.set_xticks(known, [f"{point:g}" for point in known])
+    label = _label(metric, threshold, response)
+    return finished(figure, "switch point (% of the budget)", label)
 
 
 def _label(metric: str, threshold: float | None, table: pd.DataFrame) -> str:
@@ -100,62 +89,21 @@ def _label(metric: str, threshold: float | None, table: pd.DataFrame) -> str:
 
 
 def _draw_responses(
-    figure: Figure, axes: Axes, response: pd.DataFrame, x: str, metric: str
+    axes: Axes, response: pd.DataFrame, metric: str, logarithmic: bool = False
 ) -> None:
-    lines = by_paradigm(response)
-    middle = (len(lines) - 1) / 2
-    # Half of the room at an x, so that marks that belong together stand together.
-    room = 0.5 * 60 * WIDTH / max(1, response[x].nunique() * len(lines))
-    apart = min(_APART, room)
-    for i, (name, style) in enumerate(line_styles(lines).items()):
-        # Shifted on paper and not in the data, so that intervals at one x stand side by side.
-        aside = offset_copy(axes.transData, figure, x=(i - middle) * apart, units="points")
-        _draw_response(axes, lines[name], x, metric, name, style, aside)
-    # Shifted marks do not count for the limits by themselves.
-    reach = 100 * response[[metric, f"{metric}_low", f"{metric}_high"]]
-    for column in reach:
-        known = reach[column].notna()
-        axes.update_datalim(np.column_stack([response[x], reach[column]])[known])
+    """A line a paradigm; bars reach from the lowest seed to the highest."""
+    ends = {"mean": metric, "low": f"{metric}_low", "high": f"{metric}_high"}
+    rows = response.reset_index(drop=True)
+    rows = rows.assign(**{end: 100 * rows[column] for end, column in ends.items()})
+    lines = by_paradigm(side_by_side(rows, logarithmic))
+    for name, style in line_styles(lines).items():
+        line = lines[name]
+        label = seeds_label(name, line.loc[line["num_seeds"] > 0, "num_seeds"])
+        draw(axes, line, style, label, filled=False, unit=" %")
+        chosen, at = f"{name}, chosen", line[line["chosen"]]
+        size = MARKER_SIZE + 2
+        draw(axes, at, style, chosen, joined=False, legend=False, unit=" %", size=size, zorder=3)
     axes.margins(x=0.08)
-    axes.autoscale_view()
-
-
-def _draw_response(
-    axes: Axes,
-    line: pd.DataFrame,
-    x: str,
-    metric: str,
-    name: str,
-    style: LineStyle,
-    aside: object,
-) -> None:
-    known = line[line["num_seeds"] > 0]
-    axes.errorbar(
-        line[x],
-        100 * line[metric],
-        yerr=100
-        * np.stack([line[metric] - line[f"{metric}_low"], line[f"{metric}_high"] - line[metric]]),
-        color=style.colour,
-        linestyle=style.dashes,
-        linewidth=1.4,
-        elinewidth=1.1,
-        marker=style.marker,
-        markersize=MARKER_SIZE,
-        markerfacecolor="white",
-        label=seeds_label(name, known["num_seeds"]),
-        transform=aside,
-    )
-    chosen = line[line["chosen"]]
-    axes.plot(
-        chosen[x],
-        100 * chosen[metric],
-        color=style.colour,
-        linestyle="none",
-        marker=style.marker,
-        markersize=MARKER_SIZE + 2,
-        transform=aside,
-        zorder=5,
-    )
 
 
 def logarithmic(axes: Axes, values: np.ndarray) -> None:

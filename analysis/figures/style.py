@@ -1,12 +1,9 @@
-"""What all figures have in common: sizes, colours, lines, labels, and how they become files."""
+"""What all figures have in common: sizes, colours, lines and labels."""
 
 from __future__ import annotations
 
 import functools
-import io
 import re
-import textwrap
-import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import count
@@ -16,6 +13,7 @@ import matplotlib as mpl
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from analysis.groups import paradigm_order
 from analysis.words import METRICS, span
@@ -25,7 +23,8 @@ from study import tasks
 own_settings = functools.partial(
     mpl.rc_context,
     {name: value for name, value in mpl.rcParamsDefault.items() if name != "backend"}
-    | {"pdf.fonttype": 42},  # TrueType: publishers refuse the default, Type 3
+    # Two pixels a point; TrueType, as publishers refuse the default, Type 3.
+    | {"figure.dpi": 144, "pdf.fonttype": 42},
 )
 """Matplotlib's defaults, whatever a user has set; for what makes a figure or a file of it."""
 
@@ -34,10 +33,13 @@ SMALL = 8.0
 WIDTH, HEIGHT = 5.0, 3.9
 """Inches of a figure with one panel: its text is read on a phone and in a column of a paper."""
 
-MARKER_SIZE = 5.0
-BLUE, BLACK, GREY, VERMILION, GREEN = "#0072B2", "#000000", "#555555", "#D55E00", "#009E73"
+MARKER_SIZE, SEED_SIZE = 5.0, 3.2
+BLUE, VERMILION, GREEN = "#0072B2", "#D55E00", "#009E73"
+BLACK, GREY, WHITE = "#000000", "#555555", "#ffffff"
+"""Ink, quiet ink and paper: on a page, what its reader has for them."""
 
 _LETTERS_AN_INCH = 16.5  # of SMALL text, on average
+_BESIDE = 0.04  # of an axis of shares, beyond its data
 _HANDLE = 8  # letters' room for the line and the gaps of a legend's entry
 _UNNAMED = re.compile(r"_(child|container)\d+|_nolegend_|")  # labels that Matplotlib gives
 
@@ -68,7 +70,7 @@ _STYLES = {
 }
 _OTHER_COLOURS = ("#000000", "#E69F00", "#56B4E9")
 _OTHER_DASHES = ((0, (7.0, 1.5)), (0, (4.0, 1.5, 1.0, 1.5, 1.0, 1.5)), (0, (1.5, 3.0)))
-_OTHER_MARKERS = ("p", "*", "h", "d", "8", "H", "x")
+_OTHER_MARKERS = ("p", "*", "h", "d", "8", "H", "<")
 
 
 def line_styles(names: Iterable[str]) -> dict[str, LineStyle]:
@@ -155,44 +157,23 @@ def legend_above(
         text.set_parse_math(False)
 
 
-def foot(figure: Figure, text: str) -> None:
-    """A line below the panels that says how to read them, broken to the figure's width."""
-    width = int(figure.get_size_inches()[0] * _LETTERS_AN_INCH)
-    figure.supxlabel("\n".join(textwrap.wrap(text, width)), fontsize=SMALL, parse_math=False)
-
-
-def finished(figure: Figure, x_label: str, y_label: str, note: str) -> Figure:
-    """A figure with one panel of shares, which holds its data: labels, legend and a note below."""
+def finished(figure: Figure, x_label: str, y_label: str) -> Figure:
+    """A figure with one panel of shares, which holds its data: labels, limits and legend."""
     (axes,) = figure.axes
     dress(axes, x_label, y_label)
-    # An interval may reach beyond what a share can be; the axis does not, 0 to 100 %.
-    low, high = axes.get_ylim()
-    beside = 0.02 * (min(high, 100) - max(low, 0))  # room for half a mark
-    axes.set_ylim(max(low, -beside), min(high, 100 + beside))
+    limit_shares(axes, *axes.get_ylim())
     shared_legend(figure, [axes])  # above the panel, where it never lies over the data
-    foot(figure, note)
     return figure
+
+
+def limit_shares(axes: Axes, low: float, high: float) -> None:
+    """Limits y to shares in per cent, with room for half a mark at 0 and at 100 %."""
+    low, high = max(low, 0.0), min(high, 100.0)
+    beside = _BESIDE * (high - low) or 1.0
+    axes.yaxis.set_major_locator(MaxNLocator(nbins=7, steps=[1, 2, 5, 10]))
+    axes.set_ylim(low - beside, high + beside)
 
 
 def seeds_label(name: str, num_seeds: Iterable[int]) -> str:
     """``soft (n=6)``, ``soft (n=3 to 6)``."""
     return f"{name} (n={span(num_seeds)})"
-
-
-def figure_png(figure: Figure, dpi: int = 160) -> bytes:
-    """The figure as a PNG picture; the same figure gives the same bytes."""
-    return _bytes(figure, "png", dpi=dpi, metadata={"Software": None})
-
-
-def figure_pdf(figure: Figure) -> bytes:
-    """The figure as a PDF page with embedded fonts; the same figure gives the same bytes."""
-    return _bytes(figure, "pdf", metadata={"CreationDate": None})
-
-
-@own_settings()
-def _bytes(figure: Figure, form: str, **settings: Any) -> bytes:
-    with io.BytesIO() as sink, warnings.catch_warnings():
-        # A letter of a name that the font lacks is seen as a box: no warning for each, no error.
-        warnings.filterwarnings("ignore", "Glyph .* missing from font")
-        figure.savefig(sink, format=form, **settings)
-        return sink.getvalue()

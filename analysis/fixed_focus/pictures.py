@@ -15,7 +15,6 @@ from analysis.groups import LINEAR_ORTHOGONAL, PARADIGMS
 from analysis.section.picture import Picture
 from analysis.statistics import CONFIDENCE
 from analysis.words import level, listed, span
-from study.terminal import counted
 
 CLOSED_M, CLOSED_CLASSES = 20, 20
 """Of the lower row of the paper's figures."""
@@ -44,8 +43,6 @@ def pictures(settings: Sequence[Setting], closed_row: bool) -> list[Picture]:
         return []
     alphas = sorted(set(curves["alpha"])) if closed_row else []
     seeds = f"n={span(curves['num_seeds'])}"
-    trained = f"train split, mean over n={counted(span(curves['num_seeds']), 'seed')}"
-    last_row = f"; last row: {_NOTHING_TRAINED}" if alphas else ""
     overlaid = any(len(setting.closed_form()) for setting in settings)
     said = f" Mean over seeds ({seeds}); bands: {_INTERVAL}, cut by the frame."
     said += " Dashed: Theorem 1 at the same time of gradient flow." if overlaid else ""
@@ -65,9 +62,7 @@ def pictures(settings: Sequence[Setting], closed_row: bool) -> list[Picture]:
                 [each.over_time("loss") for each in sources],
                 PARADIGMS,
                 "loss (nats)",
-                f"{trained}, band: {_INTERVAL}{last_row}",
             ),
-            wide=True,
         ),
         Picture(
             name="fixed-focus-incentive",
@@ -80,9 +75,7 @@ def pictures(settings: Sequence[Setting], closed_row: bool) -> list[Picture]:
                 [each.over_time("incentive") for each in sources],
                 PARADIGMS,
                 "incentive (nats)",
-                f"L(α) − L(min(α + .01, 1)); {trained}, band: {_INTERVAL}{last_row}",
             ),
-            wide=True,
         ),
         Picture(
             name="fixed-focus-slope",
@@ -98,10 +91,7 @@ def pictures(settings: Sequence[Setting], closed_row: bool) -> list[Picture]:
                 [each.against_alpha() for each in sources],
                 PARADIGMS,
                 "−dL/dα (nats)",
-                f"{trained}, bar: {_INTERVAL}; at the first evaluation not before the time "
-                f"named{last_row}",
             ),
-            wide=True,
         ),
     ]
 

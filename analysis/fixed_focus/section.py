@@ -13,10 +13,10 @@ from analysis.fixed_focus import pictures, tables
 from analysis.fixed_focus.curves import MEASURES, Setting, read_settings
 from analysis.groups import LINEAR_ORTHOGONAL, PARADIGMS, is_fixed_focus
 from analysis.section.base import Question
-from analysis.section.blocks import Block, Heading, Shown, Table, Text
+from analysis.section.blocks import Block, Details, Heading, Shown, Table, Text
 from analysis.section.claim import Claim
 from analysis.section.dynamics import Dynamics
-from analysis.section.parts import claim_blocks, end_states
+from analysis.section.parts import claim_details, end_states
 from analysis.section.picture import Picture
 from analysis.section.summary import claims_note, run_files, summary_run
 from analysis.words import aligned, network_text, number
@@ -27,6 +27,10 @@ from study.tracking.runs import Files, Run
 MOST_ROWS = 3
 """Rows of panels in a figure: with more, it does not fit on a page."""
 
+_ABOUT = (
+    "How a classifier learns while attention on the true foreground is held at alpha, and what "
+    "the focus would gain by improving."
+)
 _METHOD = (
     "Attention is held at alpha on the true foreground and shared evenly by the background; only "
     "the classifier trains. Everything here is on the train split, as in the paper, at the end of "
@@ -136,36 +140,26 @@ class FixedFocus(Dynamics):
 
     def blocks(self, shown: Sequence[Shown], results: str, published: bool = False) -> list[Block]:
         """The section below its heading."""
-        blocks: list[Block] = [
-            Text(
-                "How a classifier learns while attention on the true foreground is held at alpha, "
-                "and what the focus would gain by improving."
-            ),
-            *(Text(text, "warning") for text in self._warnings()),
-        ]
-        if shown:
-            blocks += [Heading("Figures"), *shown]
-        blocks += claim_blocks(self.claims)
+        blocks: list[Block] = [Text(_ABOUT, "quiet")]
+        blocks += [Text(text, "warning") for text in self._warnings()]
+        blocks += [*([Heading("Figures")] if shown else []), *shown, *claim_details(self.claims)]
         header, rows = tables.final_cells(self.settings)
         if rows:
-            blocks += [
-                Heading("At the end of training"),
-                Text("Mean over seeds and t interval on the train split, in nats."),
-                Table(header, rows, left=(0, 1)),
-            ]
+            said = Text("Mean over seeds and t interval on the train split, in nats.")
+            table = Table(header, rows, left=(0, 1))
+            blocks.append(Details("At the end of training", [said, table]))
         header, rows, chosen = tables.option_cells(self.settings)
+        settings = [[each.name, _setting_text(each)] for each in self.settings]
         return [
             *blocks,
-            Heading("Choice of the learning rate"),
-            Table(header, rows, left=(0, 1, 10), marked=chosen),
-            *end_states(self.cells),
-            Heading("Settings"),
-            Table(
-                [], [[each.name, _setting_text(each)] for each in self.settings], (0, 1), (), (1,)
+            Details(
+                "Choice of the learning rate",
+                [Table(header, rows, left=(0, 1, 10), marked=chosen)],
             ),
-            Heading("How this was computed"),
-            *(Text(text, "quiet") for text in _METHOD),
-            *self.repeat_blocks(results),
+            Details("Cells by end state", end_states(self.cells)),
+            Details("Settings", [Table([], settings, (0, 1), (), (1,))]),
+            Details("How this was computed", [Text(text) for text in _METHOD]),
+            Details("Repeat any cell", self.repeat_blocks(results)),
         ]
 
     def summaries(self) -> list[Run]:

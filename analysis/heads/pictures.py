@@ -81,10 +81,8 @@ def _accuracy(trained: pd.DataFrame, networks: pd.DataFrame) -> Picture | None:
             series_of("theory", theory, "accuracy"),
             None,
             {scorer_text(LIMIT): 100 * accuracy for accuracy in limit},
-            f"test split; mean over n={seeds}, bar: {_INTERVAL}",
             levels,
         ),
-        wide=False,
     )
 
 
@@ -105,15 +103,14 @@ def _order_parameter(setting: Setting) -> Picture | None:
             f"{name}, mean over {networks} (figure 3c of the paper). In the limit it is the "
             "identity. A path is named by its head in each layer; the heads of a layer are "
             "exchangeable between networks, so in each network 1 is that of the highest score by "
-            f"theory. Paths: {names[0]} at the top to {names[-1]}."
+            f"theory. Paths: {names[0]} at the top to {names[-1]}. The colour is linear up to 1 "
+            "and logarithmic beyond."
         ),
         figure=order_parameter_figure(
             {"": [matrix]},
             [name],
             names,
-            f"mean over {networks}; the colour is linear up to 1 and logarithmic beyond",
         ),
-        wide=True,
     )
 
 
@@ -137,8 +134,7 @@ def _alignment(setting: Setting) -> Picture | None:
             f"width and in the limit (figure 3d of the paper). Mean over n={seeds}, "
             f"bars: {_INTERVAL}."
         ),
-        figure=overlap_figure(mine, other, f"mean over n={seeds}, bar: {_INTERVAL}"),
-        wide=False,
+        figure=overlap_figure(mine, other),
     )
 
 
@@ -162,9 +158,7 @@ def _scores(setting: Setting, ranks: pd.DataFrame) -> Picture | None:
             series_of(f"score ({name})", ranks, "score", x="rank", unit=1),
             series_of("lost without the head", ranks, "drop", x="rank"),
             published,
-            f"test split; mean over n={seeds}, bar: {_INTERVAL}",
         ),
-        wide=False,
     )
 
 
@@ -191,9 +185,7 @@ def _pruning(setting: Setting, pruning: pd.DataFrame) -> Picture | None:
             {method: series for (method, _), series in lines.items() if method != THEORY},
             bound,
             100 / setting.num_classes,
-            f"test split; mean over n={seeds}, bar: {_INTERVAL}",
         ),
-        wide=False,
     )
 
 

@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 import pandas as pd
 
 from analysis.attention_paths import means as of_paths
-from analysis.comparison.report.verdicts import pair_notes
+from analysis.comparison.report.limits import pair_notes
 from analysis.groups import is_one_shot
 from analysis.heads import means, paired, published, tables
 from analysis.heads.answer import QUESTION, found
@@ -20,12 +20,11 @@ from analysis.heads.settings import Setting, read
 from analysis.heads.summaries import summaries
 from analysis.heads.warnings import warnings
 from analysis.section.base import Chapter, Question
-from analysis.section.blocks import Block, Heading, Shown, Table, Text
+from analysis.section.blocks import Block, Details, Heading, Shown, Table, Text
 from analysis.section.claim import Claim
 from analysis.section.parts import (
     LONG_COLUMNS,
-    chapter_head,
-    claim_blocks,
+    claim_details,
     end_states,
     repeat_blocks,
 )
@@ -69,14 +68,12 @@ class OneShot(Chapter["Heads"]):
 
     name = "one-shot images"
     about = "One-shot images"
-    anchor = "heads"
     has_published = True
 
-    def head(self, sections: Sequence[Heads]) -> list[Block]:
-        """What is asked, what was found in each setting, and every claim with its verdict."""
-        found = {each.title: each.found for each in sections}
-        claims = [claim for section in sections for claim in section.claims]
-        return chapter_head("One-shot images", QUESTION, found, claims)
+    def answer(self, sections: Sequence[Heads]) -> list[str]:
+        """How many claims hold, and what was found in each setting."""
+        found = [f"{each.title}. {each.found}" for each in sections if each.found]
+        return [*super().answer(sections), *found]
 
 
 ONE_SHOT = OneShot()
@@ -176,7 +173,7 @@ class Heads:
 
     def text(self, published: bool = False) -> str:
         """For the terminal."""
-        lines = [self.title, *([self.found] if self.found else []), ""]
+        lines = [self.title, ""]
         for heading, _, table in self._tables(published, brief=True):
             lines += [heading, *aligned(*tables.in_terminal(table)), ""]
         lines += [f"note: {text}" for text in self._notes(published)]
@@ -212,19 +209,18 @@ class Heads:
     def blocks(self, shown: Sequence[Shown], results: str, published: bool = False) -> list[Block]:
         """The section below its heading."""
         blocks: list[Block] = [Text(text, "warning") for text in warnings(self.setting)]
-        if shown:
-            blocks += [Heading("Figures"), *shown]
-        blocks += claim_blocks(self.claims)
+        blocks += [*([Heading("Figures")] if shown else []), *shown]
         for heading, text, table in self._tables(published):
-            blocks += [Heading(heading), Text(text), table]
-            if heading == _PAIRED:
-                blocks += [Text(note, "quiet") for note in pair_notes(self.paired)]
+            notes = pair_notes(self.paired) if heading == _PAIRED else []
+            said = [Text(note, "quiet") for note in notes]
+            blocks.append(Details(heading, [Text(text), table, *said]))
+        method = [Text(text) for text in (QUESTION, self._setting_text(), *_METHOD)]
         return [
             *blocks,
-            *self._end_states(),
-            Heading("How this was computed"),
-            *(Text(text, "quiet") for text in (self._setting_text(), *_METHOD)),
-            *repeat_blocks(str(self.cells["cell_id"].iloc[0]), results),
+            *claim_details(self.claims),
+            Details("Cells by end state", self._end_states()),
+            Details("How this was computed", method),
+            Details("Repeat any cell", repeat_blocks(str(self.cells["cell_id"].iloc[0]), results)),
         ]
 
     def summaries(self) -> list[Run]:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 
 import pandas as pd
 
-from analysis.figures.dynamics.curvature import curvature_figure
+from analysis.figures.dynamics.curvature import LARGEST, curvature_figure
 from analysis.figures.dynamics.trajectories import of_pair, trajectory_figure
 from analysis.figures.illustration import illustration_figure
 from analysis.groups import PARADIGMS, is_trajectory, paradigm_order
@@ -22,10 +22,10 @@ from analysis.linear_orthogonal.claims import (
 from analysis.linear_orthogonal.closed_form import CONFIDENT, PUBLISHED, SMALL, Pair
 from analysis.linear_orthogonal.tables import convergence_cells, deviation_cells
 from analysis.section.base import Question
-from analysis.section.blocks import Block, Heading, Shown, Table, Text
+from analysis.section.blocks import Block, Details, Heading, Shown, Table, Text
 from analysis.section.claim import Claim
 from analysis.section.dynamics import Dynamics
-from analysis.section.parts import claim_blocks, end_states
+from analysis.section.parts import claim_details, end_states
 from analysis.section.picture import Picture
 from analysis.section.summary import claims_note, run_files, summary_run
 from analysis.statistics import CONFIDENCE
@@ -35,6 +35,18 @@ from study.terminal import counted
 from study.theory.linear_orthogonal import one_dimensional
 from study.tracking.runs import Run
 
+_ABOUT = (
+    "Focus and classifier are linear and start at zero. Theory knows how the classifier's scale "
+    "mu and the focus' scale nu grow under gradient flow of the population loss (Theorem 2); the "
+    "trained cells take small steps on sampled mosaics. Time is that of the gradient flow: "
+    "learning rate times steps."
+)
+_DEVIATIONS = (
+    "Largest deviation of any seed at any evaluation on the test split, in % of how far the "
+    "closed form goes meanwhile; beside it the largest distance between two seeds, and the "
+    "largest deviation of their mean. A mean that deviates by more than seeds differ does not by "
+    "chance: steps have a size, and the closed form is that of ever smaller ones."
+)
 _PANELS = 3  # side by side, so that a page shows them at a readable size
 _SAMPLES, _MOSAICS, _SEED = 300, 500, 0
 
@@ -157,38 +169,26 @@ class Trajectories(Dynamics):
 
     def blocks(self, shown: Sequence[Shown], results: str, published: bool = False) -> list[Block]:
         """The section below its heading."""
-        blocks: list[Block] = [
-            Text(
-                "Focus and classifier are linear and start at zero. Theory knows how the "
-                "classifier's scale mu and the focus' scale nu grow under gradient flow of the "
-                "population loss (Theorem 2); the trained cells take small steps on sampled "
-                "mosaics. Time is that of the gradient flow: learning rate times steps."
-            ),
-            *claim_blocks(self.claims),
-            Heading("Time to converge, by the closed form"),
-            Text(
-                "Until the loss has fallen to a share of log C, its value at the start, and until "
-                f"attention on the foreground is {CONFIDENT:g}; nu and loss at t = "
-                f"{time_text(HORIZON)}. The first of each (m, C) is marked with *."
-            ),
-            Table(*convergence_cells(self.convergence), left=(0, 1)),
-            Heading("Trained cells against the closed form"),
-        ]
+        blocks: list[Block] = [Text(_ABOUT, "quiet")]
+        blocks += [Text(warning, "warning") for warning in self._warnings()]
+        blocks += [Heading("Figures"), *shown, *claim_details(self.claims)]
+        until = (
+            "Until the loss has fallen to a share of log C, its value at the start, and until "
+            f"attention on the foreground is {CONFIDENT:g}; nu and loss at t = "
+            f"{time_text(HORIZON)}. The first of each (m, C) is marked with *."
+        )
+        times = Table(*convergence_cells(self.convergence), left=(0, 1))
+        blocks.append(Details("Time to converge, by the closed form", [Text(until), times]))
         header, rows = deviation_cells(self.deviations)
         if rows:
-            blocks += [
-                Text(
-                    "Largest deviation of any seed at any evaluation on the test split, in % of "
-                    "how far the closed form goes meanwhile; beside it the largest distance "
-                    "between two seeds, and the largest deviation of their mean. A mean that "
-                    "deviates by more than seeds differ does not by chance: steps have a size, "
-                    "and the closed form is that of ever smaller ones."
-                ),
-                Table(header, rows, left=(0, 1)),
-            ]
-        blocks += [Text(warning, "warning") for warning in self._warnings()]
-        blocks += [Heading("Figures"), *shown, *end_states(self.cells)]
-        return [*blocks, *self.repeat_blocks(results)]
+            table = Table(header, rows, left=(0, 1))
+            beside = "Trained cells against the closed form"
+            blocks.append(Details(beside, [Text(_DEVIATIONS), table]))
+        return [
+            *blocks,
+            Details("Cells by end state", end_states(self.cells)),
+            Details("Repeat any cell", self.repeat_blocks(results)),
+        ]
 
     def summaries(self) -> list[Run]:
         """One summary a setting and paradigm that was trained to the end."""
@@ -254,8 +254,7 @@ class Trajectories(Dynamics):
             name=f"trajectories{suffix}",
             title="Classifier and focus over time",
             caption=caption,
-            figure=trajectory_figure(self.exact, self.curves, pairs, CONFIDENCE, LEVELS),
-            wide=True,
+            figure=trajectory_figure(self.exact, self.curves, pairs, LEVELS),
         )
 
     def _curvature_picture(self) -> Picture:
@@ -266,10 +265,11 @@ class Trajectories(Dynamics):
                 "Eigenvalues of the Hessian of the population loss in the plane of mu and nu, in "
                 "coordinates of unit length, their condition number (largest over smallest, by "
                 "absolute value), and the local rate of the loss, |grad L|^2 / L = -d log L / dt, "
-                f"along each paradigm's own trajectory for {_listed(PUBLISHED)}."
+                f"along each paradigm's own trajectory for {_listed(PUBLISHED)}, in closed form. "
+                "Below 0 the loss is not convex; where an eigenvalue passes 0, the condition "
+                f"number is infinite (cut at {LARGEST})."
             ),
             figure=curvature_figure(self.curvatures, PUBLISHED),
-            wide=True,
         )
 
 
@@ -295,5 +295,4 @@ def _illustration_picture() -> Picture:
             "dashed line (figure 5 of the paper)."
         ),
         figure=illustration_figure(values, classes, segments, labels),
-        wide=True,
     )

@@ -56,7 +56,7 @@ def matrix_blocks(sections: Sequence[Section]) -> list[Block]:
     if matrix.empty:
         return []
     blocks: list[Block] = [
-        Heading("Do the claims of the paper generalise?", 2, "claims"),
+        Heading("Do the claims of the paper generalise?", 2),
         Text(
             "Every claim in every setting: it holds, fails (does not hold), is open (undecided) "
             "or was not run (-). The last row counts: holds / fails / open."

@@ -50,6 +50,11 @@ def write(files: Mapping[str, bytes], out_dir: str | os.PathLike[str]) -> str | 
     return folder
 
 
+def link(path: str | Path) -> str:
+    """What opens a file at a click: ``file:///...`` of a local path, else its URL."""
+    return path.resolve().as_uri() if isinstance(path, Path) else path
+
+
 def refuse_unwritable(out_dir: str | os.PathLike[str]) -> None:
     """Checks before the work that the folder, or the one to create it in, takes a file.
 

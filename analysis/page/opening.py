@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from analysis.section.base import Section, by_chapter
-from analysis.section.blocks import Block, Text
 from study.results import Results
 from study.terminal import counted
 
@@ -44,13 +43,3 @@ def missing(sections: Sequence[Section], cell_ids: Collection[str] | None) -> li
         return []
     of = f"of {counted(len(wanted), 'planned cell')}"
     return [f"{counted(lost, f'{of} has', f'{of} have')} no result: failed, or not run."]
-
-
-def head(
-    sections: Sequence[Section], notes: Sequence[str], warnings: Sequence[str] = ()
-) -> list[Block]:
-    """What the page answers, and what readers need to understand it."""
-    blocks: list[Block] = [Text(warning, "warning") for warning in warnings]
-    for chapter, mine in by_chapter(sections):
-        blocks += chapter.head(mine)
-    return [*blocks, *(Text(note, "quiet") for note in notes)]

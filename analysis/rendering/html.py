@@ -2,113 +2,95 @@
 
 from __future__ import annotations
 
-import base64
-import gzip
-import json
+import itertools
+import re
 from collections.abc import Sequence
 from html import escape
-from itertools import groupby
-from typing import TYPE_CHECKING, Any
 
 from analysis.section.blocks import (
     Block,
     Code,
-    Contents,
+    Details,
     Heading,
-    Interactive,
+    Html,
+    Points,
     Shown,
     Table,
     Text,
 )
-
-if TYPE_CHECKING:
-    from bokeh.models import LayoutDOM
+from study.evaluate.looks import STYLE as LOOKS
 
 _STYLE = """
 :root { color-scheme: light dark; --text: #1d1f23; --back: #ffffff; --soft: #f3f4f6;
-  --line: #d5d8dd; --quiet: #5c636e; --mark: #e6f0fa; --warn: #fff3d6; }
+  --line: #d5d8dd; --quiet: #5c636e; --mark: #e6f0fa; --warn: #fff3d6; --shade: #00000038; }
 @media (prefers-color-scheme: dark) { :root { --text: #e4e6ea; --back: #16181c; --soft: #22252b;
-  --line: #3a3f48; --quiet: #a0a7b3; --mark: #1f3347; --warn: #43350f; } }
+  --line: #3a3f48; --quiet: #a0a7b3; --mark: #1f3347; --warn: #43350f; --shade: #ffffff48; } }
 * { box-sizing: border-box; }
 html { -webkit-text-size-adjust: 100%; }
 body { margin: 0 auto; padding: 1rem; max-width: 68rem; color: var(--text);
-  background: var(--back); font: 1rem/1.5 system-ui, sans-serif; }
-h1 { font-size: 1.6rem; line-height: 1.25; margin: .5rem 0 1rem; overflow-wrap: anywhere; }
-h2 { font-size: 1.25rem; line-height: 1.3; margin: 2.5rem 0 .5rem; padding-top: .75rem;
-  border-top: 2px solid var(--line); overflow-wrap: anywhere; }
-h3 { font-size: 1.05rem; margin: 1.75rem 0 .5rem; }
-p, li { overflow-wrap: anywhere; max-width: 46rem; }
+  background: var(--back); font: 1rem/1.5 system-ui, sans-serif; overflow-wrap: anywhere; }
+h1 { font-size: 1.5rem; line-height: 1.25; margin: .25rem 0; }
+h2 { font-size: 1.2rem; line-height: 1.3; margin: 1.75rem 0 .5rem; }
+h3 { font-size: 1rem; margin: 1rem 0 .5rem; }
+p, ul, pre, figcaption { max-width: 46rem; }
+p, ul { margin: .5rem 0; }
+ul { padding-left: 1.2rem; }
+li { margin: .2rem 0; }
 a { color: inherit; }
-.lead { font-size: 1.1rem; margin: .5rem 0; }
-.quiet, figcaption { color: var(--quiet); font-size: .9rem; }
-.warning { background: var(--warn); padding: .35rem .75rem; border-radius: .4rem;
-  margin: .5rem 0; }
+nav { display: flex; flex-wrap: wrap; gap: 0 1rem; }
+nav, .quiet, figcaption { color: var(--quiet); font-size: .875rem; }
+.lead { font-size: 1.2rem; line-height: 1.4; }
+.warning { background: var(--warn); padding: .35rem .75rem; border-radius: .4rem; }
 pre { background: var(--soft); padding: .5rem .75rem; border-radius: .4rem; font-size: .85rem;
-  white-space: pre-wrap; overflow-wrap: anywhere; }
-.scroll { overflow-x: auto; margin: .75rem 0; }
+  white-space: pre-wrap; }
+details { border-top: 1px solid var(--line); }
+details:last-of-type { border-bottom: 1px solid var(--line); }
+details details { margin-left: 1rem; }
+summary { cursor: pointer; padding: .35rem 0; font-weight: 600; }
+details[open] { padding-bottom: 1rem; }
+/* Where a table goes on beyond an edge, the edge has a shadow. */
+.scroll { overflow-x: auto; margin: .5rem 0; background:
+  linear-gradient(to right, var(--back) 50%, transparent) left / 2rem 100% no-repeat local,
+  linear-gradient(to left, var(--back) 50%, transparent) right / 2rem 100% no-repeat local,
+  linear-gradient(to right, var(--shade), transparent) left / .8rem 100% no-repeat scroll,
+  linear-gradient(to left, var(--shade), transparent) right / .8rem 100% no-repeat scroll; }
 table { border-collapse: collapse; font-size: .9rem; font-variant-numeric: tabular-nums; }
-th, td { padding: .3rem .7rem; text-align: right; border-bottom: 1px solid var(--line);
-  vertical-align: top; }
-th { background: var(--soft); font-weight: 600; vertical-align: bottom; }
+th, td { padding: .25rem .7rem; text-align: right; border-bottom: 1px solid var(--line);
+  vertical-align: top; overflow-wrap: normal; }
+th { font-weight: 600; vertical-align: bottom; }
 td { white-space: nowrap; }
 .left { text-align: left; }
 td.wrap { white-space: normal; overflow-wrap: break-word; min-width: 9rem; max-width: 40rem; }
 tr.marked td { background: var(--mark); font-weight: 600; }
-.pictures { display: grid; gap: 1.5rem; margin: 1rem 0; align-items: start;
+.pictures { display: grid; gap: 1rem 1.5rem; margin: .75rem 0; align-items: start;
   grid-template-columns: repeat(auto-fit, minmax(min(24rem, 100%), 1fr)); }
 figure { margin: 0; break-inside: avoid; }
 figure.wide { grid-column: 1 / -1; }
-figure h4 { margin: 0 0 .4rem; font-size: 1rem; }
-figcaption { margin-top: .4rem; }
-img { display: block; width: 100%; height: auto; background: #ffffff; border-radius: .4rem; }
-figure img { max-width: 34rem; }
-figure.wide img { max-width: 52rem; }
-figure.interactive { margin: 1.5rem 0; }
-.interactive select { font: inherit; max-width: 100%; margin-bottom: .5rem; }
-.interactive > div { background: #ffffff; color: #1d1f23; color-scheme: light; padding: .5rem;
-  border-radius: .4rem; border: 1px solid var(--line); }
-@media (max-width: 40rem) { body { padding: .75rem; } th, td { padding: .3rem .45rem; } }
+figure h4 { margin: 0 0 .25rem; font-size: .95rem; }
+figcaption { margin-top: .25rem; }
+figure svg { display: block; max-width: 100%; max-height: 23rem; height: auto;
+  fill: currentColor; stroke-linejoin: round; }
+figure.wide svg { min-width: 32rem; }
+svg text { pointer-events: none; }
+@media (max-width: 40rem) { body { padding: .75rem; } th, td { padding: .25rem .45rem; }
+  td.wrap { min-width: 5rem; } }
 @media print {
   :root { color-scheme: light; --text: #000000; --back: #ffffff; --soft: #f3f4f6;
     --line: #bbbbbb; --quiet: #444444; --mark: #e6f0fa; --warn: #fff3d6; }
   html { font-size: 9.5pt; }
   body { max-width: none; padding: 0; }
-  .scroll { overflow: visible; }
+  nav { display: none; }
+  details::details-content { content-visibility: visible; block-size: auto; }
+  .scroll { overflow: visible; background: none; }
   .pictures { grid-template-columns: repeat(2, 1fr); gap: 1rem; }
-  figure.wide img { max-width: 62%; }
-  figure.interactive { display: none; }
-  p, li { max-width: none; }
-  .lead { font-size: 1rem; }
+  figure.wide svg { min-width: 0; max-width: 62%; }
+  p, ul { max-width: none; }
   table { font-size: .75rem; }
   td.left { white-space: normal; }
   td.wrap { min-width: 0; overflow-wrap: anywhere; }
   th, td { padding: .15rem .4rem; }
   tr, figure, pre { break-inside: avoid; }
-  h2, h3 { break-after: avoid; }
-}
-"""
-
-
-# Packed, Bokeh takes a third of the room. It says on the console what it does; of figures that are
-# replaced nothing is left.
-_SHOW = """
-const packed = atob(document.getElementById("bokeh").textContent);
-const bytes = new Blob([Uint8Array.from(packed, letter => letter.charCodeAt(0))]).stream();
-const bokeh = document.createElement("script");
-bokeh.textContent = await new Response(bytes.pipeThrough(new DecompressionStream("gzip"))).text();
-document.head.append(bokeh);
-Bokeh.logger.set_level("warn");
-for (const figure of document.querySelectorAll("figure.interactive")) {
-  const items = JSON.parse(figure.querySelector("script").textContent);
-  const [place, choice] = ["div", "select"].map(name => figure.querySelector(name));
-  let shown;
-  async function show() {
-    (await shown)?.clear();
-    shown = Bokeh.embed.embed_item(items[choice.selectedIndex], place);
-  }
-  choice.addEventListener("change", show);
-  figure.hidden = false;
-  show();
+  h2, h3, summary { break-after: avoid; }
 }
 """
 
@@ -129,42 +111,48 @@ def render(title: str, blocks: Sequence[Block], reload: float | None = None) -> 
         reload: seconds after which the browser loads it again, unless its reader is at work with
             it; None: never.
     """
-    body = []
-    for shown, group in groupby(blocks, lambda block: isinstance(block, Shown)):
-        pieces = [_block(block) for block in group]
-        # Side by side where there is room.
-        body += ['<div class="pictures">', *pieces, "</div>"] if shown else pieces
-    if any(isinstance(block, Interactive) for block in blocks):
-        body.append(f'<script type="text/plain" id="bokeh">{_bokeh()}</script>')
-        body.append(f'<script type="module">{_SHOW}</script>')
+    titles = [each.text for each in blocks if isinstance(each, Heading) and each.level == 2]
+    links = [f'<a href="#part-{i}">{escape(text)}</a>' for i, text in enumerate(titles)]
+    ids = iter(f'<h2 id="part-{i}">' for i in itertools.count())
+    body = [f"<nav>{''.join(links)}</nav>"] if links[1:] else []
+    body.append(re.sub("<h2>", lambda _: next(ids), _html(blocks)))
     if reload:
         body.append(f"<script>{_RELOAD.replace('PAUSE', f'{1000 * reload:g}')}</script>")
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(title)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n"
+        f"<title>{escape(title)}</title>\n<style>{_STYLE}{LOOKS}</style>\n</head>\n<body>\n"
         f"<h1>{escape(title)}</h1>\n" + "\n".join(body) + "\n</body>\n</html>\n"
     )
 
 
+def _html(blocks: Sequence[Block]) -> str:
+    body = []
+    for shown, group in itertools.groupby(blocks, lambda block: isinstance(block, Shown)):
+        pieces = [_block(block) for block in group]
+        # Side by side where there is room.
+        body += ['<div class="pictures">', *pieces, "</div>"] if shown else pieces
+    return "\n".join(body)
+
+
 def _block(block: Block) -> str:
     match block:
-        case Heading(text, level, anchor):
-            target = f' id="{escape(anchor)}"' if anchor else ""
-            return f"<h{level}{target}>{escape(text)}</h{level}>"
+        case Heading(text, level):
+            return f"<h{level}>{escape(text)}</h{level}>"
         case Text(text, kind):
             return f'<p class="{kind}">{escape(text)}</p>' if kind else f"<p>{escape(text)}</p>"
         case Code(text):
             return f"<pre>{escape(text)}</pre>"
-        case Contents(items):
-            links = [f'<li><a href="#{escape(a)}">{escape(title)}</a></li>' for title, a in items]
-            return f"<ul>{''.join(links)}</ul>"
+        case Points(texts):
+            return f"<ul>{''.join(f'<li>{escape(text)}</li>' for text in texts)}</ul>"
+        case Details(summary, blocks):
+            return f"<details><summary>{escape(summary)}</summary>{_html(blocks)}</details>"
         case Table():
             return _table(block)
         case Shown():
             return _picture(block)
-        case Interactive():
-            return _interactive(block)
+        case Html(text):
+            return text
 
 
 def _table(table: Table) -> str:
@@ -191,48 +179,11 @@ def _class_of(table: Table, column: int) -> str:
 
 
 def _picture(shown: Shown) -> str:
-    data = base64.b64encode(shown.png).decode()
+    """A figure; a wide one scrolls sideways where the screen is narrow."""
     kind = ' class="wide"' if shown.wide else ""
+    named = f'<svg role="img" aria-label="{escape(shown.alt)}"'
     return (
         f"<figure{kind}><h4>{escape(shown.title)}</h4>"
-        f'<img alt="{escape(shown.alt)}" src="data:image/png;base64,{data}">'
+        f'<div class="scroll">{shown.svg.replace("<svg", named, 1)}</div>'
         f"<figcaption>{escape(shown.caption)}</figcaption></figure>"
     )
-
-
-def _interactive(block: Interactive) -> str:
-    """Hidden where no script runs."""
-    options = "".join(f"<option>{escape(name)}</option>" for name in block.figures)
-    alone = " hidden" if len(block.figures) == 1 else ""
-    figures = [_item(each) for each in block.figures.values()]
-    items = json.dumps(figures, separators=(",", ":"))
-    items = items.replace("<", r"\u003c")  # which would end the script; to JSON it is the same
-    return (
-        f'<figure class="interactive" hidden><h4>{escape(block.title)}</h4>'
-        f'<select aria-label="setting"{alone}>{options}</select><div></div>'
-        f"<figcaption>{escape(block.caption)}</figcaption>"
-        f'<script type="application/json">{items}</script></figure>'
-    )
-
-
-def _item(figures: LayoutDOM) -> Any:
-    """What Bokeh's script needs to show figures; the same for the same figures."""
-    from bokeh.embed import json_item
-
-    numbers: dict[str, str] = {}
-
-    def renamed(node: dict[str, Any]) -> dict[str, Any]:
-        # Bokeh counts on through all that a process has drawn.
-        ids = [name for name in ("id", "root_id") if name in node]
-        return node | {name: numbers.setdefault(node[name], str(len(numbers))) for name in ids}
-
-    return json.loads(json.dumps(json_item(figures)), object_hook=renamed)
-
-
-def _bokeh() -> str:
-    """The scripts that draw figures and their widgets, from Bokeh's package, packed as base64."""
-    from bokeh.util.paths import bokehjs_path
-
-    folder = bokehjs_path() / "js"
-    scripts = [(folder / f"{name}.min.js").read_bytes() for name in ("bokeh", "bokeh-widgets")]
-    return base64.b64encode(gzip.compress(b"\n".join(scripts), mtime=0)).decode()

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from html import escape as html
 from urllib.parse import quote
 
 from analysis.section.blocks import (
     Block,
     Code,
-    Contents,
+    Details,
     Heading,
-    Interactive,
+    Html,
+    Points,
     Shown,
     Table,
     Text,
@@ -21,9 +23,8 @@ _SPECIAL = re.compile(r"([\\`*_\[\]<>|#~$])")
 
 
 def render(title: str, blocks: Sequence[Block]) -> str:
-    """The whole text; pictures are links to files beside it, what is interactive is left out."""
-    texts = filter(None, map(_block, blocks))
-    return "\n\n".join([f"# {escape(title)}", *texts]) + "\n"
+    """The whole text; pictures are links to files beside it."""
+    return "\n\n".join([f"# {escape(title)}", *map(_block, blocks)]) + "\n"
 
 
 def escape(text: str) -> str:
@@ -46,9 +47,8 @@ def table(table: Table) -> str:
 
 def _block(block: Block) -> str:
     match block:
-        case Heading(text, level, anchor):
-            target = f'<a id="{anchor}"></a>\n\n' if anchor else ""
-            return f"{target}{'#' * level} {escape(text)}"
+        case Heading(text, level):
+            return f"{'#' * level} {escape(text)}"
         case Text(text, "warning"):
             return f"> {escape(text)}"
         case Text(text, _):
@@ -57,12 +57,15 @@ def _block(block: Block) -> str:
             longest = max(map(len, re.findall("`+", text)), default=0)
             fence = "`" * max(3, longest + 1)
             return f"{fence}\n{text}\n{fence}"
-        case Contents(items):
-            return "\n".join(f"- [{escape(title)}](#{anchor})" for title, anchor in items)
+        case Points(texts):
+            return "\n".join(f"- {escape(text)}" for text in texts)
+        case Details(summary, blocks):
+            inside = "\n\n".join(filter(None, map(_block, blocks)))
+            return f"<details><summary>{html(summary)}</summary>\n\n{inside}\n\n</details>"
         case Table():
             return table(block)
         case Shown():
             link = f"![{escape(block.alt)}]({quote(block.file)})"
             return f"#### {escape(block.title)}\n\n{link}\n\n{escape(block.caption)}"
-        case Interactive():
-            return ""
+        case Html():
+            return "The pictures are in report.html beside this file."

@@ -15,8 +15,9 @@ from typing import Any, Generic, Protocol, TypeVar
 import pandas as pd
 
 from analysis.groups import Axis, Select
-from analysis.section.blocks import Block, Shown
+from analysis.section.blocks import Block, Shown, Text
 from analysis.section.claim import Claim, tallied
+from analysis.section.parts import claim_blocks
 from analysis.section.picture import Picture
 from study.results import Results
 from study.tracking.runs import Run
@@ -133,14 +134,12 @@ class Chapter(Generic[S]):
     Attributes:
         name: its name in the title of a page that has a chapter before it.
         about: its name in the title of a page that begins with it.
-        anchor: its sections are ``<anchor>-1`` and so on.
         compares: whether the options of comparisons concern it, see `Question.of_comparisons`.
         has_published: whether numbers of others can be shown beside the measured ones.
     """
 
     name: str
     about: str
-    anchor: str
     compares: bool = False
     has_published: bool = False
 
@@ -148,17 +147,23 @@ class Chapter(Generic[S]):
         """Short names that tell its sections apart, in the order of tables of all of them."""
         return {section: section.title for section in sections}
 
-    def paragraphs(self, sections: Sequence[S]) -> list[str]:
-        """Text for the terminal below the texts of its sections."""
-        return []
-
     def answer(self, sections: Sequence[S]) -> list[str]:
-        """What its sections say, in a few sentences."""
+        """What its sections say, in a few sentences, which stand above all else."""
         return [tallied([claim for section in sections for claim in section.claims])]
 
-    def head(self, sections: Sequence[S]) -> list[Block]:
-        """Blocks above all sections of the page."""
-        return []
+    def head(
+        self, sections: Sequence[S], shown: Mapping[S, Sequence[Shown]], published: bool
+    ) -> list[Block]:
+        """Blocks above all sections of the page: the answer, and what it rests on.
+
+        Args:
+            sections: its sections.
+            shown: the pictures of each, in order, as the page holds them.
+            published: show published numbers beside the measured ones.
+        """
+        claims = [claim for section in sections for claim in section.claims]
+        first, *others = self.answer(sections)
+        return [Text(first, "lead"), *claim_blocks(claims), *map(Text, others)]
 
     def pictures(self, sections: Sequence[S]) -> list[Picture]:
         """Figures that several sections share, made anew at each call; no two share a name."""

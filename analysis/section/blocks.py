@@ -6,21 +6,17 @@ Each kind of section makes its blocks; `analysis.rendering` writes them. All tex
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
-
-if TYPE_CHECKING:
-    from bokeh.models import LayoutDOM
+from typing import Literal
 
 
 @dataclass(frozen=True)
 class Heading:
-    """Heading of a section (level 2) or a part of one (level 3); links point at `anchor`."""
+    """Heading of a chapter (level 2), which the table of contents lists, or of a part of one."""
 
     text: str
     level: Literal[2, 3] = 3
-    anchor: str = ""
 
 
 @dataclass(frozen=True)
@@ -32,17 +28,17 @@ class Text:
 
 
 @dataclass(frozen=True)
+class Points:
+    """Short sentences, one below the other."""
+
+    texts: Sequence[str]
+
+
+@dataclass(frozen=True)
 class Code:
     """Lines to copy."""
 
     text: str
-
-
-@dataclass(frozen=True)
-class Contents:
-    """Links to sections: (title, anchor) each."""
-
-    items: Sequence[tuple[str, str]]
 
 
 @dataclass(frozen=True)
@@ -66,13 +62,18 @@ class Table:
 
 @dataclass(frozen=True, eq=False)
 class Shown:
-    """A picture: its PNG for the page, its file beside the page, and the words around it."""
+    """A picture: an SVG element for the page, its file beside it, and the words around it."""
 
     title: str
     caption: str
-    png: bytes
+    svg: str
     file: str
     wide: bool = False
+
+    @property
+    def name(self) -> str:
+        """Its file's name without folder and ending: that of its picture, and a key."""
+        return self.file.rpartition("/")[-1].partition(".")[0]
 
     @property
     def alt(self) -> str:
@@ -80,19 +81,19 @@ class Shown:
         return self.caption.split(". ")[0].removesuffix(".") + "."
 
 
-@dataclass(frozen=True, eq=False)
-class Interactive:
-    """Figures that answer to a reader of the page, where scripts run; elsewhere there are none.
+@dataclass(frozen=True)
+class Details:
+    """Blocks that are folded away below a line that says what they are."""
 
-    Attributes:
-        title: heading.
-        caption: what they show, and how to use them.
-        figures: name of a setting -> its figures; the reader chooses the setting.
-    """
-
-    title: str
-    caption: str
-    figures: Mapping[str, LayoutDOM]
+    summary: str
+    blocks: Sequence[Block]
 
 
-Block = Heading | Text | Code | Contents | Table | Shown | Interactive
+@dataclass(frozen=True)
+class Html:
+    """What only a page can show: HTML whose texts are escaped; elsewhere there is nothing."""
+
+    html: str
+
+
+Block = Heading | Text | Points | Code | Table | Shown | Details | Html

@@ -7,14 +7,13 @@ comparison; they share this chapter of the report.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import pandas as pd
 
 from analysis.section.base import Chapter, Section
-from analysis.section.blocks import Block, Heading, Text
-from analysis.section.parts import repeat_blocks, verdict_blocks, without_long_columns
-from study.terminal import counted
+from analysis.section.blocks import Block, Shown, Text
+from analysis.section.parts import repeat_blocks, without_long_columns
 
 _LEAD = (
     "How the paradigms learn, not which one is better: nothing in these sections is compared at "
@@ -23,20 +22,19 @@ _LEAD = (
 
 
 class LearningDynamics(Chapter[Section]):
-    """Says what is shown, and which of the paper's claims hold; there is no winner to name."""
+    """Says which of the paper's claims hold; there is no winner to name."""
 
     name = "learning dynamics"
     about = "Learning dynamics of attention"
-    anchor = "dynamics"
 
-    def head(self, sections: Sequence[Section]) -> list[Block]:
-        """The sections, and every claim with its verdict."""
-        claims = [claim for section in sections for claim in section.claims]
-        blocks: list[Block] = [Heading("Learning dynamics", 2), Text(_LEAD, "lead")]
-        blocks += [
-            Text(f"{each.title} ({counted(len(each.cells), 'cell')}).") for each in sections
-        ]
-        return [*blocks, *verdict_blocks(claims)]
+    def head(
+        self,
+        sections: Sequence[Section],
+        shown: Mapping[Section, Sequence[Shown]],
+        published: bool,
+    ) -> list[Block]:
+        """Every claim with its verdict, and that there is no winner."""
+        return [*super().head(sections, shown, published), Text(_LEAD, "quiet")]
 
 
 LEARNING_DYNAMICS = LearningDynamics()

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
 
 from analysis.groups import paradigm_order
-from analysis.section.blocks import Block, Code, Heading, Table, Text
-from analysis.section.claim import RULES, Claim, tallied
+from analysis.section.blocks import Block, Code, Details, Heading, Points, Table, Text
+from analysis.section.claim import RULES, Claim
 from study import tasks
 from study.results import CAPTIONING, FURTHER, HEADS, NETWORK, OF_DATA, SOLUTION
 
 LONG_COLUMNS = ["cell", "package_versions", "data_notes"]
 """Long columns of cells, nearly the same in every row."""
-
-_WRAPPED = ("claim of the paper", "where", "measured")  # columns of claims
 
 
 def without_long_columns(cells: pd.DataFrame, task: str = "") -> pd.DataFrame:
@@ -45,72 +43,40 @@ def stacked(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
 
 
 def claim_blocks(claims: Sequence[Claim]) -> list[Block]:
-    """Every claim with its verdict and numbers, and how each is tested; none without claims."""
+    """Every claim with its verdict, a line each; none without claims."""
     if not claims:
         return []
-    where = len({claim.setting for claim in claims}) > 1  # the heading names a single one
+    where = len({claim.setting for claim in claims}) > 1  # the page names a single one
+    rows = [
+        [claim.name, claim.verdict, *[claim.setting] * where, statement]
+        for claim, statement in zip(claims, _said_once(claims), strict=True)
+    ]
+    header = ["claim", "on this data", *["where"] * where, "of the paper"]
+    columns = range(len(header))
+    return [Heading("Claims of the paper"), Table(header, rows, columns, wrap=columns[2:])]
+
+
+def claim_details(claims: Sequence[Claim]) -> list[Block]:
+    """What was measured of every claim and how it was tested, folded; none without claims."""
+    if not claims:
+        return []
     columns = {
-        "": [claim.name for claim in claims],
-        "claim of the paper": [statement for _, statement in named_once(claims)],
+        "claim": [claim.name for claim in claims],
         "where": [claim.setting for claim in claims],
-        "on this data": [claim.verdict for claim in claims],
         "measured": [claim.measured for claim in claims],
     }
-    blocks: list[Block] = [Heading("Claims of the paper")]
-    if not where:
+    if not any(columns["where"]):
         del columns["where"]
-    elif len({claim.statement for claim in claims}) == 1:  # said once, above the table
-        blocks.append(Text(f"{claims[0].name}: {claims[0].statement}"))
-        del columns[""], columns["claim of the paper"]
-    wrap = [i for i, name in enumerate(columns) if name in _WRAPPED]
-    rows = [list(row) for row in zip(*columns.values(), strict=True)]
+    rows = [*zip(*columns.values(), strict=True)]
     tests = dict.fromkeys(f"{claim.name}: {claim.test}" for claim in claims)
-    return [
-        *blocks,
-        Table(list(columns), rows, left=range(len(columns)), wrap=wrap),
-        Text(f"{RULES} How each of them is tested:"),
-        *(Text(test, "quiet") for test in tests),
-    ]
+    table = Table([*columns], rows, range(len(columns)), wrap=range(1, len(columns)))
+    return [Details("How the claims were tested", [table, Text(RULES), Points([*tests])])]
 
 
-def chapter_head(
-    heading: str, lead: str, found: Mapping[str, str], claims: Sequence[Claim]
-) -> list[Block]:
-    """The head of a chapter: what is asked, what was found in each section, and every verdict.
-
-    Args:
-        heading: of the chapter.
-        lead: what is asked, or what theory says.
-        found: title of a section -> one paragraph; empty ones are left out.
-        claims: of all sections.
-    """
-    return [
-        Heading(heading, 2),
-        Text(lead, "lead"),
-        *(Text(f"{title}. {text}") for title, text in found.items() if text),
-        *verdict_blocks(sorted(claims, key=lambda claim: claim.name)),
-    ]
-
-
-def verdict_blocks(claims: Sequence[Claim]) -> list[Block]:
-    """What stands above the sections of a chapter: every claim with its verdict, and a count."""
-    if not claims:
-        return []
-    rows = [
-        [*name_and_statement, claim.setting, claim.verdict]
-        for claim, name_and_statement in zip(claims, named_once(claims), strict=True)
-    ]
-    header = ["", "claim of the paper", "where", "on this data"]
-    return [Text(tallied(claims), "lead"), Table(header, rows, range(4), wrap=(1, 2))]
-
-
-def named_once(claims: Sequence[Claim]) -> list[tuple[str, str]]:
-    """Name and statement of each claim; the statement is empty where the one before has it."""
-    before = ["", *(claim.statement for claim in claims)]
-    return [
-        (claim.name, "" if claim.statement == last else claim.statement)
-        for claim, last in zip(claims, before, strict=False)
-    ]
+def _said_once(claims: Sequence[Claim]) -> list[str]:
+    """The statement of each claim; empty where the one before has it."""
+    texts = [claim.statement for claim in claims]
+    return ["" if text == last else text for text, last in zip(texts, ["", *texts], strict=False)]
 
 
 def end_states(cells: pd.DataFrame, name: str = "paradigm", size: str = "m") -> list[Block]:
@@ -125,10 +91,7 @@ def end_states(cells: pd.DataFrame, name: str = "paradigm", size: str = "m") -> 
     for value in paradigm_order(cells[name]):
         counts = cells.loc[cells[name] == value, "status"].value_counts().sort_index()
         rows += [[value, str(status), str(count)] for status, count in counts.items()]
-    blocks: list[Block] = [
-        Heading("Cells by end state"),
-        Table([name, "ended as", "cells"], rows, left=(0, 1)),
-    ]
+    blocks: list[Block] = [Table([name, "ended as", "cells"], rows, left=(0, 1))]
     early = cells[cells["status"] != "done"]
     if len(early):
         names = ["cell_id", name, size, "seed", "status", "status_reason"]
@@ -145,15 +108,12 @@ def _text(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def repeat_blocks(
-    cell_id: str, results: str, text: str = "Every cell is in cells.csv."
-) -> list[Block]:
-    """The command that runs a cell again; `text` says where the others are."""
+def repeat_blocks(cell_id: str, results: str) -> list[Block]:
+    """The command that runs a cell again."""
     return [
-        Heading("Repeat any cell"),
         Text(
             "Runs the cell again and compares it with what is recorded; with --data-dir DIR "
-            f"where the study had it. {text}"
+            "where the study had it. Every cell is in cells.csv."
         ),
         Code(f"uv run python -m study.repeat {shlex.quote(results)} {cell_id}"),
     ]

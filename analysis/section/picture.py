@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 import re
 from dataclasses import dataclass
 
 from matplotlib.figure import Figure
 
-from analysis.figures.style import figure_pdf, figure_png
+from analysis.figures.files import figure_pdf, figure_png, figure_svg
+from analysis.figures.style import WIDTH
 
 FILE_STEM = re.compile(
-    r"(differences|heatmaps-(test|validation|train)|(compute|switch-point|learning-rate)-"
+    r"(heatmaps-(test|validation|train)|(differences|compute|switch-point|learning-rate)-"
     r"[a-z0-9-]+|(fixed-focus|attention-paths|heads)-[a-z-]+|(trajectories|curvature)(-[0-9]+)?|"
     r"illustration|captions-[0-9]+|across-(factors|grid)-[a-z0-9-]+)"
 )
@@ -28,14 +30,17 @@ class Picture:
         caption: what it shows, on which split, with n and interval. Its first sentence stands for
             the figure where that cannot be seen.
         figure: see `analysis.figures`.
-        wide: whether it has several panels and wants the width of a page.
     """
 
     name: str
     title: str
     caption: str
     figure: Figure
-    wide: bool
+
+    @property
+    def wide(self) -> bool:
+        """Whether it wants the width of a page."""
+        return bool(self.figure.get_size_inches()[0] > 1.2 * WIDTH)
 
     @functools.cached_property
     def png(self) -> bytes:
@@ -49,3 +54,8 @@ class Picture:
         """The figure as a PDF page, laid out as the PNG picture."""
         assert self.png
         return figure_pdf(self.figure)
+
+    @functools.cached_property
+    def svg(self) -> str:
+        """The figure as an element of a page, laid out as the PNG picture."""
+        return figure_svg(self.figure, salt=self.name + hashlib.sha256(self.png).hexdigest())

@@ -20,6 +20,9 @@ recorded it."""
 DEFAULT_INTERVAL = 60.0
 """Seconds of training that a kill may cost."""
 
+MOST_EXAMPLES = 12
+"""Test inputs that a cell records with where it looks."""
+
 
 @dataclass(frozen=True)
 class Job:
@@ -93,6 +96,8 @@ class Work(Declared):
         data_dir, cache_dir, weights, category_words: see `study.tasks.sources.places.Places`.
         micro_batch: inputs a forward and backward pass; None: chosen by the device.
         checkpoint_every: seconds between checkpoints.
+        examples: test inputs of a cell to record with where it looks, at most `MOST_EXAMPLES`;
+            None: so many, but none of a task whose readers are warned.
         keep_weights: whether to keep the networks of cells that test an option.
         origin: of the results directory, see `study.results.Results.origin`, so that a worker
             notices that it sees another one. None: not compared.
@@ -119,6 +124,7 @@ class Work(Declared):
     category_words: str | None = None
     micro_batch: int | None = checked(Whole(1), None)
     checkpoint_every: float = DEFAULT_INTERVAL
+    examples: int | None = checked(Whole(0, MOST_EXAMPLES), None)
     keep_weights: bool = False
     origin: str | None = None
     source: str | None = None

@@ -35,13 +35,13 @@ def close(request: Request, plan: Plan, place: Workplace, trained: Trained) -> i
         say([bug])
         print("the study stopped; what is done is kept: the same command goes on", file=sys.stderr)
         return FAILED
+    if trained.search:
+        print(terminal.fitted(trained.search.summary(request.select)))
     shown = report(request, plan, place, trained)
     if shown and not trained.failures and trained.start_seconds and trained.ended_at:
         seconds = (time.monotonic() - trained.ended_at) / shown
         measured = Overhead(trained.start_seconds, seconds)
         overhead.remember(request.places.cache, plan.where, measured)
-    if trained.search:
-        print(terminal.fitted(trained.search.summary(request.select)))
     say(trained.failures)
     for cell in trained.unchosen:
         print(
@@ -77,7 +77,7 @@ def report(request: Request, plan: Plan, place: Workplace, trained: Trained) -> 
     """
     with importing():
         from analysis.conclude import Conclusions, Question, conclude
-        from analysis.page.files import Unwritable
+        from analysis.page.files import Unwritable, link
 
     results, cells, failed = place.results, trained.cells, trained.failed
     asked = {cell.id for cell in cells} - set(failed)
@@ -111,7 +111,6 @@ def report(request: Request, plan: Plan, place: Workplace, trained: Trained) -> 
             folder = report_folder(request.results, plan.study)
             name = found.title(plan.study)
             page = found.write(folder, name, notes, published, results=request.results)
-            print(f"report: {page}")
     except Unwritable as error:
         command = f"python -m analysis.report {shlex.quote(request.results)} --study {plan.study}"
         raise Unwritable(
@@ -127,6 +126,8 @@ def report(request: Request, plan: Plan, place: Workplace, trained: Trained) -> 
         print(f"runs:   {trained.tracker.ui_command}")
     if trained.tracker.view:
         print(f"view:   {trained.tracker.view}")
+    if page:
+        print(f"report: {link(page)}")
     return len(found.sections)
 
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from study.evaluate.by_instance import by_instance
+from study.evaluate.examples import examples
 from study.evaluate.plausibility import plausibility
 from study.evaluate.saif_and_heat_map import foreground_metrics, in_saif
 from study.hardware import pass_size
@@ -77,18 +78,19 @@ def evaluate(
         alpha: attention held on the foreground; None: the focus attends.
         with_incentive: if alpha is held, also measure what a better focus would gain.
         inference: the paradigm that predicts; None: `paradigm`.
-        last: whether to mark each instance, too.
+        last: whether to mark each instance and to give examples, too.
 
     Returns:
         The metric columns of `study.results.EVALUATIONS_SCHEMA`: loss in nats, all others
         fractions, `heatmap` 25 fractions row by row; with the incentive, also `incentive` and
         `incentive_slope` (`study.paradigms.held.Incentive`); of the last evaluation, also those
-        of `study.evaluate.by_instance`. Metrics of the foreground are None if no input has a known
+        of `study.evaluate.by_instance` and, unless alpha is held, `examples`
+        (`study.evaluate.examples`). Metrics of the foreground are None if no input has a known
         foreground. None if any output is not finite.
     """
     inference = inference or paradigm
     mixes = paradigm.mixes or inference.mixes
-    rows, parts, attended = [], [], []
+    rows, parts, attended, outputs = [], [], [], []
     sums = torch.zeros(3, dtype=torch.float64, device=split.labels.device)
     for part in _parts(model, split, mixes, focus_needed=alpha is None):
         shared = (part.focus, part.classifier, part.segments)
@@ -101,6 +103,8 @@ def evaluate(
         attention, probabilities = inference.predict(
             *shared, part.mask, part.attention(inference, alpha)
         )
+        if last:
+            outputs.append((part.rows, attention, probabilities))
         rows.append(part.rows)
         parts.append(_measured(attention, probabilities, part))
         if part.mask is not None:
@@ -121,6 +125,7 @@ def evaluate(
         strong = in_saif(a_z, s_y, split.modality.saif_threshold)
         marked = np.stack([known, strong, prediction_true == 1])
         metrics |= by_instance(*marked[:, torch.cat(rows).argsort().cpu().numpy()])
+        metrics["examples"] = examples(split, outputs) if alpha is None else None
     if with_incentive:
         metrics |= dict(zip(("incentive", "incentive_slope"), dynamics, strict=True))
     of_known = a_z[known], s_y[known], focus_true[known], prediction_true[known]

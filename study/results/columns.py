@@ -170,10 +170,11 @@ PREDICTOR: Columns = {
 _EXAMPLES: Columns = {
     "examples": (
         _TEXT,
-        "JSON of some captions with the attention of each word, the image and a box; in the last "
-        "row of the test split",
+        "JSON of some inputs and the attention on their segments, of captions also on each word; "
+        "in the last row of the test split",
     ),
 }
+"""Of the last evaluation on the test split, see `study.evaluate.examples`."""
 
 PRUNED: Columns = {
     "accuracy_without_head": (_NUMBERS, "accuracy without each head alone, layer by layer"),
@@ -281,7 +282,8 @@ _OF_EVALUATIONS: Mapping[str, Columns] = {
     },
     "Of each instance, at the last evaluation on the test split": INSTANCES,
     "Of a predictor": PREDICTOR,
-    "Of written captions": {**_CAPTIONS, **_EXAMPLES},
+    "Of written captions": _CAPTIONS,
+    "Of single inputs": _EXAMPLES,
     "Of a pruned network": PRUNED,
     "Of recorded runs": _RECORDED,
 }

@@ -133,7 +133,7 @@ def row_of(results: Results, asked: str) -> dict[Any, Any]:
     if len(found) > 1:
         some = ", ".join(found[:5])
         raise RequestError(
-            f"{asked} begins the ids of {len(found)} cells, such as {some}. Give more digits."
+            f"{asked!r} begins the ids of {len(found)} cells, such as {some}. Give more digits."
         )
     (row,) = results.cells(found).to_dict("records")
     return row

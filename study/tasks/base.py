@@ -337,6 +337,8 @@ class Declaration:
         options: what determines its data besides its files: name -> its values and default.
         data_set: the data set that it reads; None: it is bundled or made up.
         files: further places that it takes, of `study.tasks.sources.places.FILES`.
+        warning: what readers are told before they see its inputs, which are shown only where a
+            person asks for it; empty: nothing.
     """
 
     modality: Modality
@@ -344,6 +346,7 @@ class Declaration:
     options: Mapping[str, Axis] = field(default_factory=dict)
     data_set: DataSet | None = None
     files: tuple[str, ...] = ()
+    warning: str = ""
 
     def reads(self, place: str) -> bool:
         """Whether it reads files of a place, a field of `Places` but the cache."""

@@ -37,6 +37,11 @@ def sentence(text: str) -> str:
     return "\n".join(_lines(text, min(WIDEST, columns() or WIDEST)))
 
 
+def point(text: str) -> str:
+    """The same as one of a list: ``- first``, and what follows indented."""
+    return "\n".join(_lines(f"- {text}", min(WIDEST, columns() or WIDEST), "  "))
+
+
 def fits(lines: Sequence[str]) -> bool:
     """Whether no line is wider than the terminal."""
     width = columns()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ from study.cell.events import Report, Runner
 from study.cell.work import Work
 from study.kind import Column, Kind
 from study.storage.storage import Storage
-from study.tasks import POSTS, modality
+from study.tasks import CAPTIONS, POSTS, TASKS, modality
 from study.tasks.base import Facts, FactsOf
 from study.train.axes import axes
 
@@ -95,7 +96,7 @@ class Training(Kind[Cell]):
         return f"{row['paradigm']} {model}m={row['m']} {held}lr={row['lr']:g} seed={row['seed']}"
 
     def artifacts(self, row: Mapping[str, Any], evaluations: pd.DataFrame) -> dict[str, bytes]:
-        """The heat maps of the last evaluation, of the splits with a known foreground; captions.
+        """The heat maps of the last evaluation, of the splits with a known foreground; examples.
 
         With a held attention a map is one line; of a linear model the theory tells more.
         """
@@ -104,6 +105,7 @@ class Training(Kind[Cell]):
 
         from study.evaluate.caption_image import captions_png, examples_of
         from study.evaluate.heat_map_image import heatmap_png
+        from study.evaluate.looks import looks_page
 
         if evaluations.empty or notna(row["alpha"]) or evaluations["mu"].notna().any():
             return {}
@@ -118,8 +120,13 @@ class Training(Kind[Cell]):
         if heatmaps:
             files["heatmap.png"] = heatmap_png(heatmaps, row["schedule"], kind)
         for text in last["examples"].dropna():
-            shown = {f"{e['image']}, {e['category']}": e for e in examples_of(text)}
-            files["captions.png"] = captions_png(shown)
+            if kind is CAPTIONS:
+                shown = {f"{e['image']}, {e['category']}": e for e in examples_of(text)}
+                files["captions.png"] = captions_png(shown)
+            else:
+                warning = TASKS[row["task"]].warning
+                page = looks_page(json.loads(text), row["schedule"], warning)
+                files["where-it-looks.html"] = page.encode()
         return files
 
 

@@ -11,9 +11,10 @@ import torch
 from study import parts, tasks
 from study.cell import Cell, Options
 from study.cell.events import Ended, Report
-from study.cell.work import TUNE, Work
+from study.cell.work import MOST_EXAMPLES, TUNE, Work
 from study.errors import RequestError
 from study.evaluate.caption_scores import require_scorers
+from study.evaluate.examples import first
 from study.models import kept
 from study.storage.storage import Storage
 from study.tasks.base import Task
@@ -43,7 +44,7 @@ class Trainer:
         tell = _reporter(cells, task, self._report)
         outcomes = train_pack(cells, task, self._device, tell, work.micro_batch, self._checkpoints)
         return [
-            _ended(task, cell, outcome, self._kept(cell, outcome))
+            _ended(task, work, cell, outcome, self._kept(cell, outcome))
             for cell, outcome in zip(cells, outcomes, strict=True)
         ]
 
@@ -118,7 +119,9 @@ def _checkpoints(work: Work, report: Report | None) -> Checkpoints:
     )
 
 
-def _ended(task: Task, cell: Cell, outcome: Outcome, network_digest: str | None) -> Ended:
+def _ended(
+    task: Task, work: Work, cell: Cell, outcome: Outcome, network_digest: str | None
+) -> Ended:
     columns = {
         "num_classes": task.num_classes,
         "data_notes": "\n".join(task.facts.notes) or None,
@@ -131,12 +134,23 @@ def _ended(task: Task, cell: Cell, outcome: Outcome, network_digest: str | None)
         "shared_prefix": outcome.shared_prefix,
         "network_digest": network_digest,
     }
-    marked = bool(outcome.evaluations) and "instance_known" in outcome.evaluations[-1]
+    evaluations = list(outcome.evaluations)
+    if evaluations and (text := evaluations[-1].get("examples")):
+        evaluations[-1] = evaluations[-1] | {"examples": first(text, _examples_asked(cell, work))}
+    marked = bool(evaluations) and "instance_known" in evaluations[-1]
     held = task.splits(cell)["test"].base_images if marked else None
     return Ended(
         outcome.status,
         columns,
-        outcome.evaluations,
+        evaluations,
         outcome.earlier_seconds,
         base_images=None if held is None else held.numpy(),
     )
+
+
+def _examples_asked(cell: Cell, work: Work) -> int:
+    """How many inputs a cell records; none if it only tries an option, as nobody sees those."""
+    if work.stage(cell) == TUNE:
+        return 0
+    usual = 0 if tasks.TASKS[cell.task].warning else MOST_EXAMPLES
+    return usual if work.examples is None else work.examples

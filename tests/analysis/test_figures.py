@@ -5,13 +5,18 @@ from __future__ import annotations
 import io
 import itertools
 import math
+import re
+from xml.etree import ElementTree
 
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.axes import Axes
+from matplotlib.collections import Collection, PathCollection
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 
 import analysis
 from analysis.comparison.compare import Comparison, compare
@@ -22,12 +27,14 @@ from analysis.figures import (
     compute_figure,
     figure_pdf,
     figure_png,
+    figure_svg,
     forest_figure,
     heatmap_figure,
     learning_rate_figure,
     metric_label,
     switch_figure,
 )
+from analysis.figures.marks import side_by_side
 from analysis.figures.style import line_styles
 from study.results import Results
 from tests.made_up.comparisons import BUDGET, NUM_CLASSES, POINTS, make_cell, make_results, write
@@ -47,22 +54,45 @@ def of_two_seeds(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
     return _comparison(results).evaluations
 
 
+def _said(figure: Figure) -> list[str]:
+    """What the marks of a figure say."""
+    marks = [*figure.findobj(Collection), *figure.findobj(Line2D), *figure.findobj(Patch)]
+    urls = [u for m in marks for u in (m.get_urls() if isinstance(m, Collection) else [m._url])]
+    return [url for url in urls if url]
+
+
+def _marks(axes: Axes) -> list[PathCollection]:
+    return [each for each in axes.collections if isinstance(each, PathCollection)]
+
+
 def test_heat_map_has_foreground_attention_to_the_right_and_score_upwards() -> None:
     heatmap = np.arange(25).reshape(5, 5) / 300
-    figure = heatmap_figure({"soft": heatmap}, "test split")
+    figure = heatmap_figure({"soft": heatmap})
     (axes,) = figure.axes
-    printed = {(t.get_position()[0], t.get_position()[1]): t.get_text() for t in axes.texts}
-    assert printed[(4, 0)] == f"{100 * heatmap[4, 0]:.1f}"
-    assert printed[(0, 4)] == f"{100 * heatmap[0, 4]:.1f}"
-    np.testing.assert_array_equal(axes.images[0].get_array(), heatmap.T)
-    assert axes.images[0].origin == "lower"
+    printed = {t.get_position(): t.get_text() for t in axes.texts}
+    assert printed[(4.5, 0.5)] == f"{100 * heatmap[4, 0]:.1f}"
+    assert printed[(0.5, 4.5)] == f"{100 * heatmap[0, 4]:.1f}"
+    (tiles,) = axes.collections
+    for path, (_, _, _, shade), said in zip(
+        tiles.get_paths(), tiles.get_facecolors(), tiles.get_urls(), strict=True
+    ):
+        a_z, s_y = map(int, path.vertices.min(axis=0))
+        assert shade == pytest.approx(heatmap[a_z, s_y])
+        ends = [f"{0.2 * each:g} to {0.2 * (each + 1):g}" for each in (a_z, s_y)]
+        assert said == f"a_z {ends[0]}, s_y {ends[1]}: {100 * heatmap[a_z, s_y]:.1f} %"
     assert axes.get_ylim()[0] < axes.get_ylim()[1]
+
+
+def test_a_share_of_nothing_is_faint() -> None:
+    (axes,) = heatmap_figure({"soft": np.eye(5) / 5}).axes
+    looks = {text.get_text(): text.get_alpha() for text in axes.texts}
+    assert looks["0"] < looks["20.0"] == 1
 
 
 @pytest.mark.parametrize(("heatmaps", "message"), [({}, "none"), ({"soft": np.zeros(25)}, "25")])
 def test_refuses_what_is_no_heat_map(heatmaps: dict[str, np.ndarray], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        heatmap_figure(heatmaps, "")
+        heatmap_figure(heatmaps)
 
 
 def test_mean_heat_map_is_over_the_seeds_of_the_chosen_option(results: Results) -> None:
@@ -125,15 +155,14 @@ def test_a_line_ends_where_a_seed_has_no_evaluation(results: Results) -> None:
     assert curve["num_seeds"].tolist() == [2, 2, 2, 1]
     assert curve["num_cells"].tolist() == [2] * 4
     figure = compute_figure(curve, "saif")
-    (line,) = figure.axes[0].lines
+    (line, _) = figure.axes[0].lines
     assert line.get_ydata() == pytest.approx([12.5, 25, 37.5])
-    assert "all seeds" in figure.get_supxlabel()
 
 
 @pytest.mark.parametrize(
     ("axis", "column", "unit"),
     [
-        ("flops", "compute_flops", "10^{5}$ FLOPs"),
+        ("flops", "compute_flops", "10⁵ FLOPs"),
         ("seconds", "train_seconds", "training time (s)"),
         ("mosaics", "mosaics_seen", "(mosaics)"),
     ],
@@ -179,18 +208,34 @@ def test_curve_refuses_an_unknown_metric(of_two_seeds: pd.DataFrame) -> None:
 def test_compute_figure_has_a_line_a_paradigm_that_can_be_told_apart_in_grey(
     results: Results,
 ) -> None:
-    for paradigm in ("soft", "hard", "hybrid", "lvml", "hard-sampled"):
+    names = ("hard", "hard-sampled", "soft", "hybrid", "lvml")
+    for paradigm in names:
         for seed in range(2):
             write(results, make_cell(paradigm, seed=seed), saif=0.5 + 0.1 * seed)
-    figure = compute_figure(learning_curve(_comparison(results).evaluations, "saif"), "saif")
+    comparison = _comparison(results)
+    ends = comparison.chosen[comparison.chosen["split"] == "test"]
+    figure = compute_figure(learning_curve(comparison.evaluations, "saif"), "saif", ends)
     (axes,) = figure.axes
-    labels = [line.get_label() for line in axes.lines]
-    assert labels == [f"{p} (n=2)" for p in ("hard", "hard-sampled", "soft", "hybrid", "lvml")]
-    assert len({(line.get_linestyle(), line.get_marker()) for line in axes.lines}) == 5
-    assert len({line.get_color() for line in axes.lines}) == 5
+    entries = [line for line in axes.lines if line.get_label().endswith("(n=2)")]
+    assert [line.get_label() for line in entries] == [f"{name} (n=2)" for name in names]
+    assert len({(line.get_linestyle(), line.get_marker()) for line in entries}) == 5
+    assert len({line.get_color() for line in entries}) == 5
     assert axes.get_legend() is None  # it stands above the panel, not over the data
     assert axes.lines[0].get_ydata()[-1] == pytest.approx(55)
-    assert -2 <= axes.get_ylim()[0] < axes.get_ylim()[1] <= 102
+    said = _said(figure)
+    for name in names:
+        assert {f"{name}, seed 0: 50 %", f"{name}, seed 1: 60 %"} <= {*said}
+        assert any(each.startswith(f"{name}, 1e6 training FLOPs: 55 %") for each in said)
+    assert len(said) == 5 * (len(POINTS) + 2)
+
+
+def test_a_curve_shows_differences_and_every_seed_not_the_rise_from_chance(
+    of_two_seeds: pd.DataFrame,
+) -> None:
+    curve = learning_curve(of_two_seeds, "accuracy").assign(mean=[0.1, 0.8, 0.82, 0.85])
+    seeds = pd.DataFrame({"paradigm": "soft", "seed": [0, 1], "accuracy": [0.78, 0.92]})
+    low, high = compute_figure(curve, "accuracy", seeds).axes[0].get_ylim()
+    assert 75 < low < 78 < 92 < high < 95
 
 
 # --- heat maps at another threshold, and what styles promise
@@ -198,11 +243,11 @@ def test_compute_figure_has_a_line_a_paradigm_that_can_be_told_apart_in_grey(
 
 def test_another_threshold_outlines_what_belongs_to_it() -> None:
     heatmap = np.arange(25).reshape(5, 5) / 300
-    figure = heatmap_figure({"soft": heatmap}, "test split", threshold=0.6, seeds={"soft": 4})
+    figure = heatmap_figure({"soft": heatmap}, threshold=0.6, seeds={"soft": 4})
     (outline,) = figure.axes[0].patches
-    assert (outline.get_x(), outline.get_y(), outline.get_width()) == (2.5, 2.5, 2)
-    assert "threshold 0.6" in figure.get_supxlabel()
-    assert figure.axes[0].get_title() == "soft (n=4), test split"
+    assert (outline.get_x(), outline.get_y(), outline.get_width()) == (3, 3, 2)
+    assert f"SAIF at threshold 0.6: {100 * heatmap[3:, 3:].sum():.1f} %" in _said(figure)
+    assert figure.axes[0].get_title() == "soft (n=4)"
 
 
 def test_label_says_the_threshold_only_where_it_is_not_the_usual_one() -> None:
@@ -244,31 +289,37 @@ def _axes(figure: Figure) -> Axes:
 @pytest.mark.parametrize("metric", ["saif", "accuracy"])
 def test_learning_rate_figure_shows_its_table(searched: Comparison, metric: str) -> None:
     table = learning_rate_response(searched.at_budget, searched.options)
-    axes = _axes(learning_rate_figure(table, metric, threshold=0.6))
-    for container, (name, line) in zip(
-        axes.containers, table.groupby("paradigm", sort=False), strict=True
-    ):
-        assert container.get_label() == f"{name} (n=3)"
-        points, _, (bars,) = container
-        assert points.get_xdata() == pytest.approx(line["lr"].tolist())
-        assert points.get_ydata() == pytest.approx((100 * line[metric]).tolist())
-        ends = np.array(bars.get_segments())[:, :, 1].T
-        assert ends[0] == pytest.approx((100 * line[f"{metric}_low"]).tolist())
-        assert ends[1] == pytest.approx((100 * line[f"{metric}_high"]).tolist())
-    filled = [line for line in axes.lines if line.get_linestyle() == "None"]
-    chosen = table[table["chosen"]]
-    assert [line.get_xdata()[0] for line in filled] == chosen["lr"].tolist()
+    figure = learning_rate_figure(table, metric, threshold=0.6)
+    axes, said = _axes(figure), _said(figure)
+    for row in table.to_dict("records"):
+        mean, low, high = (f"{100 * row[f'{metric}{end}']:.4g}" for end in ("", "_low", "_high"))
+        numbers = f"{row['lr']:g}: {mean} % ({low} to {high})"
+        assert f"{row['paradigm']} (n=3), {numbers}" in said
+        assert (f"{row['paradigm']}, chosen, {numbers}" in said) == row["chosen"]
     assert axes.get_xscale() == "log"
     assert [label.get_text() for label in axes.get_xticklabels()] == ["0.1", "0.2", "0.5"]
     assert axes.get_ylabel() == metric_label(metric, 0.6)
 
 
+def test_marks_move_only_where_two_would_hide_each_other() -> None:
+    rates = [0.1, 0.1, 0.1, 0.5, 0.5]
+    rows = pd.DataFrame({"x": rates, "mean": [50, 80, 50.5, 60, math.nan]})
+    moved = side_by_side(rows, logarithmic=True)
+    assert moved["at"].tolist() == rates
+    assert moved.loc[[1, 3], "x"].tolist() == pytest.approx([0.1, 0.5])
+    assert moved["x"][0] < 0.1 < moved["x"][2]
+    assert moved["x"][0] * moved["x"][2] == pytest.approx(0.01)
+    named = side_by_side(rows.assign(x=[0, 0, 0, 1, 1]), named=True)["x"]
+    assert named[0] < named[1] == 0 < named[2]
+
+
 def test_switch_figure_shows_its_table_and_the_levels_beside(searched: Comparison) -> None:
     table = switch_response(searched.at_budget, searched.options)
     axes = _axes(switch_figure(table, searched.choice, "saif"))
-    (container,) = axes.containers
-    assert container[0].get_xdata() == pytest.approx([20, 60])
-    assert container[0].get_ydata() == pytest.approx((100 * table["saif"]).tolist())
+    marks, *_ = _marks(axes)
+    np.testing.assert_allclose(
+        marks.get_offsets(), np.stack([[20, 60], 100 * table["saif"]], axis=1)
+    )
     levels = {
         line.get_label(): line.get_ydata()[0]
         for line in axes.lines
@@ -315,56 +366,55 @@ def test_labels_of_learning_rates_stay_apart(rates: list[float]) -> None:
     assert low < min(rates) <= max(rates) < high
 
 
-SPREADS = ("seed_se", "image_se", "background_se")
-
-
 def _paired() -> pd.DataFrame:
     rows = [
-        ("saif", "soft", "hard", 0.05, -0.01, 0.11, 0.02, 0.01, 0.005, "undecided"),
-        ("saif", "lvml", "hard", 0.2, 0.1, 0.3, 0.03, 0.02, 0.01, "better"),
-        ("saif", "lvml", "soft", 0.15, *[math.nan] * 5, "undecided"),
-        ("accuracy", "soft", "hard", -0.02, -0.03, -0.01, 0.004, math.nan, math.nan, "worse"),
-        ("accuracy", "lvml", "hard", *[math.nan] * 6, "undecided"),
-    ]  # fmt: skip
-    names = ["metric", "first", "second", "difference", "low", "high", *SPREADS]
-    return pd.DataFrame(rows, columns=[*names, "verdict"]).assign(
-        task="digits", num_pairs=6, confidence=0.95
+        ("soft", "hard", 0.05, -0.01, 0.11, "undecided"),
+        ("lvml", "hard", 0.2, 0.1, 0.3, "better"),
+        ("lvml", "soft", 0.15, math.nan, math.nan, "undecided"),
+        ("hybrid", "hard", -0.02, -0.03, -0.01, "worse"),
+        ("hybrid", "soft", *[math.nan] * 3, "undecided"),
+    ]
+    names = ["first", "second", "difference", "low", "high", "verdict"]
+    return pd.DataFrame(rows, columns=names).assign(
+        task="digits", metric="saif", num_pairs=6, confidence=0.95
     )
 
 
-def test_forest_shows_its_table() -> None:
+def _of_seeds(differences: list[float]) -> pd.DataFrame:
+    table = pd.DataFrame({"seed": range(len(differences)), "difference": differences})
+    return table.assign(first="soft", second="hard")
+
+
+def test_forest_shows_its_table_and_every_seed() -> None:
     table = _paired()
-    figure = forest_figure(table, threshold=0.6)
-    figure_png(figure, dpi=40)
-    saif, accuracy = figure.axes
-    assert [label.get_text() for label in saif.get_yticklabels()] == [
-        "soft − hard", "lvml − hard", "lvml − soft",
+    figure = forest_figure(table, _of_seeds([-0.4, 0.5]), threshold=0.6)
+    axes = _axes(figure)
+    assert [label.get_text() for label in axes.get_yticklabels()] == [
+        "soft − hard", "lvml − hard", "lvml − soft", "hybrid − hard", "hybrid − soft",
     ]  # fmt: skip
-    assert saif.get_ylim()[0] > saif.get_ylim()[1]  # the first pair is at the top
-    for axes, metric in ((saif, "saif"), (accuracy, "accuracy")):
-        rows = table[table["metric"] == metric].to_dict("records")
-        zero, *lines = axes.lines
-        assert list(zero.get_xdata()) == [0, 0]
-        of_rows = [lines[place : place + 5] for place in range(0, len(lines), 5)]
-        for (interval, *spreads, mark), row in zip(of_rows, rows, strict=True):
-            expected = 100 * np.array([row["low"], row["high"]])
-            np.testing.assert_allclose(interval.get_xdata(), expected)
-            for spread, name in zip(spreads, SPREADS, strict=True):
-                expected = 100 * (row["difference"] + np.array([-row[name], row[name]]))
-                np.testing.assert_allclose(spread.get_xdata(), expected)
-                assert spread.get_linewidth() < interval.get_linewidth()
-            np.testing.assert_allclose(mark.get_xdata(), 100 * row["difference"])
-            assert mark.get_marker() == {"better": ">", "worse": "<"}.get(row["verdict"], "o")
-            assert (mark.get_markerfacecolor() == "white") == (row["verdict"] == "undecided")
-    assert "SAIF at threshold 0.6" in saif.get_xlabel()
-    assert saif.get_xlim()[0] < -1
-    assert saif.get_xlim()[1] > 30
+    assert axes.get_ylim()[0] > axes.get_ylim()[1]  # the first pair is at the top
+    zero, *lines = axes.lines
+    assert list(zero.get_xdata()) == [0, 0]
+    rows = table.to_dict("records")
+    for interval, mark, row in zip(lines[::2], lines[1::2], rows, strict=True):
+        expected = 100 * np.array([row["low"], row["high"]])
+        np.testing.assert_allclose(interval.get_xdata(), expected)
+        np.testing.assert_allclose(mark.get_xdata(), [100 * row["difference"]])
+        is_open = mark.get_markerfacecolor() != mark.get_markeredgecolor()
+        assert is_open == (row["verdict"] == "undecided")
+    seeds, *_ = _marks(axes)
+    np.testing.assert_allclose(seeds.get_offsets()[:, 0], [-40, 50])
+    said = _said(figure)
+    assert "lvml − hard: +20.0 points (+10.0 to +30.0), better, n=6" in said
+    assert "soft − hard, seed 0: -40.0 points" in said
+    assert "SAIF at threshold 0.6" in axes.get_xlabel()
+    assert axes.get_xlim()[0] < -40
+    assert axes.get_xlim()[1] > 50
 
 
 def test_forest_of_few_seeds_keeps_to_what_a_difference_can_be() -> None:
     table = _paired().assign(low=-9.0, high=9.0)
-    for axes in forest_figure(table).axes:
-        assert axes.get_xlim() == (-102, 102)
+    assert forest_figure(table).axes[0].get_xlim() == (-102, 102)
 
 
 def test_forest_refuses_no_pairs() -> None:
@@ -388,12 +438,40 @@ def test_pdf_is_the_same_for_the_same_figure_and_has_no_date() -> None:
 def test_png_is_the_same_for_the_same_figure_and_leaves_no_global_state() -> None:
     before = dict(mpl.rcParams)
     heatmaps = {"soft": np.full((5, 5), 0.04)}
-    first = figure_png(heatmap_figure(heatmaps, "test"))
+    first = figure_png(heatmap_figure(heatmaps))
     with mpl.rc_context({"text.usetex": True, "savefig.facecolor": "red", "savefig.dpi": 9}):
-        second = figure_png(heatmap_figure(heatmaps, "test"))
+        second = figure_png(heatmap_figure(heatmaps))
         assert mpl.rcParams["text.usetex"]
     assert first == second
     assert first.startswith(b"\x89PNG")
     assert dict(mpl.rcParams) == before
     pixels = mpl.image.imread(io.BytesIO(first))
     assert math.prod(pixels.shape[:2]) > 100_000
+
+
+HOSTILE = "a<b> & \"c\" </svg> 'd'"
+
+
+def test_svg_is_a_part_of_a_page_in_which_every_mark_says_what_it_is() -> None:
+    """Well-formed, without what would hold for the page around it, in the reader's colours."""
+    before = dict(mpl.rcParams)
+    table = _paired().replace({"soft": HOSTILE})
+    first, second, other = (
+        figure_svg(forest_figure(each, _of_seeds([0.1]).replace({"soft": HOSTILE})), salt)
+        for each, salt in ((table, "one"), (table, "one"), (_paired(), "other"))
+    )
+    assert first == second
+    assert dict(mpl.rcParams) == before
+    root = ElementTree.fromstring(first)
+    tags = {element.tag for element in root.iter()}
+    assert not {"style", "script", "a", "metadata"} & tags
+    titles = [element.text for element in root.iter("title")]
+    assert f"{HOSTILE} − hard, seed 0: +10.0 points" in titles
+    assert f"{HOSTILE} − hard" in [element.text for element in root.iter("text")]
+    assert "currentColor" in first
+    assert "var(--back)" in first
+    assert not re.search("#(000000|ffffff|555555)", first)
+    ids = [{*re.findall(r'id="([^"]*)"', svg)} for svg in (first, other)]
+    assert ids[0]
+    assert not ids[0] & ids[1]
+    assert {*re.findall(r"#(\w+)\)?\"", first)} <= ids[0]

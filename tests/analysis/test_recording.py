@@ -20,7 +20,7 @@ import analysis
 from analysis import report
 from analysis.comparison.compare import Comparison, compare_results
 from analysis.comparison.report.exports import cell_rows, comparison_tables
-from analysis.comparison.report.text import unusual_cut
+from analysis.comparison.report.limits import unusual_cut
 from analysis.recording.table import is_taken
 from study import repeat
 from study.results import Results, ResultsError
@@ -395,7 +395,7 @@ def test_the_report_speaks_of_what_was_recorded(
     status, _, _ = REPORT(capsys, results.url, "--out", str(tmp_path))
     text = (tmp_path / "report.md").read_text()
     assert status == 0
-    assert "in dice b is better than a." in text
+    assert "b beats a in dice." in text
     for word in ("SAIF", "accuracy", "mosaic", "None", "nan", "m=0", "study.repeat", "batch size"):
         assert word not in text, word
     assert list((tmp_path / "figures").glob("compute-dice-*.png"))

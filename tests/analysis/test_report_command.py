@@ -16,14 +16,15 @@ from unittest.mock import Mock
 
 import pytest
 
+from analysis.comparison.report.chapter import LIMITS
 from analysis.conclude import write_report
-from analysis.page.files import Unwritable
+from analysis.page.files import Unwritable, link
 from analysis.report import main
 from study.concluding import closing
 from study.drive import Trained
 from study.launch.workplace import Workplace
 from study.plan.plan import Plan
-from study.results import Results, ResultsError
+from study.results import Results, ResultsError, local_path
 from study.run_options import requested
 from tests.analysis.test_report import page_of, write_small
 from tests.made_up.comparisons import make_cell, write
@@ -142,7 +143,7 @@ def test_as_a_command_without_warnings_for_a_reader_who_leaves(
         assert process.stderr.read() == b""
     assert process.returncode == 0
     folder = tmp_path / "results" / "report"
-    assert "Question" in page_of(folder / "report.html").headings
+    assert LIMITS in page_of(folder / "report.html").headings
     for end, start in ((".png", b"\x89PNG"), (".pdf", b"%PDF")):
         drawn = [path.read_bytes() for path in (folder / "figures").glob(f"*{end}")]
         assert len(drawn) > 4
@@ -164,7 +165,7 @@ def test_the_report_of_a_url_lies_beside_its_results_or_where_it_is_asked_for(
         storage.write(f"report/digits/{name}", b"old")
     assert main([url + "/", "--study", "digits"]) == 0
     place = storage.path("report/digits/report.html")
-    assert capsys.readouterr().out.endswith(f"report: {place}\n")
+    assert capsys.readouterr().out.endswith(f"report: {link(local_path(place) or place)}\n")
     page = storage.read("report/digits/report.html")
     assert storage.read("report/digits/notes.csv") == b"old"
     assert storage.read("report/digits/comparison.csv") != b"old"

@@ -65,7 +65,7 @@ def test_a_page_follows_a_study(
     said = capsys.readouterr().out
     assert said.count(f"waiting for the first cell in {place}\n") == 1
     assert [said.count(f"So far {number} cell") for number in (1, 2)] == [1, 2]
-    assert said.endswith(f"\nstopped watching; report: {page}\n")
+    assert said.endswith(f"\nstopped watching; report: {page.as_uri()}\n")
     text = page.read_text()
     assert "lvml" in text
     assert "So far" not in text

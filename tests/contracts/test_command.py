@@ -26,8 +26,7 @@ from tests.made_up.commands import called
 from tests.made_up.comparisons import make_cell, write
 
 HEAVY = {
-    "torch", "pandas", "pyarrow", "ray", "mlflow", "optuna", "scipy", "matplotlib", "bokeh",
-    "rich",
+    "torch", "pandas", "pyarrow", "ray", "mlflow", "optuna", "scipy", "matplotlib", "rich",
 }  # fmt: skip
 OF_ANALYSIS = {"pandas", "pyarrow"}
 """The package `analysis` imports them for its face."""

@@ -11,7 +11,7 @@ import itertools
 import math
 import re
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from html.parser import HTMLParser
 from pathlib import Path
 from types import ModuleType
@@ -35,7 +35,7 @@ from analysis.page.exports import claim_rows
 from analysis.reading import cells_of
 from analysis.rendering import html, markdown
 from analysis.section.base import Chapter, Question, Section, by_chapter
-from analysis.section.blocks import Shown
+from analysis.section.blocks import Block, Details, Shown
 from analysis.section.picture import FILE_STEM
 from study.results import Results
 from tests.conftest import not_drawn
@@ -142,7 +142,7 @@ def everything(
 def shown(section: Section) -> list[Shown]:
     """Its pictures without their contents."""
     return [
-        Shown(each.title, each.caption, b"", f"{each.name}.png", each.wide)
+        Shown(each.title, each.caption, "", f"{each.name}.png", each.wide)
         for each in section.pictures
     ]
 
@@ -313,11 +313,15 @@ class _Tags(HTMLParser):
         self.text += data
 
 
-def test_blocks_render_and_name_every_claim(made: Made) -> None:
+def test_every_section_shows_its_pictures_once_and_names_every_claim(made: Made) -> None:
     for section in made.sections:
         pictures = shown(section)
-        blocks = section.blocks(pictures, "/my results", published=True)
-        assert [block for block in blocks if isinstance(block, Shown)] == pictures
+        blocks = [
+            *made.chapter.head([section], {section: pictures}, published=True),
+            *section.blocks(pictures, "/my results", published=True),
+        ]
+        there = [block for block in _flat(blocks) if isinstance(block, Shown)]
+        assert sorted(each.file for each in there) == sorted(each.file for each in pictures)
         pages = [
             _Tags(html.render(section.title, blocks)).text,
             re.sub(r"\\(.)", r"\1", markdown.render(section.title, blocks)),
@@ -332,21 +336,23 @@ def test_blocks_render_and_name_every_claim(made: Made) -> None:
             assert command[1] in set(section.cells["cell_id"])
 
 
+def _flat(blocks: Sequence[Block]) -> Iterator[Block]:
+    """With what is folded."""
+    for block in blocks:
+        yield block
+        yield from _flat(block.blocks) if isinstance(block, Details) else ()
+
+
 def test_what_stands_above_and_below_renders(made: Made) -> None:
     chapter, sections = made.chapter, made.sections
     assert list(chapter.names(sections)) == sections
-    blocks = [*chapter.head(sections), *chapter.across(sections, ()), *chapter.tail(sections)]
+    head = chapter.head(sections, {section: [] for section in sections}, published=False)
+    blocks = [*head, *chapter.across(sections, ()), *chapter.tail(sections)]
     assert blocks
     assert _Tags(html.render("title", blocks)).text
     assert markdown.render("title", blocks)
-    for text in (made.chapter.name, made.chapter.about, made.chapter.anchor):
+    for text in (made.chapter.name, made.chapter.about):
         assert text == text.strip() != ""
-
-
-def test_figures_answer_to_a_reader_where_paradigms_are_compared(made: Made) -> None:
-    """No other page pays for their scripts."""
-    page = (made.report / "report.html").read_text()
-    assert ("<script" in page) is made.chapter.compares
 
 
 def test_text_fits_the_terminal(

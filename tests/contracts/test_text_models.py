@@ -306,7 +306,7 @@ def test_evaluation_equals_the_definition(
         again = evaluate(model, paradigm, split, inference=predictor, last=True)
     assert again is not None
     for key, value in found.items():
-        same = value if isinstance(value, bytes) else pytest.approx(value, rel=1e-5)
+        same = value if isinstance(value, bytes | str) else pytest.approx(value, rel=1e-5)
         assert again[key] == same, key
 
 

@@ -83,7 +83,8 @@ MAY_IMPORT = {
 
 DOORS = (
     "study.results", "study.tasks", "study.theory.", "study.terminal",
-    "study.evaluate.caption_image", "study.evaluate.heat_map_image", "study.tracking.runs",
+    "study.evaluate.caption_image", "study.evaluate.heat_map_image", "study.evaluate.looks",
+    "study.tracking.runs",
 )  # fmt: skip
 """What `analysis` knows of `study`."""
 
@@ -207,7 +208,7 @@ assert not loaded, loaded
 def test_nothing_heavy_is_imported_before_it_is_needed() -> None:
     """Ray and MLflow take seconds to import: `--help` and `--plan` do without them.
 
-    What draws with Bokeh, for pages alone, and what Tune calls are imported late as a whole.
+    What Tune calls is imported late as a whole.
     """
     early = {
         (module, name)
@@ -215,10 +216,8 @@ def test_nothing_heavy_is_imported_before_it_is_needed() -> None:
         for node in ast.parse(path.read_text()).body
         for name in named_by(node)
     }
-    whole = {
-        "analysis.figures.interactive", "study.launch.tune", "study.search.under_tune",
-    }  # fmt: skip
-    late = {"ray", "mlflow", "optuna", "bokeh", *whole}
+    whole = {"study.launch.tune", "study.search.under_tune"}
+    late = {"ray", "mlflow", "optuna", *whole}
     found = [(module, name) for module, name in early if {name, name.split(".")[0]} & late]
     assert {module for module, _ in found} == whole
 

@@ -92,7 +92,8 @@ def assert_holds(
         mine = evaluations.get_group(run.data.tags["cell_id"])
         accuracy = mine.loc[mine["split"] == "test", "accuracy"]
         assert sorted(values(client, run, "test/accuracy")) == sorted(accuracy)
-        assert files(client, run) == {"heatmap.png", "cell.json"}
+        looks = {"where-it-looks.html"} if mine["examples"].notna().any() else set()
+        assert files(client, run) == {"heatmap.png", "cell.json"} | looks
     assert sorted(run.data.tags["key"] for run in found["summary"]) == sorted(
         each.key for each in of.summaries
     )

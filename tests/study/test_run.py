@@ -102,8 +102,8 @@ def test_it_prints_the_comparison_the_report_and_how_to_see_the_runs(
 ) -> None:
     results, printed = finished
     for paradigm in ("soft", "hard", "lvml", "hybrid"):
-        assert re.search(rf"^{paradigm} .*\d+\.\d .* to .* 2 ", printed, re.M), printed
-    assert f"\nreport: {results}/report/digits/report.html\n" in printed
+        assert re.search(rf"^{paradigm} .*\d+\.\d .* to .* 2$", printed, re.M), printed
+    assert f"\nreport: file://{results}/report/digits/report.html\n" in printed
     ui = f"uv run mlflow ui --backend-store-uri sqlite:///{results}/mlflow.db\n"
     assert re.search(rf"^runs: +{re.escape(ui)}", printed, re.M)
 
@@ -141,7 +141,7 @@ def test_the_same_command_again_runs_nothing_and_a_wider_one_the_rest(
     status, printed, _ = main(capsys, *tiny(results))
     assert status == DONE
     assert "8 cells: 8 done already, 0 to run" in printed
-    assert first[first.index("digits m=3 (") : first.index("report:")] in printed
+    assert first[first.index("digits m=3: ") : first.index("preset quick:", 200)] in printed
     assert files(results) == before
     _, printed, _ = main(capsys, *tiny(results, "--plan", seed="0-2"))
     assert "12 cells: 8 done already, 4 to run" in printed
@@ -164,14 +164,14 @@ def test_commands_of_one_study_make_one_report(
     assert "new: " not in untracked(capsys, tmp_path, paradigm="soft")[0]
     printed, _ = untracked(capsys, tmp_path, paradigm="hard")
     for name in ("soft", "hard"):
-        assert re.search(rf"^{name} .* 2 ", printed, re.M), printed
+        assert re.search(rf"^{name} .* 2$", printed, re.M), printed
         assert f"| {name} |" in page()
     assert "\nnew: 2 of the study's 4 cells (hard 2)\n" in printed
     assert re.search(r"The last command: .*; new: 2 of the study's 4 cells", page())
     assert summarised("paradigm") == {"soft", "hard"}
     printed, _ = untracked(capsys, tmp_path, paradigm="soft", m="4")
-    assert "digits m=4 (" in printed
-    assert "digits m=3 (" not in printed
+    assert "digits m=4: " in printed
+    assert "digits m=3: " not in printed
     assert "new: 2 of the study's 6 cells (soft 2)" in printed
     assert "the report also shows 1 other setting of the study" in printed
     assert summarised("m") == {"3", "4"}
@@ -385,7 +385,7 @@ def test_what_a_scheduler_stopped_is_censored_and_runs_to_its_end_without_it(
     asha = ("--scheduler", "asha")
     printed, _ = untracked(capsys, tmp_path, *asha, **axes)
     assert "shared prefixes: none (ASHA may stop them)" in printed
-    assert re.search(r"^soft .* 2 ", printed, re.M)
+    assert re.search(r"^soft .* 2$", printed, re.M)
     ends = Counter(Results(tmp_path).cells()["status"])
     assert ends.keys() == {"censored", "done"}
     assert ends.total() == 6

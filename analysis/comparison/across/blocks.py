@@ -15,9 +15,9 @@ from analysis.comparison.across.factors import (
     setting_names,
     value_text,
 )
-from analysis.comparison.across.verdicts import count_sentences, joint_name, verdict_cells
+from analysis.comparison.across.verdicts import joint_name, verdict_cells
 from analysis.comparison.compare import Comparison, metrics_of
-from analysis.section.blocks import Block, Heading, Shown, Table, Text
+from analysis.section.blocks import Block, Details, Heading, Shown, Table, Text
 from analysis.section.columns import Column, Row, by_columns, plain
 from analysis.statistics import CONFIDENCE, MIN_SEEDS
 from analysis.words import between, capital, level, listed, lost_scores, points
@@ -26,39 +26,33 @@ _OF_ADVANTAGES = {"better": "larger", "worse": "smaller"}
 _INTERVAL = f"{level(CONFIDENCE)} interval"
 
 
-def across_blocks(
-    found: Sequence[Comparison], shown: Sequence[Shown], counted: bool
-) -> list[Block]:
+def across_blocks(found: Sequence[Comparison], shown: Sequence[Shown]) -> list[Block]:
     """Above the sections: what varies, its figures, and every verdict; none of one comparison.
 
     Args:
         found: the comparisons.
         shown: the pictures of `analysis.comparison.across.pictures`, as the page holds them.
-        counted: whether the page has already said how often each pair has each verdict.
     """
     if len(found) < 2:
         return []
     names = setting_names(found)
-    blocks: list[Block] = [Heading("Across settings", 2, "across")]
-    blocks += [Text(_varied(family)) for family in families(found) if family.factors]
-    blocks += [*shown, Heading("Does the order of paradigms hold?")]
-    for metric, sentences in count_sentences(found).items():
-        if not sentences:
-            continue
-        if not counted:
-            blocks.append(Text(" ".join(sentences)))
+    varied = [_varied(family) for family in families(found) if family.factors]
+    tables: list[Block] = []
+    for metric in metrics_of(found):
         header, rows = verdict_cells(names, metric)
-        blocks += [
-            Text(f"{capital(joint_name(found, metric))}, in points:"),
-            Table(header, rows, left=range(len(header)), marked=[len(names)]),
-        ]
+        title = Text(f"{capital(joint_name(found, metric))}, in points:")
+        tables += [title, Table(header, rows, range(len(header)), [len(names)])] * bool(header[1:])
+    below = (
+        "First minus second paradigm; verdicts are corrected for all comparisons of a study. "
+        "Undecided is not equal."
+    )
     return [
-        *blocks,
-        Text(
-            "First minus second paradigm; verdicts are corrected for all comparisons of a study. "
-            "Undecided is not equal.",
-            "quiet",
-        ),
+        Heading("Across settings", 2),
+        *(Text(text, "quiet") for text in varied),
+        *shown,
+        Heading("Does the order of paradigms hold?"),
+        *tables,
+        Text(below, "quiet"),
     ]
 
 
@@ -75,22 +69,20 @@ def effect_blocks(found: Sequence[Comparison]) -> list[Block]:
         return []
     names = (family.task for family, _, _ in tables)
     lost = lost_scores(*names, metrics=metrics_of(found))
-    blocks: list[Block] = [
-        Heading("What each factor changes", 2, "effects"),
-        Text(
-            "Each level of a factor minus the base, all else equal, seed by seed, in points on "
-            "the test split; and by how much it changes the advantage of a paradigm over soft. A "
-            "difference is decided if its t test over seeds holds after Holm's correction over "
-            f"the table of its factor (p < {1 - CONFIDENCE:.2g}), so does the exact sign-flip "
-            f"test, uncorrected, and there are at least {MIN_SEEDS} common seeds. Test images are "
-            f"held fixed, and those of two settings may differ. A diverged cell counts as {lost}."
-        ),
-    ]
+    text = (
+        "Each level of a factor minus the base, all else equal, seed by seed, in points on the "
+        "test split; and by how much it changes the advantage of a paradigm over soft. A "
+        "difference is decided if its t test over seeds holds after Holm's correction over the "
+        f"table of its factor (p < {1 - CONFIDENCE:.2g}), so does the exact sign-flip test, "
+        f"uncorrected, and there are at least {MIN_SEEDS} common seeds. Test images are held "
+        f"fixed, and those of two settings may differ. A diverged cell counts as {lost}."
+    )
+    blocks: list[Block] = [Text(text)]
     for family, factor, table in tables:
         base = f"{factor_name(factor, family.task)}, base {table['base'].iloc[0]}"
         heading = base if len(families(found)) == 1 else f"{family.task}: {base}"
         blocks += [Heading(heading), _effect_table(table, family.base.comparison.names)]
-    return blocks
+    return [Details("What each factor changes", blocks)]
 
 
 def _varied(family: Family) -> str:

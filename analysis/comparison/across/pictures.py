@@ -37,10 +37,10 @@ def _factors_picture(family: Family, table: pd.DataFrame) -> Picture:
             f"Chosen options on the test split against {listed(factors)}; in each panel all else "
             f"is as at the base, {family.base.name}, which is on the dotted line. Mean over "
             f"n={counted(span(table['num_seeds']), 'seed')}; bars: {level(CONFIDENCE)} interval "
-            "over seeds and, where known, images. Marks of one value stand side by side."
+            "over seeds and, where known, images. Marks that would hide each other stand side "
+            "by side."
         ),
-        figure=factors_figure(table, CONFIDENCE, base.threshold, family.task),
-        wide=len(factors) > 1,
+        figure=factors_figure(table, base.threshold, family.task),
     )
 
 
@@ -102,5 +102,4 @@ def _grid_picture(family: Family, grid: tuple[str, str], pair: Pair) -> Picture:
             "verdicts of each comparison."
         ),
         figure=grid_figure(table, axes[0], axes[1], f"{what} (points)"),
-        wide=False,
     )

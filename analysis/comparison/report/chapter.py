@@ -1,11 +1,11 @@
-"""Comparisons as sections of the report, and the chapter they make: question, answer, method."""
+"""Comparisons as sections of the report, and the chapter they make: answer, limits, method."""
 
 from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import pandas as pd
 
@@ -15,17 +15,17 @@ from analysis.comparison.across.pictures import family_pictures
 from analysis.comparison.across.verdicts import count_sentences
 from analysis.comparison.compare import Comparison, compare_results, metrics_of, short_id
 from analysis.comparison.paper.claims import claims
-from analysis.comparison.report.answer import answer, question
-from analysis.comparison.report.data import data_notes, share_notes
+from analysis.comparison.report.answer import answer, lone_paradigm
+from analysis.comparison.report.data import data_notes, said_once
 from analysis.comparison.report.exports import (
     across_tables,
     cell_rows,
     comparison_tables,
     for_papers,
 )
-from analysis.comparison.report.interactive import interactive_blocks
+from analysis.comparison.report.limits import limits, tuned, two_sorts
 from analysis.comparison.report.pictures import heat_map_pictures, pictures
-from analysis.comparison.report.section import comparison_blocks, section_title
+from analysis.comparison.report.section import ANSWERING, comparison_blocks
 from analysis.comparison.report.summaries import group_summaries
 from analysis.comparison.report.table_one import (
     flat_header,
@@ -33,17 +33,19 @@ from analysis.comparison.report.table_one import (
     table_one_cells,
     table_one_notes,
 )
-from analysis.comparison.report.text import section_text, verdict_text
-from analysis.comparison.report.verdicts import sampled
+from analysis.comparison.report.tables import chosen_text, comparison_cells, setting_text
+from analysis.comparison.report.verdicts import over_what, pair_cells, sampled
 from analysis.groups import is_compared
 from analysis.section.base import Chapter, Question
-from analysis.section.blocks import Block, Heading, Shown, Table, Text
-from analysis.section.claim import Claim
+from analysis.section.blocks import Block, Details, Heading, Points, Shown, Table, Text
+from analysis.section.claim import Claim, tallied
 from analysis.section.picture import Picture
-from analysis.words import instances, listed, lost_scores, made_equal, of_draws
+from analysis.words import aligned, instances, listed, lost_scores, of_draws
 from study import tasks, terminal
 from study.results import Results
 from study.tracking.runs import Run
+
+LIMITS = "What limits this"
 
 _OF_BUDGETS = (
     "Equal compute: all cells of a comparison are cut at one fraction of their budget, where "
@@ -71,11 +73,6 @@ _BY_IMAGE = (
     "each instance; else, and of all other numbers, t intervals over seeds"
 )
 
-_ONLY_HEAT_MAPS = (
-    "With so many comparisons, each shows its heat maps alone; what the other figures would show "
-    "is in the tables."
-)
-
 MOST_IN_FULL = 6
 """Comparisons of one report that show all of their figures: of more, a page would be too large."""
 
@@ -84,7 +81,6 @@ class Comparisons(Chapter["Compared"]):
     """Asks which paradigm is better at equal compute, and answers it."""
 
     name = about = "Attention at equal compute"
-    anchor = "comparison"
     compares = has_published = True
 
     def names(self, sections: Sequence[Compared]) -> dict[Compared, str]:
@@ -92,35 +88,39 @@ class Comparisons(Chapter["Compared"]):
         of = {section.comparison: section for section in sections}
         return {of[each]: name for each, name in setting_names(_of(sections)).items()}
 
-    def paragraphs(self, sections: Sequence[Compared]) -> list[str]:
-        """The verdict of every pair, and the answer; of several settings, how often it holds."""
-        found = _of(sections)
-        counts = [each for of_metric in count_sentences(found).values() for each in of_metric]
-        text = "\n".join(map(terminal.sentence, counts))
-        return [verdict_text(found), text] if text else [verdict_text(found)]
-
-    def head(self, sections: Sequence[Compared]) -> list[Block]:
-        """Question, answer, what the words mean, and figures that answer further questions."""
-        found = _of(sections)
-        compared = f"The paradigms are compared at {made_equal(found[0].axis, _noun(found))}."
-        explanation = " ".join([*_saif(found), compared])
-        left_out = [_ONLY_HEAT_MAPS] if _are_many(sections) else []
-        return [
-            Heading("Question", 2),
-            Text(question(found), "lead"),
-            Heading("Answer", 2),
-            *(Text(sentence, "lead") for sentence in self.answer(sections)),
-            *(Text(text, "quiet") for text in (explanation, *share_notes(found), *left_out)),
-            *interactive_blocks(found),
-        ]
-
     def answer(self, sections: Sequence[Compared]) -> list[str]:
-        """Who is better, in each setting or, of many, in how many; and what would decide more."""
-        found = _of(sections)
+        """Who beats whom, in each setting or, of many, in how many."""
         if not _are_many(sections):
-            return answer(found)
-        counts = count_sentences(found).values()
-        return [*(" ".join(each) for each in counts if each), *answer(found, of_each=False)]
+            return answer(_of(sections))
+        counts = count_sentences(_of(sections)).values()
+        return [" ".join(each) for each in counts if each]
+
+    def head(
+        self,
+        sections: Sequence[Compared],
+        shown: Mapping[Compared, Sequence[Shown]],
+        published: bool,
+    ) -> list[Block]:
+        """The answer: a sentence, a table, the figure of differences; then what limits it."""
+        found = _of(sections)
+        blocks: list[Block] = [Text(text, "lead") for text in self.answer(sections)]
+        if not _are_many(sections):
+            settings = [setting_text(each) for each in found if len(each.summary)]
+            alone = len(settings) == 1
+            blocks += [Text(text, "quiet") for text in settings if alone]
+            blocks += _answer_tables(found, published)
+            if sorts := said_once(found, two_sorts):
+                blocks.append(Text(" ".join(sorts), "warning"))
+            blocks += [Text(" ".join(_saif(found)), "quiet")]
+            blocks += _differences(shown)
+            basis = said_once(found, _basis)
+            if alone:
+                blocks.append(Text(" ".join(basis), "quiet"))
+            elif settings:
+                blocks.append(Details("What these numbers are of", [Points([*settings, *basis])]))
+        if limiting := said_once(found, limits):
+            blocks += [Heading(LIMITS, 2), Points(limiting)]
+        return blocks
 
     def pictures(self, sections: Sequence[Compared]) -> list[Picture]:
         """What the settings of each task change."""
@@ -129,27 +129,28 @@ class Comparisons(Chapter["Compared"]):
 
     def across(self, sections: Sequence[Compared], shown: Sequence[Shown]) -> list[Block]:
         """Which settings vary, what that changes, and whether verdicts hold in all of them."""
-        return across_blocks(_of(sections), shown, counted=_are_many(sections))
+        return across_blocks(_of(sections), shown)
 
     def tail(self, sections: Sequence[Compared]) -> list[Block]:
-        """Effects of the settings, the paper's table, the data, and how all was computed."""
+        """The paper's table; effects of the settings, the data, and how all was computed."""
         found = _of(sections)
-        data = data_notes(found)
-        table_one: list[Block] = []
+        blocks: list[Block] = []
         if not all(each.recorded for each in found):
             header, rows = table_one_cells(found)
-            table_one = [
-                Heading("In the layout of the paper's Table 1", 2, "table-1"),
+            blocks += [
+                Heading("In the layout of the paper's Table 1", 2),
                 Table(flat_header(header, found), rows),
-                *(Text(note, "quiet") for note in table_one_notes(found)),
+                Details(
+                    "What stands in brackets, and what differs from the paper",
+                    [Points(table_one_notes(found))],
+                ),
             ]
+        data = [Details("Data", [Points(notes)])] if (notes := data_notes(found)) else []
         return [
+            *blocks,
             *effect_blocks(found),
-            *table_one,
-            *([Heading("Data", 2, "data")] if data else []),
-            *(Text(text) for text in data),
-            Heading("How this was computed", 2, "method"),
-            *map(Text, _method(found)),
+            *data,
+            Details("How this was computed", [*map(Text, [*_saif(found), *_method(found)])]),
         ]
 
     def tables(self, sections: Sequence[Compared]) -> dict[str, pd.DataFrame]:
@@ -183,7 +184,7 @@ class Compared:
 
     @property
     def title(self) -> str:
-        return section_title(self.comparison)
+        return self.comparison.name
 
     @property
     def key(self) -> str:
@@ -217,7 +218,20 @@ class Compared:
         return drawn(self.comparison)
 
     def text(self, published: bool = False) -> str:
-        return section_text(self.comparison, published)
+        """The table, its differences, and what limits them, as the page has them."""
+        comparison = self.comparison
+        parts: list[Iterable[str]] = []
+        if len(comparison.summary):
+            table = aligned(*comparison_cells(comparison, published))
+            notes = map(terminal.sentence, two_sorts(comparison))
+            parts += [[terminal.sentence(setting_text(comparison)), "", *table, *notes]]
+        if not lone_paradigm(comparison):
+            over = terminal.sentence(over_what(comparison.paired))
+            parts.append([*aligned(*pair_cells(comparison)), over])
+        parts.append(map(terminal.sentence, _basis(comparison)))
+        parts.append([f"{LIMITS}:", *(terminal.point(text) for text in limits(comparison))])
+        parts.append([terminal.sentence(tallied(self.claims))])
+        return "\n\n".join(filter(None, map("\n".join, parts)))
 
     def tables(self) -> dict[str, pd.DataFrame]:
         comparison = self.comparison
@@ -231,7 +245,7 @@ class Compared:
         return cell_rows(self.comparison)
 
     def blocks(self, shown: Sequence[Shown], results: str, published: bool = False) -> list[Block]:
-        return comparison_blocks(self.comparison, self.claims, shown, results, published)
+        return comparison_blocks(self.comparison, self.claims, shown, results)
 
     def summaries(self) -> list[Run]:
         return group_summaries(self.comparison, self.tables(), lambda: self.pictures)
@@ -255,6 +269,40 @@ def find(results: Results, cell_ids: Collection[str], question: Question) -> lis
         test=question.test,
     )
     return [Compared(comparison, len(found) > MOST_IN_FULL) for comparison in found]
+
+
+def _answer_tables(found: Sequence[Comparison], published: bool) -> list[Table]:
+    """One table of all comparisons, or where their columns differ, several."""
+    rows: dict[tuple[str, ...], list[list[str]]] = {}
+    for comparison in (each for each in found if len(each.summary)):
+        header, mine = comparison_cells(comparison, published)
+        if len(found) > 1:
+            names = [comparison.name, *[""] * len(mine)]
+            header = ["setting", *header]
+            mine = [[name, *row] for name, row in zip(names, mine, strict=False)]
+        rows.setdefault(tuple(header), []).extend(mine)
+    left = range(1 + (len(found) > 1))
+    return [Table(header, mine, left, wrap=left[:-1]) for header, mine in rows.items()]
+
+
+def _differences(shown: Mapping[Compared, Sequence[Shown]]) -> list[Block]:
+    """The figure of differences of each comparison; of several side by side, named."""
+    found: list[Block] = []
+    for section, of_section in shown.items():
+        mine = [each for each in of_section if each.name.startswith(ANSWERING)]
+        if len(shown) > 1:
+            mine = [replace(each, title=section.title, wide=False) for each in mine]
+        found += mine
+    return found
+
+
+def _basis(comparison: Comparison) -> list[str]:
+    """What the numbers of a comparison are of, in sentences; none without numbers."""
+    if comparison.summary.empty:
+        return []
+    had_options = comparison.summary["num_options"].max() > 1
+    chosen = [chosen_text(comparison)] if had_options or not comparison.recorded else []
+    return [*chosen, *tuned(comparison)]
 
 
 def _method(found: Sequence[Comparison]) -> list[str]:
@@ -295,10 +343,8 @@ def _saif(found: Sequence[Comparison]) -> list[str]:
     if classified:
         at = f"\u2265 {classified[0].threshold:g}"
         texts.append(
-            f"SAIF is the share of test {_noun(classified)} that are classified rightly and "
-            "confidently while attention rests confidently on the true "
-            f"foreground{_foreground(classified)}: attention on the foreground a_z {at} and score "
-            f"of the true class s_y {at}."
+            f"SAIF is the share of test {_noun(classified)} with attention on the true "
+            f"foreground{_foreground(classified)} a_z {at} and score of the true class s_y {at}."
         )
     if captioned:
         at = f"\u2265 {captioned[0].threshold:g}"
@@ -314,7 +360,7 @@ def _foreground(found: Sequence[Comparison]) -> str:
     """What the foreground is, where that needs words; with several modalities, in each."""
     known = dict.fromkeys(tasks.modality(comparison.task) for comparison in found)
     of = {each: f"of {each.noun} " if len(known) > 1 else "" for each in known}
-    return "".join(f", {of[each]}{each.foreground}" for each in known if each.foreground)
+    return "".join(f", {of[each]}{each.foreground}," for each in known if each.foreground)
 
 
 def _noun(found: Sequence[Comparison]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from analysis.comparison.compare import Comparison
 from analysis.words import is_text, listed, number
@@ -42,34 +42,29 @@ def share_sentences(comparison: Comparison) -> list[str]:
     ]
 
 
-def share_notes(found: Sequence[Comparison]) -> list[str]:
-    """The sentences of all comparisons, each once; where they differ, with the settings."""
-    return _once((comparison.name, " ".join(share_sentences(comparison))) for comparison in found)
-
-
 def data_notes(found: Sequence[Comparison]) -> list[str]:
-    """What the cells record about their data, a paragraph a sentence, each text once."""
+    """What the cells record about their data, a sentence each."""
+
+    def recorded(comparison: Comparison) -> list[str]:
+        texts = comparison.cells["data_notes"].dropna().unique()
+        return [line for text in texts for line in text.splitlines()]
+
+    return said_once(found, recorded)
+
+
+def said_once(
+    found: Sequence[Comparison], say: Callable[[Comparison], Iterable[str]]
+) -> list[str]:
+    """What is said of each comparison, each sentence once, with the settings it is not all of."""
+    of: dict[str, list[str]] = {}
+    for comparison in found:
+        for text in dict.fromkeys(say(comparison)):
+            of.setdefault(text, []).append(comparison.name)
     return [
-        line
-        for text in _once(
-            (comparison.name, text)
-            for comparison in found
-            for text in comparison.cells["data_notes"].dropna().unique()
-        )
-        for line in text.splitlines()
+        text if len(names) == len(found) else f"{listed(names)}: {text}"
+        for text, names in of.items()
     ]
 
 
 def _posts(split: str) -> str:
     return f"{_ADJECTIVES.get(split, split)} posts"
-
-
-def _once(texts: Iterable[tuple[str, str]]) -> list[str]:
-    """Each text once, empty ones left out; of several, each with the names that it is of."""
-    of: dict[str, list[str]] = {}
-    for name, text in texts:
-        if text and name not in of.setdefault(text, []):
-            of[text].append(name)
-    if len(of) < 2:
-        return list(of)
-    return [f"{listed(names)}: {text}" for text, names in of.items()]

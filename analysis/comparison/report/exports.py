@@ -10,6 +10,7 @@ import pandas as pd
 from analysis.comparison.across.effects import effects
 from analysis.comparison.across.factors import Family, families
 from analysis.comparison.compare import Comparison, short_id
+from analysis.comparison.report.limits import of_stages, pair_notes, tuned
 from analysis.comparison.report.table_one import (
     conditions,
     flat_header,
@@ -19,8 +20,7 @@ from analysis.comparison.report.table_one import (
     table_one_cells,
     table_one_notes,
 )
-from analysis.comparison.report.text import stages
-from analysis.comparison.report.verdicts import over_what, pair_notes, paired_cells
+from analysis.comparison.report.verdicts import over_what, paired_cells
 from analysis.groups import GROUP, OPTION, with_chosen
 from analysis.rendering import latex, markdown
 from analysis.section.blocks import Table
@@ -75,7 +75,7 @@ def for_papers(found: Sequence[Comparison]) -> dict[str, str]:
         header, rows, caption, "tab:table1", groups=group_header(header, found), notes=notes
     )
     blocks = [_paired(comparison) for comparison in found]
-    notes_of = [[*stages(c), *pair_notes(c.paired)] for c in found]
+    notes_of = [[*tuned(c), *of_stages(c), *pair_notes(c.paired)] for c in found]
     files["paired.md"] = "\n".join(
         _markdown(caption, header, rows, notes, _PAIRED_LEFT)
         for (caption, header, rows), notes in zip(blocks, notes_of, strict=True)

@@ -12,7 +12,7 @@ from analysis.comparison.compare import Comparison
 from analysis.comparison.curves import common, learning_curve
 from analysis.comparison.heat_maps import heatmap_seeds, mean_heatmaps
 from analysis.comparison.option_warnings import SCORE, SEEDS, STOPPED, UNSWITCHED, barred
-from analysis.comparison.report.captions import caption_pictures
+from analysis.comparison.report.looks import caption_pictures
 from analysis.comparison.report.verdicts import sampled
 from analysis.comparison.responses import MAX_RATES, learning_rate_response, switch_response
 from analysis.figures.curves import compute_figure
@@ -85,26 +85,36 @@ def _named(picture: Picture, comparison: Comparison) -> Picture:
 
 
 def _differences(comparison: Comparison) -> Iterator[Picture]:
-    paired = comparison.paired[comparison.paired["num_pairs"] > 0]
-    if paired.empty:
-        return
-    names = listed([*comparison.names.values()])
-    interval = level(paired["confidence"].iloc[0])
-    over = of_draws(listed(sampled(paired)), comparison.task)
-    yield Picture(
-        name="differences",
-        title="Paired differences between paradigms",
-        caption=(
-            f"Differences of {names} on the test split, in percentage points, mean over the "
-            f"seeds that both paradigms have (n={span(paired['num_pairs'])}). Thick: "
-            f"{interval} interval, over {over}; thin: the standard errors that it is from. "
-            "Filled triangles are verdicts, which hold for all pairs together (Holm over the "
-            "study); open circles are undecided, even where the interval of one pair by itself "
-            "leaves 0 out."
-        ),
-        figure=forest_figure(paired, comparison.threshold),
-        wide=True,
-    )
+    known = comparison.paired[comparison.paired["num_pairs"] > 0]
+    tested = comparison.tested
+    for metric in map(str, known["metric"].unique()):
+        paired = known[known["metric"] == metric]
+        by_seed = tested[tested["split"] == "test"].pivot(
+            index="seed", columns="paradigm", values=metric
+        )
+        seeds = [
+            (by_seed[first] - by_seed[second])
+            .dropna()
+            .rename("difference")
+            .reset_index()
+            .assign(first=first, second=second)
+            for first, second in zip(paired["first"], paired["second"], strict=True)
+        ]
+        name = comparison.names[metric]
+        over = of_draws(listed(sampled(paired)), comparison.task)
+        yield Picture(
+            name=f"differences-{_stem(metric)}",
+            title=f"Paired differences in {name}",
+            caption=(
+                f"Differences of {name} on the test split, in percentage points; right of 0 the "
+                "first is better. Circle: mean over the seeds that both paradigms have "
+                f"(n={span(paired['num_pairs'])}), full where the verdict is decided, which holds "
+                "for all pairs together (Holm over the study). Line: "
+                f"{level(paired['confidence'].iloc[0])} interval of the pair by itself, over "
+                f"{over}. Dots: each seed."
+            ),
+            figure=forest_figure(paired, pd.concat(seeds), comparison.threshold),
+        )
 
 
 def _heatmaps(comparison: Comparison) -> Iterator[Picture]:
@@ -120,7 +130,6 @@ def _heatmaps(comparison: Comparison) -> Iterator[Picture]:
         if not heatmaps:
             continue
         seeds = heatmap_seeds(chosen, choice, split)
-        setting = f"{comparison.name}, {split} split"
         yield Picture(
             name=f"heatmaps-{split}",
             title=f"Focus-prediction heat maps, {split} split",
@@ -130,41 +139,38 @@ def _heatmaps(comparison: Comparison) -> Iterator[Picture]:
                 f"outlined: {name}. Mean over the seeds of the chosen option, n: {tally(seeds)}; "
                 f"diverged seeds have no heat map.{_missing('heat map', comparison, heatmaps)}"
             ),
-            figure=heatmap_figure(heatmaps, setting, threshold, seeds, task),
-            wide=True,
+            figure=heatmap_figure(heatmaps, threshold, seeds, task),
         )
 
 
 def _curves(comparison: Comparison) -> Iterator[Picture]:
     confidence = confidence_of(comparison)
     axis = quantity(comparison.axis, comparison.noun)
+    ends = comparison.chosen[comparison.chosen["split"] == "test"]
     for metric in comparison.metrics:
         name = comparison.names[metric]
-        curve = learning_curve(comparison.evaluations, metric, "test", confidence, comparison.axis)
-        lines = by_paradigm(common(curve))
+        whole = learning_curve(comparison.evaluations, metric, "test", confidence, comparison.axis)
+        lines = by_paradigm(common(whole))
         if not lines:
             continue
         floor = lost_score(metric, comparison.task)
+        early = sum(map(len, lines.values())) < len(whole)
+        cut = " A line ends where a seed has no evaluation." if early else ""
         yield Picture(
             name=f"compute-{_stem(metric)}",
             title=f"{capital(name)} against {axis}",
             caption=(
                 f"{capital(name)} on the test split against {axis}. Mean over the seeds of the "
                 f"chosen option, n: {tally({p: c['num_cells'].max() for p, c in lines.items()})}"
-                f"; bands: {level(confidence)} interval over seeds (from n=2). A diverged seed "
+                f"; bands: {level(confidence)} interval over seeds (from n=2); dots: each seed at "
+                "the end. The axis shows what lies between the second evaluation and the last; "
+                "lines from before it, and wide bands, are cut. A diverged seed "
                 f"counts as {floor} from its first missing evaluation on."
-                f"{_missing('line', comparison, lines)}"
+                f"{cut}{_missing('line', comparison, lines)}"
             ),
             figure=compute_figure(
-                curve,
-                metric,
-                "test",
-                confidence,
-                comparison.axis,
-                comparison.threshold,
-                comparison.task,
+                whole, metric, ends, comparison.axis, comparison.threshold, comparison.task
             ),
-            wide=False,
         )
 
 
@@ -192,7 +198,6 @@ def _switch_points(comparison: Comparison) -> Iterator[Picture]:
                 f"{_unmarked(response, comparison)}{beside}"
             ),
             figure=switch_figure(response, choice, metric, comparison.threshold),
-            wide=False,
         )
 
 
@@ -218,7 +223,6 @@ def _learning_rates(comparison: Comparison) -> Iterator[Picture]:
                 f"{_seeds(response)}{_unmarked(response, comparison)}"
             ),
             figure=learning_rate_figure(response, metric, comparison.threshold),
-            wide=False,
         )
 
 

@@ -9,31 +9,29 @@ import pandas as pd
 
 from analysis.comparison.compare import Comparison
 from analysis.comparison.report.answer import answer
-from analysis.comparison.report.tables import (
-    comparison_cells,
-    comparison_text,
-    footnotes,
-    heading,
-)
+from analysis.comparison.report.tables import comparison_cells, setting_text
+from analysis.words import aligned
 from study import terminal
 
 
 def as_text(comparison: Comparison) -> str:
     """As the terminal prints it."""
-    summary, said = comparison.summary, map(terminal.sentence, answer([comparison]))
-    table = comparison_text(summary, threshold=comparison.threshold, name=comparison.name)
-    return "\n".join([*said, "", table]).rstrip()
+    said = answer([comparison])
+    if comparison.summary.empty:
+        return "\n".join(map(terminal.sentence, said))
+    said = [*map(terminal.sentence, [*said, setting_text(comparison)])]
+    header, rows = comparison_cells(comparison)
+    return "\n".join([*said, "", *aligned(header, rows)])
 
 
 def as_html(comparison: Comparison) -> str:
     """With a table of HTML; what is text is escaped."""
-    said, summary = answer([comparison]), comparison.summary
-    if summary.empty:
+    said = answer([comparison])
+    if comparison.summary.empty:
         return _paragraphs(said)
-    header, rows = comparison_cells(summary, threshold=comparison.threshold)
+    header, rows = comparison_cells(comparison)
     table = pd.DataFrame(rows, columns=header).to_html(index=False, border=0)
-    above = _paragraphs([*said, heading(summary, comparison.name)])
-    return above + table + _paragraphs(footnotes(summary))
+    return _paragraphs([*said, setting_text(comparison)]) + table
 
 
 def _paragraphs(texts: Sequence[str]) -> str:

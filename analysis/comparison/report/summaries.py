@@ -13,10 +13,10 @@ from analysis.comparison.compare import Comparison
 from analysis.comparison.curves import common, learning_curve
 from analysis.comparison.heat_maps import mean_heatmaps
 from analysis.comparison.report.answer import answer
-from analysis.comparison.report.data import share_sentences
-from analysis.comparison.report.tables import comparison_markdown
-from analysis.comparison.report.text import stages
-from analysis.comparison.report.verdicts import pair_notes
+from analysis.comparison.report.limits import limits, tuned
+from analysis.comparison.report.tables import comparison_cells, rates, setting_text
+from analysis.rendering import markdown
+from analysis.section.blocks import Table
 from analysis.section.picture import Picture
 from analysis.section.summary import run_files, summary_run
 from analysis.words import amount, instances, number
@@ -47,10 +47,8 @@ def group_summaries(
     """
     if comparison.summary.empty:
         return []
-    said = [*stages(comparison), *share_sentences(comparison), *pair_notes(comparison.paired)]
-    table = comparison_markdown(
-        comparison.summary, threshold=comparison.threshold, name=comparison.name
-    )
+    table = markdown.table(Table(*comparison_cells(comparison)))
+    said = [setting_text(comparison), *tuned(comparison), *limits(comparison)]
     note = "\n\n".join([*answer([comparison]), table, *said])
     shared = functools.cache(lambda: run_files(tables, draw()))
     curves = {
@@ -93,9 +91,8 @@ def group_summaries(
 def _params(row: Mapping[Hashable, Any]) -> dict[str, str]:
     """What differs between paradigms comes first where MLflow compares runs, by the alphabet."""
     switches = not pd.isna(row["switch_point"])
-    rates = (number(row[name]) for name in ("lr", "last_lr")[: 1 + switches])
     option = {
-        "lr": " > ".join(rates),
+        "lr": rates(row),
         "switch_point": number(row["switch_point"]) if switches else "none",
     }
     budget = {

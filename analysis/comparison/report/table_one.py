@@ -19,8 +19,7 @@ from analysis.comparison.paper.published import (
     setting_differences,
     sources_text,
 )
-from analysis.comparison.report.tables import HIDDEN_FOREGROUND
-from analysis.comparison.report.text import stages
+from analysis.comparison.report.limits import HIDDEN_FOREGROUND, of_stages
 from analysis.groups import paradigm_order
 from analysis.words import (
     METRICS,
@@ -106,7 +105,7 @@ def table_one_notes(found: Sequence[Comparison]) -> list[str]:
         f"{_label(comparison)}{f' m={comparison.m}' * bool(comparison.m)}: {text}"
         for comparison in found
         if not comparison.staged
-        for text in stages(comparison)
+        for text in of_stages(comparison)
     ]
     with_paper = [comparison for comparison in found if _row_of(comparison).scores]
     if not with_paper:

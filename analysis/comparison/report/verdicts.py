@@ -6,17 +6,15 @@ Fractions become points (hundredths) here and nowhere earlier.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
 
 import pandas as pd
 
-from analysis.comparison.paired import SCREENING
+from analysis.comparison.compare import Comparison
 from analysis.section.columns import Row, by_columns, plain
 from analysis.statistics import MIN_SEEDS
 from analysis.words import (
     MANY,
     SPREADS,
-    aligned,
     interval_of_pair,
     known,
     level,
@@ -25,7 +23,8 @@ from analysis.words import (
     points,
     span,
 )
-from study import tasks, terminal
+from study import tasks
+from study.terminal import counted
 
 WOULD_DECIDE = (
     "The last columns say what a study of its own needs, with a power of 80 % after Holm, to find "
@@ -46,7 +45,7 @@ def paired_cells(paired: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
     """
     task, factors = str(paired["task"].iloc[0]) if len(paired) else "", sampled(paired)
     columns = [
-        ("metric", _metric),
+        ("metric", lambda row: metric_name(row["metric"], task=row["task"])),
         ("pair", lambda row: f"{row['first']} vs {row['second']}"),
         ("verdict", _verdict),
         ("difference (points)", lambda row: points(row["difference"])),
@@ -63,26 +62,20 @@ def paired_cells(paired: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
     return by_columns(columns, paired)
 
 
-def pair_text(paired: pd.DataFrame, paradigms: Collection[str]) -> str:
-    """The verdicts of one comparison for the terminal: one row a pair, and what must be said.
-
-    Args:
-        paired: as `analysis.comparison.paired` gives it.
-        paradigms: those that have numbers; what the others lack is said elsewhere.
-    """
-    said = [*_overstated(paired), *_later(paired), over_what(paired)]
-    paired = paired[paired["first"].isin(paradigms) & paired["second"].isin(paradigms)]
+def pair_cells(comparison: Comparison) -> tuple[list[str], list[list[str]]]:
+    """The same for the terminal: one row a pair, of the paradigms that have numbers."""
+    paired, there = comparison.paired, set(comparison.summary["paradigm"])
     header = ["points"]
     rows: dict[str, list[str]] = {}
     for metric, mine in paired.groupby("metric", sort=False):
-        name = metric_name(str(metric), task=str(paired["task"].iloc[0]))
+        name = metric_name(str(metric), task=comparison.task)
         header += [name, f"{_level(paired)} interval", "better"]
         for row in mine.to_dict("records"):
-            pair = f"{row['first']} - {row['second']}"
-            found = [points(row["difference"]), interval_of_pair(row), _winner(row)]
-            rows.setdefault(pair, [pair]).extend(found)
-    notes = [*_undecided(paired), *said]
-    return "\n".join([*aligned(header, list(rows.values())), *map(terminal.sentence, notes)])
+            if {row["first"], row["second"]} <= there:
+                pair = f"{row['first']} - {row['second']}"
+                cells = [points(row["difference"]), interval_of_pair(row), _winner(row)]
+                rows.setdefault(pair, [pair]).extend(cells)
+    return header, list(rows.values())
 
 
 def sampled(rows: pd.DataFrame) -> list[str]:
@@ -100,11 +93,13 @@ def over_what(paired: pd.DataFrame) -> str:
     if 0 < len(by_image) < len(paired):
         alone = len(paired) - len(by_image)
         text += f"; {alone} of {len(paired)} over seeds alone ({IMAGES_FIXED})"
+    if paired["num_pairs"].nunique() > 1:
+        text += f". Differences are of the seeds that both have (n={span(paired['num_pairs'])})"
     if len(paired):
         family = "this table" if (tests := paired["num_tests"].iloc[0]) == of else "the study"
         text += (
             ". Intervals are of one pair, verdicts corrected for the "
-            f"{terminal.counted(int(tests), 'test')} of {family}"
+            f"{counted(int(tests), 'test')} of {family}"
         )
     return of_draws(f"{text}.", task)
 
@@ -123,53 +118,6 @@ def _and_images(by_image: pd.DataFrame, task: str) -> str:
     if backgrounds:
         return f", {images} foreground and {backgrounds} {noun}"
     return f" and {images} foreground images, with these {noun}"
-
-
-def pair_notes(paired: pd.DataFrame) -> list[str]:
-    """What must be said beside the verdicts of one comparison.
-
-    Why pairs are undecided, where their row does not show it (too few seeds, no number), and that
-    few seeds are a screening, or later ones were added.
-
-    Args:
-        paired: as `analysis.comparison.paired` gives it, of one comparison.
-    """
-    return [*_undecided(paired), *_overstated(paired), *_later(paired)]
-
-
-def _overstated(paired: pd.DataFrame) -> list[str]:
-    """That few seeds are a screening."""
-    n = paired.loc[paired["num_pairs"] >= MIN_SEEDS, "num_pairs"].min()
-    if not n < SCREENING:
-        return []
-    return [
-        f"With n={n:g} seeds this is a screening study: only lucky estimates of small differences "
-        "are decided, so those that it decides are overstated."
-    ]
-
-
-def _later(paired: pd.DataFrame) -> list[str]:
-    """That seeds were added after a look."""
-    later = paired[paired["later_seeds"] > 0] if "later_seeds" in paired else paired[:0]
-    if later.empty:
-        return []
-    return [
-        f"Seeds were added after a look at the first {span(later['num_pairs'])}: differences and "
-        "verdicts stay those of the first, which spent the 5 false ones in 100 studies. For "
-        "another verdict, run fresh seeds into a directory of their own."
-    ]
-
-
-def _undecided(paired: pd.DataFrame) -> list[str]:
-    rest = paired[paired["verdict"] == "undecided"]
-    level = 1 - rest["confidence"]
-    against = rest["reason"].str.startswith("who learns")
-    untested = (rest["num_pairs"] < MIN_SEEDS) | rest["p_holm"].isna()
-    hidden = rest[untested | (rest["p_holm"] < level) | against]
-    return [
-        f"Undecided: {'every pair' if len(rows) == len(paired) else _named(rows)}: {reason}."
-        for reason, rows in hidden.groupby("reason", sort=False)
-    ]
 
 
 def would_decide(row: Row) -> tuple[str, str]:
@@ -193,11 +141,6 @@ def _needed(seeds: float, images: float) -> str:
     if math.isinf(seeds) and images <= MANY:
         return f"{math.ceil(images):,d} images"
     return f"> {MANY:,d}" if seeds > MANY else f"{math.ceil(seeds):,d}"
-
-
-def standard_error(fraction: float) -> str:
-    """In points; a missing value is ``-``."""
-    return "-" if pd.isna(fraction) else f"{100 * fraction:.1f}"
 
 
 def p_value(p: float) -> str:
@@ -224,20 +167,9 @@ def _winner(row: Row) -> str:
     return f"{row[winner]}{often}" if winner else "undecided"
 
 
-def _named(rows: pd.DataFrame) -> str:
-    """``SAIF soft/hard, lvml/soft; accuracy soft/hard``."""
-    texts: dict[str, list[str]] = {}
-    for row in rows.to_dict("records"):
-        texts.setdefault(_metric(row), []).append(f"{row['first']}/{row['second']}")
-    return "; ".join(f"{metric} {', '.join(pairs)}" for metric, pairs in texts.items())
-
-
-def _metric(row: Row) -> str:
-    return metric_name(str(row["metric"]), task=str(row["task"]))
-
-
 def _spread(row: Row, factor: str) -> str:
-    """A standard error of one pair."""
+    """A standard error of one pair, in points."""
     if factor == "images" and row["num_pairs"] and pd.isna(row["num_images"]):
         return of_draws(IMAGES_FIXED, str(row["task"]))
-    return standard_error(row[SPREADS[factor]])
+    error = row[SPREADS[factor]]
+    return "-" if pd.isna(error) else f"{100 * error:.1f}"

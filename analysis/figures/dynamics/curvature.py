@@ -13,7 +13,6 @@ from analysis.figures.style import (
     GREY,
     TEXT,
     dress,
-    foot,
     line_styles,
     own_settings,
     shared_legend,
@@ -58,6 +57,7 @@ def curvature_figure(table: pd.DataFrame, pairs: Sequence[Pair]) -> Figure:
                     linestyle=style.dashes,
                     linewidth=1.6,
                     label=paradigm,
+                    url=paradigm,
                 )
             if name in ("condition_number", "rate"):
                 axes.set_yscale("log")
@@ -69,11 +69,6 @@ def curvature_figure(table: pd.DataFrame, pairs: Sequence[Pair]) -> Figure:
             dress(axes, "time t of the gradient flow" if last else "", ROWS[name])
         column[0].set_title(f"m = {m}, C = {num_classes:,}", fontsize=TEXT + 1)
     shared_legend(figure, panels.ravel(), styles)
-    foot(
-        figure,
-        "closed form; below 0 the loss is not convex; where an eigenvalue passes 0, the condition "
-        f"number is infinite (cut at {LARGEST})",
-    )
     return figure
 
 

@@ -6,8 +6,7 @@ axis, the two of three panels that flatten would be a strip at the top.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from string import ascii_lowercase
 
@@ -19,6 +18,7 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from analysis.figures.marks import draw
 from analysis.figures.style import (
     BLACK,
     GREY,
@@ -26,7 +26,6 @@ from analysis.figures.style import (
     TEXT,
     LineStyle,
     dress,
-    foot,
     legend_above,
     own_settings,
 )
@@ -34,9 +33,9 @@ from analysis.figures.style import (
 _WIDTH, _ROW_HEIGHT, _BESIDE_ROWS = 9.0, 2.4, 0.95
 """Inches."""
 
-_LIGHTEST = 0.86
+_LIGHTEST, _DARKEST = 0.86, 0.3
 """Of the colour map, which is even to the eye, in grey and for colour-blind readers: what is
-beyond is too light on white."""
+beyond is too light on white, or too dark on black."""
 
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 _MARKS = 6
@@ -68,34 +67,29 @@ class Row:
     floors: pd.DataFrame
 
 
-def curves_figure(
-    rows: Sequence[Row], paradigms: Sequence[str], y_label: str, note: str
-) -> Figure:
+def curves_figure(rows: Sequence[Row], paradigms: Sequence[str], y_label: str) -> Figure:
     """A quantity against time: a row of panels a setting, a line an alpha, bands for intervals.
 
     Args:
         rows: at least one.
         paradigms: a column of panels each.
         y_label: the quantity with its unit.
-        note: below the panels, how to read them.
     """
-    return _figure(rows, paradigms, y_label, note, _draw_curve)
+    return _figure(rows, paradigms, y_label, band=True)
 
 
-def slopes_figure(
-    rows: Sequence[Row], paradigms: Sequence[str], y_label: str, note: str
-) -> Figure:
+def slopes_figure(rows: Sequence[Row], paradigms: Sequence[str], y_label: str) -> Figure:
     """A quantity against alpha: a row of panels a setting, a line a time, bars for intervals.
 
     Args:
-        rows, paradigms, y_label, note: see `curves_figure`.
+        rows, paradigms, y_label: see `curves_figure`.
     """
-    return _figure(rows, paradigms, y_label, note, _draw_points)
+    return _figure(rows, paradigms, y_label, band=False)
 
 
 def ordered_styles(count: int) -> list[LineStyle]:
     """Styles from light to dark: colours with a visible order, and a marker each."""
-    places = np.linspace(_LIGHTEST, 0, count) if count > 1 else np.array([0.3])
+    places = np.linspace(_LIGHTEST, _DARKEST, count) if count > 1 else [_DARKEST]
     colours = [to_hex(mpl.colormaps["viridis"](place)) for place in places]
     return [
         LineStyle(colour, "-", _MARKERS[i % len(_MARKERS)]) for i, colour in enumerate(colours)
@@ -107,8 +101,7 @@ def _figure(
     rows: Sequence[Row],
     paradigms: Sequence[str],
     y_label: str,
-    note: str,
-    draw: Callable[[Axes, pd.DataFrame, LineStyle, int], None],
+    band: bool,
 ) -> Figure:
     height = _BESIDE_ROWS + _ROW_HEIGHT * len(rows)
     figure = Figure(figsize=(_WIDTH, height), layout="constrained")
@@ -118,14 +111,13 @@ def _figure(
     letters = iter(ascii_lowercase)
     for row, axes_of_row in zip(rows, panels, strict=True):
         for paradigm, axes in zip(paradigms, axes_of_row, strict=True):
-            _panel(axes, row, paradigm, styles, draw)
+            _panel(axes, row, paradigm, styles, band)
             title = f"({next(letters)}) {paradigm}"
             axes.set_title(title, fontsize=TEXT, loc="left", parse_math=False)
             dress(axes, row.x_label, "")
         _limit(axes_of_row[0], row)
         axes_of_row[0].set_ylabel(f"{row.name}\n{y_label}", fontsize=TEXT, parse_math=False)
     _legend(figure, rows, styles)
-    foot(figure, note)
     return figure
 
 
@@ -134,18 +126,18 @@ def _panel(
     row: Row,
     paradigm: str,
     styles: Mapping[str, LineStyle],
-    draw: Callable[[Axes, pd.DataFrame, LineStyle, int], None],
+    band: bool,
 ) -> None:
     lines, closed_form, floors = (
         table[table["paradigm"] == paradigm] for table in (row.lines, row.closed_form, row.floors)
     )
     axes.axhline(0, color=GREY, linewidth=0.7, zorder=1)
-    for number, (name, style) in enumerate(styles.items()):
+    for name, style in styles.items():
         for floor in floors.loc[floors["line"] == name, "floor"]:
             axes.axhline(floor, color=style.colour, linestyle=_DOTTED, linewidth=1.3, zorder=1.5)
         line = lines[lines["line"] == name]
         if len(line):
-            draw(axes, line, style, number)
+            draw(axes, line, style, name, band=band, legend=False, size=4.0, most=_MARKS)
         closed = closed_form[closed_form["line"] == name]
         axes.plot(
             closed["x"], closed["mean"], color=BLACK, linestyle=_DASHED, linewidth=0.9, zorder=4
@@ -163,36 +155,6 @@ def _limit(axes: Axes, row: Row) -> None:
     room = _ROOM * (high - low) or 1.0
     now = axes.get_ylim()
     axes.set_ylim(max(now[0], low - room), min(now[1], high + room))
-
-
-def _draw_curve(axes: Axes, line: pd.DataFrame, style: LineStyle, number: int) -> None:
-    step = math.ceil(len(line) / _MARKS)
-    axes.plot(
-        line["x"],
-        line["mean"],
-        color=style.colour,
-        marker=style.marker,
-        markersize=3.6,
-        markevery=(number * step // 7 % step, step),
-        linewidth=1.6,
-    )
-    axes.fill_between(
-        line["x"], line["low"], line["high"], color=style.colour, alpha=0.18, linewidth=0
-    )
-
-
-def _draw_points(axes: Axes, line: pd.DataFrame, style: LineStyle, number: int) -> None:
-    axes.errorbar(
-        line["x"],
-        line["mean"],
-        yerr=np.stack([line["mean"] - line["low"], line["high"] - line["mean"]]),
-        color=style.colour,
-        marker=style.marker,
-        markersize=4.5,
-        linewidth=1.4,
-        elinewidth=1.1,
-        capsize=2,
-    )
 
 
 def _legend(figure: Figure, rows: Sequence[Row], styles: Mapping[str, LineStyle]) -> None:

@@ -10,19 +10,17 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from analysis.figures.marks import draw
 from analysis.figures.style import (
     GREY,
-    MARKER_SIZE,
     SMALL,
     TEXT,
     LineStyle,
     dress,
-    foot,
     line_styles,
     own_settings,
     shared_legend,
 )
-from analysis.words import level
 
 ROWS = {
     "mu": "classifier \N{GREEK SMALL LETTER MU}",
@@ -43,7 +41,6 @@ def trajectory_figure(
     exact: pd.DataFrame,
     measured: pd.DataFrame,
     pairs: Sequence[Pair],
-    confidence: float,
     levels: Sequence[float] = (),
 ) -> Figure:
     """mu, nu and loss over the time of the gradient flow: one column a (m, C), a line a paradigm.
@@ -54,7 +51,6 @@ def trajectory_figure(
         measured: of trained models, means over seeds, one row an evaluation: the same columns
             with `flow_time` for `t`, each of `ROWS` with `_low` and `_high` (NaN with one seed).
         pairs: which (m, C), in this order.
-        confidence: of the intervals.
         levels: shares of log C that the panels of the loss mark.
     """
     figure = Figure(figsize=(0.7 + 3.1 * len(pairs), 7.6), layout="constrained")
@@ -70,17 +66,14 @@ def trajectory_figure(
             # Where lines meet, dots over dashes over a solid line show all of them.
             for paradigm, style in reversed(styles.items()):
                 _line(axes, theory[theory["paradigm"] == paradigm], name, style, paradigm)
-                _points(axes, trained[trained["paradigm"] == paradigm], name, style, start)
+                mine = trained[trained["paradigm"] == paradigm]
+                _points(axes, mine[mine["flow_time"] > start], name, style, paradigm)
             last = axes is column[-1]
             dress(axes, "time t of the gradient flow" if last else "", ROWS[name])
             if name == "loss":
                 _mark_levels(axes, num_classes, levels, theory)
         column[0].set_title(f"m = {m}, C = {num_classes:,}", fontsize=TEXT + 1)
     shared_legend(figure, panels.ravel(), styles)
-    text = "lines: closed form"
-    if len(measured):
-        text += f"; marks: trained models, mean over seeds and {level(confidence)} t interval"
-    foot(figure, text)
     return figure
 
 
@@ -104,27 +97,16 @@ def _line(axes: Axes, rows: pd.DataFrame, name: str, style: LineStyle, label: st
             linestyle=style.dashes,
             linewidth=1.6,
             label=label,
+            url=label,
         )
 
 
-def _points(axes: Axes, rows: pd.DataFrame, name: str, style: LineStyle, start: float) -> None:
+def _points(axes: Axes, rows: pd.DataFrame, name: str, style: LineStyle, label: str) -> None:
     """Some of the evaluations, evenly in the logarithm of time; each setting in a shade."""
     for number, (_, setting) in enumerate(rows.groupby("setting", sort=True)):
-        shown = _spread(setting[setting["flow_time"] > start])
-        below = (shown[name] - shown[f"{name}_low"]).fillna(0)
-        above = (shown[f"{name}_high"] - shown[name]).fillna(0)
-        axes.errorbar(
-            shown["flow_time"],
-            shown[name],
-            yerr=np.vstack([below, above]),
-            fmt=style.marker,
-            color=style.colour,
-            markersize=MARKER_SIZE - 0.5,
-            markerfacecolor=style.colour if number == 0 else "white",
-            markeredgecolor=style.colour,
-            elinewidth=1.0,
-            capsize=2.0,
-        )
+        ends = {"x": "flow_time", "mean": name, "low": f"{name}_low", "high": f"{name}_high"}
+        shown = _spread(setting).assign(**{end: setting[column] for end, column in ends.items()})
+        draw(axes, shown, style, label, joined=False, filled=number == 0, legend=False)
 
 
 def _spread(rows: pd.DataFrame) -> pd.DataFrame:

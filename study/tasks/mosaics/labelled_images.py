@@ -136,6 +136,11 @@ def _class_names(train: Labelled, data_dir: Path) -> tuple[str, ...]:
             f"Mosaics take {LEAST_CLASSES} or more: two of the foreground, one of the background. "
             "Add images of other classes."
         )
+    for name in names:
+        if name != name.encode(errors="ignore").decode():
+            raise RequestError(
+                f"{data_dir}: the name of the class {name!a} is no text. Rename it."
+            )
     if REST in names:
         raise RequestError(
             f"{data_dir}: a class is called {REST!r}, which stands for all other classes in --set "

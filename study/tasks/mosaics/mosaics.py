@@ -36,6 +36,7 @@ class Mosaics:
         foreground: (n, m) bool, True at the hidden positions z of the label's class.
         max_value: the pixel value that stands for 1; None: pixels are as networks take them.
         foregrounds: segments of the label's class in each mosaic.
+        classes: the name of each label.
     """
 
     images: Tensor
@@ -45,6 +46,7 @@ class Mosaics:
     foreground: Tensor
     max_value: int | None
     foregrounds: int = 1
+    classes: tuple[str, ...] = ()
 
     modality = MOSAICS
 
@@ -203,7 +205,14 @@ class MosaicTask:
         index, labels, foreground = (torch.from_numpy(each).to(device) for each in table)
         images, sources = self._resident((scheme, split) == ("disjoint", "test"), device)
         return Mosaics(
-            images, sources, index, labels, foreground, self.base.max_value, content.foregrounds
+            images,
+            sources,
+            index,
+            labels,
+            foreground,
+            self.base.max_value,
+            content.foregrounds,
+            self.foreground,
         )
 
     def _images(self, test: bool, device: torch.device) -> list[Tensor]:

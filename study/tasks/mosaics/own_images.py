@@ -90,6 +90,12 @@ def _create(read: Read) -> BaseImages:
     if (test := read.test) is None:
         train, test = _drawn(train)
         note += f": {100 * TEST_SHARE:g} % of the images of each class, drawn by hash, test"
+    if not len(train.labels) or not len(test.labels):
+        raise RequestError(
+            f"{read.data_dir} has too few images: none is left to "
+            f"{'test' if len(train.labels) else 'train'}. Of a class, 3 different ones at least "
+            "give one to test."
+        )
     # Each image has its own file, or none.
     files = read.found.test if len(read.found.test) == len(test.images) else ()
     repeated = repeated_note(train.images, test.images, "images", files)

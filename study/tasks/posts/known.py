@@ -67,6 +67,7 @@ TASKS: Mapping[str, Declaration] = {
             "min_count": min_count(1),
         },
         hatexplain.DATA_SET,
+        warning="These are posts as people wrote them, some of them hate speech with slurs.",
     ),
     own_texts.TASK: Declaration(
         POSTS,

@@ -46,9 +46,10 @@ _TOKENS = "tokens"
 _COLUMNS = ("label", "rationale", "split")
 _TITLE = "texts of your own"
 _ACCEPTED = (
-    "Parquet, JSON lines or CSV with the columns tokens (a list of words) or text, label (text or "
-    "whole numbers) and, where it is known, rationale (0 or 1 for each token); files whose names "
-    "begin with train, validation and test, or files of no split, maybe with a column split"
+    "Parquet or JSON lines with the columns tokens (a list of words) or text, label (text or "
+    "whole numbers) and, where it is known, rationale (0 or 1 for each token); CSV with text and "
+    "label; files whose names begin with train, validation and test, or files of no split, maybe "
+    "with a column split"
 )
 _MEND = "Mend it, or leave the text out."
 
@@ -123,8 +124,13 @@ def _load_from(data_dir: Path) -> Posts:
     classes = sorted(set(texts["label"]))
     names = tuple(name for _, name in classes)
     if len(names) < 2:
+        held = f"all texts are of one class, {names[0]!r:.40}" if names else "no text has a label"
+        raise RequestError(f"{data_dir}: {held}. Add texts of others.")
+    if len(set(names)) < len(names):
+        twice = max(names, key=names.count)
         raise RequestError(
-            f"{data_dir}: all texts are of one class, {''.join(names)!r:.40}. Add texts of others."
+            f"{data_dir}: some texts have the label {twice!r:.40} as text, others as a number. "
+            "Write all labels alike."
         )
     texts["label"] = texts["label"].map(classes.index)
     notes = [_divide(texts, data_dir), _counts(texts, names, data_dir), *_repeated(texts)]
@@ -186,7 +192,7 @@ def _source(row: Mapping[str, Any]) -> str:
         ValueError: there is none, or several may be; or there is no label.
     """
     texts = [name for name in row if name not in _COLUMNS and isinstance(row[name], str)]
-    known = [_TOKENS] if _TOKENS in row else [n for n in ("text", "sentence") if n in texts]
+    known = [name for name in (_TOKENS, "text", "sentence") if name in row]
     found = known[:1] or texts
     if len(found) != 1 or "label" not in row:
         raise ValueError(
@@ -205,6 +211,8 @@ def _label(label: Any, names: Sequence[str] | None) -> tuple[int, str] | None:
         raise ValueError("its label is no text and no whole number")
     if names is None:
         return label, str(label)
+    if label >= len(names):
+        raise ValueError(f"its label is {label}, of {len(names)} classes that are named")
     return (label, names[label]) if label >= 0 else None
 
 

@@ -42,12 +42,16 @@ class Texts:
         labels: (n,) int64.
         foreground: (n, m) bool, True at the words of the rationale; a post may have none.
         lengths: (n,) int64 in [1, m], on the host, where the width of a batch is decided.
+        tokens: the words of each post as they were written, before it is cut; empty: not kept.
+        classes: the name of each label.
     """
 
     words: Tensor
     labels: Tensor
     foreground: Tensor
     lengths: Tensor
+    tokens: Sequence[Sequence[str]] = ()
+    classes: tuple[str, ...] = ()
 
     modality = POSTS
     distinct = None
@@ -87,7 +91,8 @@ class Texts:
 
     def head(self, count: int) -> Texts:
         """The first `count` posts."""
-        return Texts(**{name: each[:count] for name, each in vars(self).items()})
+        cut = {name: each[:count] for name, each in vars(self).items() if name != "classes"}
+        return replace(self, **cut)
 
 
 class NumberedPosts(NamedTuple):
@@ -127,15 +132,25 @@ class TextTask:
         name: of the task; part of the seeds.
         posts: split -> posts.
         facts: of the data.
+        tested: the posts of the test split as they were written; empty: not known.
+        classes: the name of each label.
     """
 
     encoder_weights = None
 
-    def __init__(self, name: str, posts: Mapping[str, NumberedPosts], facts: Facts) -> None:
+    def __init__(
+        self,
+        name: str,
+        posts: Mapping[str, NumberedPosts],
+        facts: Facts,
+        tested: Sequence[Post] = (),
+        classes: tuple[str, ...] = (),
+    ) -> None:
         self.name = name
         self.num_classes = facts.num_classes
         self.facts = facts
         self._posts = posts
+        self._tested, self._classes = tested, classes
         self._fixed = functools.lru_cache(maxsize=8)(self._drawn)
 
     def splits(self, cell: Cell, device: torch.device | str = "cpu") -> dict[str, Texts]:
@@ -154,7 +169,12 @@ class TextTask:
     def _drawn(self, split: str, count: int, m: int, device: torch.device, *seed: int) -> Texts:
         posts = self._posts[split]
         rng = np.random.default_rng(stream_seed("posts", self.name, split, *seed))
-        return posts.texts(rng.permutation(len(posts.labels))[:count], m, device)
+        rows = rng.permutation(len(posts.labels))[:count]
+        texts = posts.texts(rows, m, device)
+        if split != "test" or not self._tested:
+            return texts
+        tokens = [self._tested[row].tokens for row in rows]
+        return replace(texts, tokens=tokens, classes=self._classes)
 
 
 def text_task(name: str, posts: Posts, options: Options) -> TextTask:
@@ -184,7 +204,7 @@ def text_task(name: str, posts: Posts, options: Options) -> TextTask:
         lengths=dict(sorted(Counter(numbered["train"].lengths.tolist()).items())),
         notes=tuple(_notes(posts, numbered, len(vocabulary), options)),
     )
-    return TextTask(name, numbered, facts)
+    return TextTask(name, numbered, facts, posts.splits["test"], posts.classes)
 
 
 def made_up_texts(name: str, facts: Facts, count: int) -> TextTask:

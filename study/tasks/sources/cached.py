@@ -43,23 +43,24 @@ def cached(folder: Path, make: Callable[[Path], None], load: Callable[[Path], T]
         return loaded
     if not _can_write(folder.parent):
         folder = Path(_instead_of(folder.parent).name) / folder.name
-    with FileLock(folder.with_name(f".{folder.name}.lock")):
-        if (loaded := _loaded(folder, load)) is not None:  # another process made it meanwhile
-            return loaded
-        partial = folder.with_name(f".{folder.name}.part")
-        try:
+    partial = folder.with_name(f".{folder.name}.part")
+    try:
+        with FileLock(folder.with_name(f".{folder.name}.lock")):
+            if (loaded := _loaded(folder, load)) is not None:  # another process made it meanwhile
+                return loaded
             shutil.rmtree(partial, ignore_errors=True)  # of a process that was killed
-            partial.mkdir()
-            make(partial)
-            shutil.rmtree(folder, ignore_errors=True)
-            partial.rename(folder)
-        except OSError as error:
-            raise RequestError(
-                f"{folder} cannot be written ({why(error)}). Free space there, or set "
-                f"{CACHE_VARIABLE} to a directory that can be written."
-            ) from error
-        finally:
-            shutil.rmtree(partial, ignore_errors=True)
+            try:
+                partial.mkdir()
+                make(partial)
+                shutil.rmtree(folder, ignore_errors=True)
+                partial.rename(folder)
+            finally:
+                shutil.rmtree(partial, ignore_errors=True)
+    except OSError as error:
+        raise RequestError(
+            f"{folder} cannot be written ({why(error)}). Free space there, or choose another "
+            f"cache with --cache-dir or {CACHE_VARIABLE}."
+        ) from error
     return load(folder)
 
 
@@ -84,8 +85,8 @@ def _can_write(folder: Path) -> bool:
 def _instead_of(folder: Path) -> tempfile.TemporaryDirectory[str]:
     """A folder that ends with this process."""
     warnings.warn(
-        f"nothing can be kept in {folder}, so every run makes it again. Set {CACHE_VARIABLE} to a "
-        "directory that can be written.",
+        f"nothing can be kept in {folder}, so every run makes it again. Choose another cache with "
+        f"--cache-dir or {CACHE_VARIABLE}.",
         stacklevel=3,
     )
     return tempfile.TemporaryDirectory()

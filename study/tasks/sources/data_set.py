@@ -114,14 +114,20 @@ def _find(data_set: DataSet, places: Places) -> _Found:
     if given is None:
         shipped = data_set.shipped()
         return _download(data_set, places) if shipped is None else _Found(shipped)
-    if given.startswith(HUB) and data_set.any_of_the_hub:
-        return _of_the_hub(given, places)
+    if given.startswith(HUB):
+        return _of_the_hub(data_set, given, places)
     return _copy(data_set, given, places) if is_url(given) else _Found(expanded(given))
 
 
-def _of_the_hub(url: str, places: Places) -> _Found:
-    from study.tasks.sources.tables import fetch_of_the_hub
+def _of_the_hub(data_set: DataSet, url: str, places: Places) -> _Found:
+    from study.tasks.sources.tables import fetch_of_the_hub, parsed
 
+    if not data_set.any_of_the_hub:
+        raise RequestError(
+            f"{data_set.title} is not taken from the Hub. Pass a directory with --data-dir DIR. "
+            f"Accepted: {data_set.accepted}."
+        )
+    parsed(url)
     folder = places.cache / "fetched" / _hash(url)
     return _Found(
         folder,
@@ -150,8 +156,14 @@ def _copy(data_set: DataSet, url: str, places: Places) -> _Found:
     def make(partial: Path) -> None:
         where = f"({len(files):,} files) from {source.url} to {folder}"
         print(f"copying {data_set.title} {where}", file=sys.stderr, flush=True)
-        with working(f"copying {data_set.title}"):
-            source.fetch(list(files), partial)
+        try:
+            with working(f"copying {data_set.title}"):
+                source.fetch(list(files), partial)
+        except FileNotFoundError as error:
+            raise RequestError(
+                f"{source.url} cannot be copied: a file is gone, or a broken link ({why(error)}). "
+                "Mend it, and run the command again."
+            ) from error
         if _files(data_set, source) != files:
             raise RequestError(
                 f"the data set in {source.url} changed while it was copied. Run the command again "

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from study.errors import RequestError
-from study.tasks.sources.directory import split_named
+from study.tasks.sources.directory import SPLIT_NAMES, split_named
 from study.tasks.sources.places import HUB
 from study.tasks.sources.reading import reading, why
 
@@ -35,7 +35,10 @@ def read_rows(path: Path, mend: str) -> Iterator[tuple[str, dict[str, Any]]]:
         for number, row in enumerate(read(path), start=1):
             where = f"{path}, row {number}"
             with reading(where, mend):
-                yield where, dict(json.loads(row) if isinstance(row, bytes) else row)
+                content = json.loads(row) if isinstance(row, bytes) else row
+                if not isinstance(content, dict):
+                    raise ValueError("it is no JSON object, one a line")
+            yield where, content
 
 
 def _rows_of_parquet(path: Path) -> Iterator[dict[str, Any]]:
@@ -49,7 +52,11 @@ def _rows_of_parquet(path: Path) -> Iterator[dict[str, Any]]:
 def _rows_of_csv(path: Path) -> Iterator[dict[str, Any]]:
     import pandas as pd
 
-    for row in pd.read_csv(path, keep_default_na=False).to_dict("records"):
+    # Types are those of whole columns, and a blank is a blank.
+    table = pd.read_csv(path, keep_default_na=False, low_memory=False)
+    if not isinstance(table.index, pd.RangeIndex):
+        raise ValueError("a row has more values than the header: put texts with commas in quotes")
+    for row in table.to_dict("records"):
         yield {str(name): value for name, value in row.items()}
 
 
@@ -81,11 +88,13 @@ def fetch_of_the_hub(url: str, folder: Path) -> None:
     Raises:
         RequestError: it is no such URL, there is no such data set, or it cannot be fetched.
     """
-    name, revision, configuration = _parsed(url)
+    name, revision, configuration = parsed(url)
     import datasets
+    import huggingface_hub
     from datasets.table import embed_table_storage
 
     datasets.enable_progress_bars()
+    huggingface_hub.logging.set_verbosity_error()  # it would tell of each attempt
     print(f"fetching {name} from the Hugging Face Hub", file=sys.stderr, flush=True)
     try:
         with tempfile.TemporaryDirectory() as scratch:
@@ -96,6 +105,10 @@ def fetch_of_the_hub(url: str, folder: Path) -> None:
                 if split_named(str(split)) is not None:
                     whole = rows.with_format("arrow").map(embed_table_storage, batched=True)
                     whole.with_format(None).to_parquet(folder / f"{split}.parquet")
+            if not any(folder.iterdir()):
+                raise ValueError(
+                    f"its splits are {', '.join(map(str, found))}; taken are {SPLIT_NAMES}"
+                )
     except Exception as error:  # of many libraries below it
         raise RequestError(
             f"{url} cannot be fetched ({why(error)}). See https://huggingface.co/datasets/{name}; "
@@ -103,10 +116,14 @@ def fetch_of_the_hub(url: str, folder: Path) -> None:
         ) from error
 
 
-def _parsed(url: str) -> tuple[str, str | None, str | None]:
-    """Name, revision and configuration of ``hf://datasets/ORG/NAME@REVISION/CONFIGURATION``."""
+def parsed(url: str) -> tuple[str, str | None, str | None]:
+    """Name, revision and configuration of ``hf://datasets/ORG/NAME@REVISION/CONFIGURATION``.
+
+    Raises:
+        RequestError: it is no such URL.
+    """
     kind, *parts = url.removeprefix(HUB).strip("/").split("/")
-    if kind != "datasets" or not 2 <= len(parts) <= 3:
+    if kind != "datasets" or not 2 <= len(parts) <= 3 or not all(parts):
         raise RequestError(
             f"{url} names no data set of the Hub. Write hf://datasets/ORG/NAME, with "
             "/CONFIGURATION behind it where there are several."

@@ -118,7 +118,7 @@ def test_many_widths_show_both_ends(results: Results) -> None:
 def test_matrices_share_one_scale(size: int) -> None:
     matrices: Sequence[np.ndarray] = [np.eye(size), 20 * np.eye(size)]
     names = [f"path {i}" for i in range(size)]
-    figure = order_parameter_figure({"theory": matrices}, ["N=1", "limit"], names, "note")
+    figure = order_parameter_figure({"theory": matrices}, ["N=1", "limit"], names)
     images = [axes.images[0] for axes in figure.axes[:2]]
     assert {(image.norm.vmin, image.norm.vmax) for image in images} == {(-20, 20)}
 
@@ -136,7 +136,7 @@ def test_matrices_share_one_scale(size: int) -> None:
 def test_both_ends_of_the_colour_bar_are_named(largest: float, labels: list[str]) -> None:
     matrix = largest * np.array([[0.1, -1], [-1, 0.1]])
     rows = {"theory": [matrix], "slice": [matrix / 2]}
-    figure = order_parameter_figure(rows, ["N=1"], ["a", "b"], "note")
+    figure = order_parameter_figure(rows, ["N=1"], ["a", "b"])
     ticks = figure.axes[-1].get_yticklabels()
     assert [tick.get_text() for tick in ticks] == labels
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import analysis
 from analysis.comparison.compare import Comparison, compare, compare_results
 from analysis.comparison.cut import Cut, saif_at
-from analysis.comparison.report.text import unusual_cut
+from analysis.comparison.report.limits import unusual_cut
 from analysis.groups import AXES
 from study.cell import Budget, Cell
 from study.evaluate import saif_and_heat_map

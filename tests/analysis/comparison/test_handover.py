@@ -79,7 +79,7 @@ def test_an_option_is_named_by_what_it_has(tmp_path: Path) -> None:
     (comparison,) = comparisons(tmp_path, 1, {"soft": 0.4, "hybrid": 0.5})
     params = {name: run.params for name, run in by_paradigm(comparison).items()}
     assert (params["soft"]["lr"], params["soft"]["switch_point"]) == ("0.1", "none")
-    assert (params["hybrid"]["lr"], params["hybrid"]["switch_point"]) == ("0.1 > 0.05", "0.5")
+    assert (params["hybrid"]["lr"], params["hybrid"]["switch_point"]) == ("0.1 then 0.05", "0.5")
 
 
 def test_curves_end_at_the_metrics(runs: dict[str, Run]) -> None:

@@ -134,7 +134,9 @@ def test_a_learning_rate_at_the_edge_is_named(
         assert texts == []
     else:
         (text,) = texts
-        assert text.startswith(f"soft: the chosen learning rate {best} is the {warned} of the 3")
+        assert text.startswith(
+            f"The learning rate {best} chosen for soft is the {warned} of the 3"
+        )
 
 
 def test_both_learning_rates_and_the_switch_point_of_a_hybrid_are_named(results: Results) -> None:
@@ -143,12 +145,12 @@ def test_both_learning_rates_and_the_switch_point_of_a_hybrid_are_named(results:
         cell = make_cell("hybrid", lr, last_lr=last, switch_point=point)
         write(results, cell, accuracy=0.9 if best else 0.8)
     last, switch = _edges(results)
-    assert last.startswith("hybrid: the chosen last learning rate 0.03 is the largest of the 3")
-    assert switch.startswith("hybrid: the chosen switch point 0.2 is the smallest of the 2")
+    assert last.startswith("The last learning rate 0.03 chosen for hybrid is the largest of the 3")
+    assert switch.startswith("The switch point 0.2 chosen for hybrid is the smallest of the 2")
 
 
 def test_one_rate_for_all_phases_is_named_once(results: Results) -> None:
     for lr in (0.1, 0.2):
         write(results, make_cell("hybrid", lr, last_lr=lr), accuracy=1 - lr)
     (text,) = _edges(results)
-    assert text.startswith("hybrid: the chosen learning rate 0.1 is the smallest of the 2")
+    assert text.startswith("The learning rate 0.1 chosen for hybrid is the smallest of the 2")

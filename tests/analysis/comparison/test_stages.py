@@ -12,8 +12,8 @@ import pytest
 import analysis
 from analysis.comparison.compare import Comparison, compare, compare_results
 from analysis.comparison.report.answer import answer
+from analysis.comparison.report.limits import limits, of_stages, tuned
 from analysis.comparison.report.table_one import table_one_notes
-from analysis.comparison.report.text import section_text, stages
 from analysis.groups import paradigm_order
 from analysis.overstated import optimism
 from study.results import Results
@@ -80,10 +80,10 @@ def test_numbers_are_those_of_the_confirming_cells_alone(results: Results) -> No
 def test_options_and_choice_are_those_of_the_tuning_cells_alone(results: Results) -> None:
     both = only(whole(results))
     table = analysis.load(results)
-    (tuned,) = compare(table[table["stage"] == "tune"])
-    pd.testing.assert_frame_equal(both.options, tuned.options)
-    pd.testing.assert_frame_equal(both.choice, tuned.choice)
-    (told,) = stages(both)
+    (early,) = compare(table[table["stage"] == "tune"])
+    pd.testing.assert_frame_equal(both.options, early.options)
+    pd.testing.assert_frame_equal(both.choice, early.choice)
+    (told,) = tuned(both)
     assert re.findall(r"\d+", told) == ["6", "2", "6"]  # options, tuning seeds, fresh ones
 
 
@@ -121,7 +121,7 @@ def test_where_no_group_is_confirmed_there_are_no_numbers(results: Results) -> N
     assert comparison.summary.empty
     assert comparison.unconfirmed == paradigm_order(SCORES)
     assert (comparison.paired["verdict"] == "undecided").all()
-    assert "Not confirmed yet" in section_text(comparison)
+    assert any(text.startswith("Not confirmed yet") for text in limits(comparison))
 
 
 def test_a_group_without_tuning_cells_was_given_its_option(results: Results) -> None:
@@ -132,7 +132,7 @@ def test_a_group_without_tuning_cells_was_given_its_option(results: Results) -> 
     assert comparison.summary["num_options"].tolist() == [2, 1]
     assert comparison.unconfirmed == []
     confirm(results, "lvml", lr=0.3)
-    assert "lvml was not tuned" in " ".join(stages(only(results)))
+    assert "lvml was not tuned" in " ".join(of_stages(only(results)))
 
 
 @pytest.mark.parametrize("stage", ["tune", None])  # None: of a study of one stage
@@ -145,16 +145,16 @@ def test_tuning_alone_is_one_stage_and_its_optimism_is_said(
     comparison = only(results)
     assert not comparison.staged
     assert (comparison.summary["num_seeds"] == 6).all()
-    (text,) = stages(comparison)
+    (text,) = of_stages(comparison)
     assert f"best of 3 equal options looks {optimism(6, 3, 2).sds:.1f} standard" in text
-    assert f"note: {text}" in section_text(comparison)
+    assert text in limits(comparison)
     assert any(note.endswith(text) for note in table_one_notes([comparison]))
 
 
 def test_one_option_a_group_needs_no_word(results: Results) -> None:
     for seed in range(6):
         write(results, make_cell("soft", 0.1, seed))
-    assert stages(only(results)) == []
+    assert [*tuned(only(results)), *of_stages(only(results))] == []
 
 
 def test_seeds_that_are_missing_are_those_of_the_second_stage(results: Results) -> None:

@@ -14,16 +14,12 @@ import pytest
 from analysis.comparison.compare import compare_results
 from analysis.comparison.paper.published import TABLE_1
 from analysis.comparison.report.chapter import Compared
+from analysis.comparison.report.limits import limits, of_seeds, pair_notes, two_sorts
 from analysis.comparison.report.table_one import table_one, table_one_notes
-from analysis.comparison.report.tables import (
-    comparison_cells,
-    comparison_text,
-    cut_text,
-)
+from analysis.comparison.report.tables import comparison_cells, cut_text
 from analysis.comparison.report.verdicts import (
     over_what,
     p_value,
-    pair_notes,
     paired_cells,
     would_decide,
 )
@@ -44,7 +40,7 @@ DOUBTS: Mapping[str, Sequence[Mapping[str, Any]]] = {
     "no interval (n=1)": [{}],
     "A diverged seed counts as SAIF 0": [{"status": "diverged", "points": ()}] * 2,
     "a seed recorded no value": [{}, {"saif": math.nan}],
-    "Where seeds fall apart": [{"saif": 0.01}, {"saif": 0.9}],
+    "1 of 2 seeds of soft never focused (SAIF below 5 %)": [{"saif": 0.01}, {"saif": 0.9}],
 }
 """Words of a table -> what is particular in each seed of its only paradigm."""
 
@@ -56,7 +52,8 @@ def test_a_table_says_what_to_think_of_its_numbers(
     for seed, columns in enumerate(seeds):
         write(results, make_cell(seed=seed), **columns)
     (found,) = compare_results(results)
-    text = comparison_text(found.summary)
+    cells = comparison_cells(found)[1]
+    text = "\n".join([*map(str, cells), *two_sorts(found), *of_seeds(found)])
     assert [words for words in DOUBTS if words in text] == [
         words for words, made in DOUBTS.items() if made is seeds
     ]
@@ -69,14 +66,14 @@ def test_a_choice_that_used_the_foreground_is_told(
 ) -> None:
     write(results, make_cell())
     (found,) = compare_results(results, select=select)
-    assert ("uses the hidden foreground" in comparison_text(found.summary)) is said
+    assert any("uses the hidden foreground" in text for text in limits(found)) is said
 
 
 def test_published_numbers_stand_beside_where_there_are_any(results: Results) -> None:
     for task, published in (("cifar10", ["23.8", "65.2"]), ("digits", [])):
         write(results, make_cell(task=task, m=20))
         of_task = next(each for each in compare_results(results) if each.task == task)
-        (usual,), (asked,) = (comparison_cells(of_task.summary, each)[1] for each in (False, True))
+        (usual,), (asked,) = (comparison_cells(of_task, each)[1] for each in (False, True))
         assert asked == [*usual, *published]
 
 
@@ -232,7 +229,7 @@ def test_seeds_that_fall_apart_are_counted_instead_of_an_interval() -> None:
     counts = {"above": 0.3, "learned_first": 11, "learned_second": 2, "num_pairs": 12}
     header, rows = paired_cells(pd.DataFrame([_pair(**counts)]))
     row = dict(zip(header, rows[0], strict=True))
-    assert row["95 % interval"] == "11 and 2 of 12 above 30 %"
+    assert row["95 % interval"] == "11 and 2 of 12 learned"
     assert row["verdict"] == "lvml better, learns more often"
 
 
@@ -255,7 +252,7 @@ def test_another_threshold_has_no_published_saif(results: Results) -> None:
             assert math.isnan(row[f"saif_{paradigm}_{end}"])
     assert row["accuracy_soft_published"] == 0.652
     assert any("SAIF is at threshold 0.8" in note for note in table_one_notes(found))
-    header, rows = comparison_cells(found[0].summary, True, 0.6)
+    header, rows = comparison_cells(found[0], True)
     assert header[1] == "SAIF at threshold 0.6 %"
     assert {len(cells) for cells in rows} == {len(header)}
     assert rows[1][-1] == "65.2"  # of soft, behind hard-sampled

@@ -15,12 +15,11 @@ import analysis
 from analysis.comparison.compare import Comparison, compare, compare_results
 from analysis.comparison.paper.claims import claims
 from analysis.comparison.paper.published import TABLE_1, published, setting_differences
-from analysis.comparison.report.data import data_notes, share_notes
+from analysis.comparison.report.chapter import Compared
+from analysis.comparison.report.data import data_notes, share_sentences
 from analysis.comparison.report.pictures import pictures
-from analysis.comparison.report.section import section_title
 from analysis.comparison.report.table_one import table_one_cells
 from analysis.comparison.report.tables import further_cells
-from analysis.comparison.report.text import section_text
 from analysis.report import main
 from study.launch.repetition import compare_evaluations
 from study.results import METRICS, Results, ResultsError
@@ -147,10 +146,11 @@ def test_posts_without_any_rationale_are_compared_by_accuracy(results: Results) 
     assert verdicts["accuracy", "soft", "hard"] == "better"
     assert comparison.metrics == ("accuracy",)
     assert claims(comparison) == []
-    assert "SAIF" not in section_text(comparison).replace("no SAIF on the", "")
+    text = Compared(comparison).text()
+    assert "SAIF" not in text.replace("no SAIF on the", "")
     names = [picture.name for picture in pictures(comparison)]
     assert not [name for name in names if name.startswith("heatmaps")]
-    assert further_cells(comparison.summary) == []
+    assert not any("F1" in header[1] for header, _ in further_cells(comparison))
 
 
 # --- the words of a report
@@ -178,8 +178,8 @@ def test_where_all_is_known_nothing_is_said_about_rationales(
 ) -> None:
     write(results, make_cell(), shares=shares, data_notes="")
     (comparison,) = compare_results(results)
-    assert share_notes([comparison]) == data_notes([comparison]) == []
-    assert further_cells(comparison.summary) == []
+    assert share_sentences(comparison) == data_notes([comparison]) == []
+    assert not any("F1" in header[1] for header, _ in further_cells(comparison))
 
 
 @pytest.mark.parametrize(("train", "splits"), [(0, ["test", "validation"]), (0.6, [*SPLITS])])
@@ -199,7 +199,7 @@ def test_an_inference_that_all_share_is_in_every_name(results: Results) -> None:
     own, soft = sorted(compare_results(results), key=lambda each: each.name)
     _, labels = table_one_cells([own, soft])
     for found, label in ((own, labels[0]), (soft, labels[1])):
-        for name in (found.name, section_title(found), label[0]):
+        for name in (found.name, label[0]):
             assert ("soft inference" in name) is (found is soft)
 
 

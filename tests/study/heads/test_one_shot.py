@@ -83,7 +83,7 @@ def test_networks_train_and_are_taken_apart_by_one_command(finished: tuple[Path,
     )
     for claim in ("P7", "P8", "P9"):
         assert re.search(rf"^{claim} ", printed, re.M), printed
-    assert f"report: {results}/report/one-shot/report.html" in printed
+    assert f"report: file://{results}/report/one-shot/report.html" in printed
 
 
 def test_rules_and_training_evaluate_one_network(finished: tuple[Path, str]) -> None:

@@ -22,6 +22,7 @@ from study.tasks.mosaics.mosaics import MosaicTask
 from study.train.steps.loop import train_pack
 from tests.conftest import tiny_cell
 from tests.made_up.comparisons import write
+from tests.made_up.posts import load, text_cell, write_posts
 from tests.made_up.tables import contents
 
 
@@ -76,6 +77,29 @@ def test_how_a_cell_was_run_is_recorded_beside_it(digits: MosaicTask, results: R
     assert (rows["total_train_seconds"] > 0).all()
     side_by_side([tiny_cell(digits)], results)
     assert results.cells([tiny_cell(digits).id])["micro_batch"].item() == 16  # the whole batch
+
+
+@pytest.mark.parametrize(
+    ("asked", "seed", "count"), [(None, 1, 12), (3, 1, 3), (0, 1, 0), (None, 0, 0)]
+)
+def test_a_cell_records_as_many_examples_as_asked_unless_it_tunes(
+    digits: MosaicTask, results: Results, asked: int | None, seed: int, count: int
+) -> None:
+    cell = tiny_cell(digits, seed=seed)
+    run_job(Job(((cell,),)), work_in(results, examples=asked, confirm=(1,)))
+    recorded = results.evaluations()["examples"].dropna()
+    assert [len(json.loads(text)) for text in recorded] == [count] * bool(count)
+
+
+def test_posts_of_hate_speech_are_recorded_only_where_asked(
+    tmp_path: Path, results: Results
+) -> None:
+    folder = write_posts(tmp_path / "posts")
+    task = load(folder)
+    for seed, asked in enumerate((None, 12)):
+        cell = text_cell(task, seed=seed)
+        run_job(Job(((cell,),)), work_in(results, examples=asked, data_dir=str(folder)))
+        assert results.evaluations([cell.id])["examples"].notna().sum() == bool(asked)
 
 
 def test_a_repeated_trial_leaves_recorded_cells_alone(

@@ -54,7 +54,7 @@ def test_it_prints_networks_claims_and_where_to_see_them(finished: tuple[Path, s
     assert re.search(rf"^theory N=4 +{mean:.1f} ", printed, re.M), printed
     for claim in ("P1", "P2", "P3", "P4", "P5", "P6"):
         assert re.search(rf"^{claim} ", printed, re.M)
-    assert f"report: {results}/report/attention-paths/report.html" in printed
+    assert f"report: file://{results}/report/attention-paths/report.html" in printed
 
 
 def test_mlflow_has_a_run_a_cell_with_its_order_parameter(

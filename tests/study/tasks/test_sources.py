@@ -427,6 +427,7 @@ def test_a_data_set_of_the_hub_is_fetched_once(
     [
         ("hf://birds/marsh", "hf://datasets/ORG/NAME"),
         ("hf://datasets/marsh/a/b/c", "hf://datasets/ORG/NAME"),
+        ("hf://datasets//marsh", "hf://datasets/ORG/NAME"),
         ("hf://datasets/birds/marsh", "no such data set"),
     ],
 )
@@ -441,6 +442,33 @@ def test_what_the_hub_lacks_is_one_line(
     assert url in message
     assert said in message
     assert entries(cache / "fetched") == []
+
+
+def test_other_splits_of_the_hub_are_named(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = datasets.Dataset.from_dict(ROWS)
+    hub(monkeypatch, lambda *_, **__: datasets.DatasetDict(unsupervised=rows))
+    places = Places("hf://datasets/birds/marsh")
+    message = refusal(lambda: read_data_set(fruit(hub=True), places, contents))
+    assert "its splits are unsupervised" in message
+    assert entries(cache / "fetched") == []
+
+
+def test_what_is_not_of_the_hub_is_refused_before_it_is_asked(cache: Path) -> None:
+    message = refusal(lambda: at_hand(fruit(), Places("hf://datasets/birds/marsh")))
+    assert message.startswith("Fruit is not taken from the Hub. ")
+
+
+def test_a_broken_link_is_no_fault_of_the_cache(data: Path, cache: Path) -> None:
+    (data / "quince").symlink_to("nowhere")
+    message = refusal(lambda: read_data_set(fruit(), Places(data.as_uri()), contents))
+    assert message.startswith(f"{data} cannot be copied")
+    assert "quince" in message
+    assert entries(cache / "fetched") == []
+
+
+def test_a_row_of_csv_with_more_values_than_names_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("text,label\nno, not at all,bad\n")
+    assert "more values" in refusal(lambda: list(read_rows(tmp_path / "a.csv", "Mend it.")))
 
 
 # --plan

@@ -11,7 +11,6 @@ from analysis.comparison.across.factors import families
 from analysis.comparison.across.pictures import family_pictures
 from analysis.comparison.report.chapter import COMPARISONS, MOST_IN_FULL, Compared
 from analysis.conclude import Conclusions, conclude
-from analysis.section.blocks import Text
 from analysis.section.picture import FILE_STEM
 from study.cell.networks import NetworkSettings
 from tests.made_up.comparisons import make_cell, make_results, write
@@ -45,7 +44,6 @@ def test_one_comparison_says_nothing_across(three: Conclusions, tmp_path: Path) 
     alone.write(tmp_path)
     assert not {*ACROSS} & {*headings(tmp_path)}
     assert not list(tmp_path.rglob("across-*"))
-    assert len(COMPARISONS.paragraphs(alone.sections)) == 1
     assert COMPARISONS.pictures(alone.sections) == []
 
 
@@ -53,7 +51,7 @@ def test_many_show_their_heat_maps_alone_and_are_told_together(seven: list[Compa
     assert len(seven) == MOST_IN_FULL + 1
     assert all(section.one_of_many for section in seven)
     assert [each.name for each in seven[0].pictures] == ["heatmaps-test", "heatmaps-train"]
-    above = [block.text for block in COMPARISONS.head(seven) if isinstance(block, Text)]
+    above = COMPARISONS.answer(seven)
     assert any("undecided in 7" in text for text in above)
     assert not any(section.comparison.name in text for section in seven for text in above)
 

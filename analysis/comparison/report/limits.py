@@ -1,0 +1,294 @@
+"""What limits the verdicts of a comparison, in plain sentences for the page and the terminal."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
+
+import pandas as pd
+
+from analysis.comparison.choice import summarised_metrics
+from analysis.comparison.compare import Comparison
+from analysis.comparison.cut import EARLY
+from analysis.comparison.option_warnings import barred_sentences, edge_warnings
+from analysis.comparison.paired import POWER, SCREENING
+from analysis.comparison.report.data import share_sentences
+from analysis.comparison.stages import given
+from analysis.groups import AXES
+from analysis.learning import guess
+from analysis.overstated import optimism
+from analysis.statistics import MIN_SEEDS, clopper_pearson
+from analysis.words import (
+    MANY,
+    amount,
+    known,
+    listed,
+    lost_scores,
+    made_equal,
+    metric_name,
+    of_draws,
+    percent,
+    span,
+)
+from study.terminal import counted
+
+HIDDEN_FOREGROUND = "chosen by validation SAIF: uses the hidden foreground"
+HEAVY_IMAGE = 0.25
+"""Where one image has as much of what is wrong, 108 images may well lack one like it."""
+
+_OF_TWO_SORTS = (
+    "A mean of two sorts of seeds has no interval that can be trusted: beside it stands the share "
+    "that learned."
+)
+_LEVEL = 0.05  # of the test that `optimism` simulates
+
+
+def limits(comparison: Comparison) -> list[str]:
+    """All of them, what weighs most first: whose seeds, which options, how many, what is open."""
+    kinds: tuple[Callable[[Comparison], Sequence[str] | Iterator[str]], ...] = (
+        unusual_cut,
+        of_stages,
+        _of_options,
+        of_seeds,
+        of_verdicts,
+        share_sentences,
+    )
+    return [text for kind in kinds for text in kind(comparison)]
+
+
+def tuned(comparison: Comparison) -> list[str]:
+    """What was tuned and confirmed; nothing where there is one stage."""
+    if not comparison.staged or comparison.summary.empty:
+        return []
+    rows = comparison.options
+    rows = rows[~rows["paradigm"].isin(given(comparison.at_budget))]
+    fresh = f"n={counted(span(comparison.summary['num_seeds']), 'fresh seed')}"
+    if rows.empty:
+        return [f"All numbers are of {fresh}: no option had to be tuned."]
+    options = counted(len(rows), "option was", "options were")
+    seeds = counted(span(rows["num_seeds"]), "seed")
+    return [f"{options} tuned on {seeds}; all numbers are of the chosen ones on {fresh}."]
+
+
+def of_stages(comparison: Comparison) -> list[str]:
+    """Options that were chosen and tested on the same seeds, or are not confirmed yet."""
+    if not comparison.staged:
+        return _one_stage(comparison)
+    texts = [
+        f"{name} was not tuned: one of {count} options was chosen and tested on the same seeds."
+        for name, count in given(comparison.at_budget).items()
+        if count > 1
+    ]
+    if names := comparison.unconfirmed:
+        options = f"option{'s' * (len(names) > 1)}"
+        texts.append(
+            f"Not confirmed yet, so without numbers: {listed(names)}. Run the study again to "
+            f"confirm the chosen {options}."
+        )
+    return texts
+
+
+def _one_stage(comparison: Comparison) -> list[str]:
+    """The optimism of a choice among several options on the seeds that test it, if any."""
+    counts = comparison.choice["num_options"]
+    if counts.max() < 2 or comparison.summary.empty:
+        return []
+    texts = ["Options were chosen and tested on the same seeds, so their numbers are optimistic."]
+    n, most, fewest = comparison.summary["num_seeds"].min(), counts.max(), counts.min()
+    if n >= 2:
+        found = optimism(int(n), int(most), int(fewest))
+        texts.append(
+            f"The best of {most} equal options looks {found.sds:.1f} standard deviations of a run "
+            f"too good with n={n}."
+        )
+        if found.false_verdicts > _LEVEL:
+            texts.append(
+                f"A test at 5 % then tells equal paradigms with {most} and {fewest} options apart "
+                f"in {100 * found.false_verdicts:.0f} % of studies."
+            )
+    return [" ".join([*texts, "Fresh seeds cure that."])]
+
+
+def unusual_cut(comparison: Comparison) -> list[str]:
+    """What must be said where cells are not cut at equal FLOPs, or SAIF is not the usual one."""
+    texts = []
+    asked, axis, noun = comparison.asked, comparison.axis, comparison.noun
+    if axis != "flops":
+        equal, usual = made_equal(axis, noun), made_equal("flops")
+        where = f" ({comparison.where})" if comparison.where != equal else ""
+        texts.append(f"Cells are cut at {equal}{where}, not at {usual}.")
+    if asked is not None and (comparison.budget is None or comparison.budget < asked):
+        spent = amount(comparison.summary[AXES[axis]].max(), axis, noun)
+        texts.append(
+            f"Asked for: {amount(asked, axis, noun)}. Cut at: {comparison.where}, the last that "
+            f"all cells have of it; at most {spent} are spent there."
+        )
+    reach = min(comparison.reach, math.inf if asked is None else asked)
+    together = comparison.budget if comparison.recorded else None
+    if together is not None and together < EARLY * reach < math.inf:
+        between = "" if comparison.interpolated else " --interpolate compares between evaluations."
+        texts.append(
+            f"All runs go on to {amount(reach, axis, noun)}, but are cut at {comparison.where}, "
+            "the last moment up to which all were measured on the test split. Leave out runs that "
+            f"were not measured later.{between}"
+        )
+    if comparison.unconfirmed and not comparison.staged:
+        names = listed(comparison.unconfirmed)
+        texts.append(f"Without evaluations on the test split, so without numbers: {names}.")
+    if comparison.interpolated:
+        texts.append("Numbers are interpolated between the evaluations around the cut.")
+    own = comparison.modality.saif_threshold
+    if comparison.threshold != own:
+        texts.append(f"SAIF is that of threshold {comparison.threshold:g}, not of {own:g}.")
+    return texts
+
+
+def _of_options(comparison: Comparison) -> list[str]:
+    """Options that cannot be chosen, the edge of a grid, and a choice by what is hidden."""
+    hidden = (comparison.choice["select"] == "saif").any()
+    return [
+        *barred_sentences(comparison.options, comparison.cells, comparison.select),
+        *edge_warnings(comparison.options, comparison.choice),
+        *([f"Options were {HIDDEN_FOREGROUND}."] if hidden else []),
+    ]
+
+
+def two_sorts(comparison: Comparison) -> list[str]:
+    """``1 of 6 seeds of lvml never focused (SAIF below 5 %): ...``, where seeds fall apart."""
+    summary, task, texts = comparison.summary, comparison.task, []
+    for metric in summarised_metrics(summary) if len(summary) else ():
+        name = metric_name(metric, task=task)
+        floor = guess(task, metric, float(comparison.cells["num_classes"].iloc[0]))
+        for row in summary[summary[f"{metric}_above"].notna()].to_dict("records"):
+            above, reached = row[f"{metric}_above"], row[f"{metric}_given"]
+            count = int(row["num_seeds"] - row[f"{metric}_learned"])
+            behind = "never focused" if metric == "saif" else "never learned"
+            text = (
+                f"{count} of {row['num_seeds']} seeds of {row['paradigm']} "
+                f"{behind if above == floor else 'stayed behind'} ({name} below "
+                f"{percent(above, 0)} %)"
+            )
+            others = f"; the mean of the others is {percent(reached)} %" * known(reached)
+            texts.append(f"{text}{others}.")
+    return [*texts, *([_OF_TWO_SORTS] if texts else [])]
+
+
+def of_seeds(comparison: Comparison) -> Iterator[str]:
+    """Seeds that learned nothing, are lost or missing, and images that count for too much."""
+    summary, task = comparison.summary, comparison.task
+    if summary.empty:
+        return
+    metrics = summarised_metrics(summary)
+    if "accuracy" in metrics and len(rows := summary[summary["accuracy_learned"] == 0]):
+        yield f"No seed of {listed([*rows['paradigm']])} is beyond a guess."
+    learned = summary[[f"{metric}_learned" for metric in metrics]]
+    all_learned = learned.eq(summary["num_seeds"], axis=0).any(axis=1)
+    if all_learned.any() and (n := int(summary.loc[all_learned, "num_seeds"].min())) > 1:
+        most = percent(clopper_pearson(0, n)[1], 0)
+        yield f"Where all {n} seeds learned, up to {most} % of further ones may not."
+    if (summary["num_diverged"] > 0).any():
+        yield f"A diverged seed counts as {lost_scores(task, metrics=metrics)}."
+    if summary[metrics].isna().any(axis=None):
+        yield "A '-' is a number that is not known: a seed recorded no value (NaN)."
+    if (summary["num_seeds"] < summary["most_seeds"]).any():
+        yield "Seeds are missing where cells failed or have not run yet."
+    for metric in metrics:
+        column = f"{metric}_of_one_image"
+        heavy = summary[summary[column].astype(float) >= HEAVY_IMAGE]
+        for row in heavy.nlargest(1, column).to_dict("records"):
+            gets = "wrong" if row[metric] > 0.5 else "right"
+            text = (
+                f"One image makes {percent(row[column], 0)} % of what {row['paradigm']} gets "
+                f"{gets} in {metric_name(metric, task=task)}: with other images its mean may lie "
+                "outside the interval."
+            )
+            yield of_draws(text, task)
+
+
+def of_verdicts(comparison: Comparison) -> list[str]:
+    """Few seeds, later ones, pairs that cannot be tested, and what deciding would take."""
+    return [*pair_notes(comparison.paired), *undecided(comparison.paired)]
+
+
+def pair_notes(paired: pd.DataFrame) -> list[str]:
+    """Why pairs are undecided where their row does not show it, few seeds, and later ones.
+
+    Args:
+        paired: as `analysis.comparison.paired` gives it, of one comparison.
+    """
+    texts = [*_untested(paired)]
+    n = paired.loc[paired["num_pairs"] >= MIN_SEEDS, "num_pairs"].min()
+    if n < SCREENING:
+        texts.append(
+            f"n={n:g} seeds are few: this is a screening. A small difference that they decide is "
+            "likely smaller than it looks."
+        )
+    later = paired[paired["later_seeds"] > 0] if "later_seeds" in paired else paired[:0]
+    if len(later):
+        texts.append(
+            f"Seeds were added after a look at the first {span(later['num_pairs'])}. Verdicts "
+            "stay those of the first, or they would be false more often than 5 times in 100. For "
+            "another verdict, run fresh seeds into a directory of their own."
+        )
+    return texts
+
+
+def _untested(paired: pd.DataFrame) -> Iterator[str]:
+    rest = paired[paired["verdict"] == "undecided"]
+    against = rest["reason"].str.startswith("who learns")
+    untested = (rest["num_pairs"] < MIN_SEEDS) | rest["p_holm"].isna()
+    hidden = rest[untested | (rest["p_holm"] < 1 - rest["confidence"]) | against]
+    for reason, rows in hidden.groupby("reason", sort=False):
+        pairs: dict[str, list[str]] = {}
+        for row in rows.to_dict("records"):
+            name = metric_name(str(row["metric"]), task=str(row["task"]))
+            pairs.setdefault(name, []).append(f"{row['first']}/{row['second']}")
+        named = "; ".join(f"{metric} {', '.join(each)}" for metric, each in pairs.items())
+        which = "every pair" if len(rows) == len(paired) else named
+        yield f"Undecided: {which}: {reason}."
+
+
+def undecided(paired: pd.DataFrame) -> list[str]:
+    """What deciding the undecided pairs would take."""
+    rows = paired[paired["verdict"] == "undecided"]
+    by_images = rows["needed_seeds"].map(math.isinf) & (rows["needed_images"] <= MANY)
+    seeds, images = rows[rows["seen_seeds"].notna() & ~by_images], rows[by_images]
+    if seeds.empty and images.empty:
+        return []
+    count = "1 verdict is" if len(rows) == 1 else f"{len(rows)} of {len(paired)} verdicts are"
+    parts = [[f"{count} undecided, which does not mean equal."], _by_seeds(seeds)]
+    return [of_draws(" ".join(chain(*parts, _by_images(images))), str(rows["task"].iloc[0]))]
+
+
+def _by_seeds(rows: pd.DataFrame) -> Iterator[str]:
+    if rows.empty:
+        return
+    within = rows.loc[rows["seen_seeds"] <= MANY, "seen_seeds"]
+    take = f"{_up_to(within)} seeds" if len(within) else f"more than {MANY:,d} seeds"
+    if 0 < len(within) < len(rows):
+        take += f" (for {len(rows) - len(within)} of them more than {MANY:,d})"
+    text = f"If differences are as large as they look, deciding takes {take}"
+    far = rows.loc[rows["needed_seeds"] <= MANY, "needed_seeds"]
+    if len(far):
+        text += f"; if they are as large as their intervals allow, {_up_to(far)}"
+    yield f"{text}, for a power of {100 * POWER:g} %."
+
+
+def _by_images(rows: pd.DataFrame) -> Iterator[str]:
+    if rows.empty:
+        return
+    needed = span(map(math.ceil, rows["needed_images"]))
+    more = f"{needed} images"
+    if rows["num_backgrounds"].notna().any():
+        more = f"{needed} foreground images, and backgrounds in proportion"
+    verb = "is" if len(rows) == 1 else "are"
+    yield (
+        f"{len(rows)} {verb} limited by the test images, not by seeds: at best it takes about "
+        f"{more}."
+    )
+
+
+def _up_to(numbers: pd.Series) -> str:
+    most = math.ceil(numbers.max())
+    return f"{most:,d}" if len(numbers) == 1 else f"up to {most:,d}"

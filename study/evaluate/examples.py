@@ -1,0 +1,130 @@
+"""Examples of inputs for pictures: the same ones for every model, and where it looks in them."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+
+from study.cell.seeds import stream_seed
+from study.cell.work import MOST_EXAMPLES
+from study.tasks.base import Split
+from study.tasks.mosaics.mosaics import Mosaics
+from study.tasks.posts.texts import Texts
+
+if TYPE_CHECKING:
+    from PIL import Image
+
+MOST_BYTES = 100_000
+"""Of the examples of a cell, which are fewer than `MOST_EXAMPLES` where those take more."""
+
+_BYTES_A_SEGMENT, _BYTES_BESIDES = 16, 500  # of an example, besides what shows its input
+
+_TILE = 48  # pixels a side: a larger tile is made smaller
+_STEPS = 64  # of a window: of a longer one every second is kept, or every third, ...
+_WIDEST_JPEG = 2**16 - 1
+
+Outputs = Iterable[tuple[Tensor, Tensor, Tensor]]
+"""Of parts of a split: rows (B,), attention (B, m), class probabilities (B, C)."""
+
+
+def examples(split: Split, outputs: Outputs) -> str | None:
+    """Where a model looks in some inputs of a split, as the JSON of a list.
+
+    Which inputs these are depends on the size of the split alone, never on what a model makes of
+    them: all models of a comparison show the same.
+
+    Args:
+        split: of inputs.
+        outputs: of all of it.
+
+    Returns:
+        A list of `study.evaluate.looks.Example`; None if nothing shows such inputs.
+    """
+    inputs, found = _drawn(split), {}
+    labels, foreground = split.labels.cpu().numpy(), split.foreground.cpu().numpy()
+    for part in outputs:
+        rows, attention, probabilities = (each.cpu().numpy() for each in part)
+        for place in np.flatnonzero(np.isin(rows, [*inputs])):
+            row = int(rows[place])
+            shown = inputs[row]
+            real = len(shown.get("words", foreground[row]))  # what follows is padding
+            found[row] = {
+                **shown,
+                "attention": attention[place, :real].astype(float).round(4).tolist(),
+                "foreground": np.flatnonzero(foreground[row]).tolist(),
+                **_classes(split, labels[row], probabilities[place]),
+            }
+    return json.dumps([found[row] for row in inputs]) if inputs else None
+
+
+def first(text: str, count: int) -> str | None:
+    """The first of the examples, of inputs or of captions; None if there are none."""
+    kept = json.loads(text)[:count]
+    return json.dumps(kept) if kept else None
+
+
+def _drawn(split: Split) -> dict[int, dict[str, Any]]:
+    """Row -> what shows it, of as many inputs as there is room for."""
+    n, m = split.foreground.shape
+    rng = np.random.default_rng(stream_seed("examples", n, m))
+    room, inputs = MOST_BYTES, {}
+    for row in rng.permutation(n)[:MOST_EXAMPLES].tolist():
+        shown = _shown(split, row)
+        room -= len(json.dumps(shown)) + _BYTES_A_SEGMENT * m + _BYTES_BESIDES
+        if not shown or room < 0:
+            break
+        inputs[row] = shown
+    return inputs
+
+
+def _shown(split: Split, row: int) -> dict[str, Any]:
+    """What shows an input, see `study.evaluate.looks.Example`; empty: nothing does."""
+    if isinstance(split, Texts) and split.tokens:
+        return {"words": list(split.tokens[row][: int(split.lengths[row])])}
+    if not isinstance(split, Mosaics):
+        return {}
+    segments = split.images[split.index[row].long()].cpu().numpy()
+    _, height, width, channels = segments.shape
+    if width == 1 and split.max_value is None:
+        kept = segments[:, :: -(-height // _STEPS), 0].transpose(0, 2, 1)
+        return {"windows": kept.astype(float).round(2).tolist()}
+    if height > 1 and channels in (1, 3) and split.max_value:
+        return {"tiles": base64.b64encode(_strip(segments / split.max_value)).decode()}
+    return {}
+
+
+def _strip(tiles: NDArray[np.float64]) -> bytes:
+    """(m, H, W, 1 or 3) in [0, 1] -> an image file with the tiles side by side."""
+    from PIL import Image
+
+    pixels = (255 * tiles).round().astype(np.uint8)
+    images = [Image.fromarray(each[..., 0] if each.shape[2] == 1 else each) for each in pixels]
+    for image in images:
+        image.thumbnail((_TILE, _TILE), Image.Resampling.LANCZOS)
+    strip = Image.fromarray(np.concatenate([np.asarray(each) for each in images], axis=1))
+    forms = ("PNG", "JPEG") if strip.width <= _WIDEST_JPEG else ("PNG",)
+    return min((_file(strip, form) for form in forms), key=len)
+
+
+def _file(image: Image.Image, form: str) -> bytes:
+    with io.BytesIO() as sink:
+        image.save(sink, form, optimize=True)
+        return sink.getvalue()
+
+
+def _classes(split: Split, label: int, probabilities: NDArray[np.floating]) -> dict[str, Any]:
+    """The true class and the predicted one."""
+    names = split.classes if isinstance(split, Mosaics | Texts) else ()
+    predicted = int(probabilities.argmax())
+    return {
+        "label": names[label] if names else str(label),
+        "predicted": names[predicted] if names else str(predicted),
+        "score": round(float(probabilities[predicted]), 4),
+    }

@@ -1,0 +1,61 @@
+"""Where it looks, in the report of a comparison."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from analysis.comparison.compare import compare_results
+from analysis.comparison.report.looks import looks
+from analysis.section.blocks import Block, Html, Text
+from study import tasks
+from study.results import Results
+from tests.made_up.comparisons import make_cell, make_text_cell, write, write_text
+
+
+def words(word: str) -> str:
+    """The examples of a cell: one post of one word, by which it is known again."""
+    example: dict[str, Any] = {
+        "words": [word], "attention": [1.0], "foreground": [], "label": "a", "predicted": "a",
+        "score": 1.0,
+    }  # fmt: skip
+    return json.dumps([example])
+
+
+def blocks_of(results: Results) -> list[Block]:
+    (found,) = compare_results(results)
+    return looks(found)
+
+
+def html_of(blocks: list[Block]) -> str:
+    return "".join(block.html for block in blocks if isinstance(block, Html))
+
+
+def test_paradigms_are_shown_on_the_first_seed_that_all_have(results: Results) -> None:
+    recorded = {("soft", 0), ("soft", 1), ("hard", 1), ("soft", 2), ("hard", 2)}
+    for paradigm in ("soft", "hard"):
+        for seed in range(3):
+            known = (paradigm, seed) in recorded
+            examples = words(f"{paradigm}{seed}") if known else None
+            write(results, make_cell(paradigm, seed=seed), examples=examples)
+            worse = make_cell(paradigm, lr=0.2, seed=seed)
+            write(results, worse, accuracy=0.1, examples=words("worse"))
+    blocks = blocks_of(results)
+    html = html_of(blocks)
+    assert [name in html for name in ("soft0", "soft1", "hard1", "soft2", "worse")] == [
+        False, True, True, False, False,
+    ]  # fmt: skip
+    assert any("on seed 1" in block.text for block in blocks if isinstance(block, Text))
+
+
+def test_nothing_is_shown_where_nothing_is_recorded(results: Results) -> None:
+    write(results, make_cell("soft"))
+    assert blocks_of(results) == []
+
+
+def test_readers_are_warned_before_posts_of_hate_speech(results: Results) -> None:
+    write_text(results, make_text_cell("soft"), examples=words("<slur>"))
+    blocks = blocks_of(results)
+    texts = [block for block in blocks if isinstance(block, Text)]
+    assert texts[0] == Text(tasks.TASKS["hatexplain"].warning, "warning")
+    assert "&lt;slur&gt;" in html_of(blocks)
