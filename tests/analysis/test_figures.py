@@ -449,15 +449,13 @@ def test_png_is_the_same_for_the_same_figure_and_leaves_no_global_state() -> Non
     assert math.prod(pixels.shape[:2]) > 100_000
 
 
-HOSTILE = "a<b> & \"c\" </svg> 'd'"
-
-
-def test_svg_is_a_part_of_a_page_in_which_every_mark_says_what_it_is() -> None:
+@pytest.mark.parametrize("hostile", ["a<b> & \"c\" </svg> 'd'", 'top "2"'])
+def test_svg_is_a_part_of_a_page_in_which_every_mark_says_what_it_is(hostile: str) -> None:
     """Well-formed, without what would hold for the page around it, in the reader's colours."""
     before = dict(mpl.rcParams)
-    table = _paired().replace({"soft": HOSTILE})
+    table = _paired().replace({"soft": hostile})
     first, second, other = (
-        figure_svg(forest_figure(each, _of_seeds([0.1]).replace({"soft": HOSTILE})), salt)
+        figure_svg(forest_figure(each, _of_seeds([0.1]).replace({"soft": hostile})), salt)
         for each, salt in ((table, "one"), (table, "one"), (_paired(), "other"))
     )
     assert first == second
@@ -466,8 +464,8 @@ def test_svg_is_a_part_of_a_page_in_which_every_mark_says_what_it_is() -> None:
     tags = {element.tag for element in root.iter()}
     assert not {"style", "script", "a", "metadata"} & tags
     titles = [element.text for element in root.iter("title")]
-    assert f"{HOSTILE} − hard, seed 0: +10.0 points" in titles
-    assert f"{HOSTILE} − hard" in [element.text for element in root.iter("text")]
+    assert f"{hostile} − hard, seed 0: +10.0 points" in titles
+    assert f"{hostile} − hard" in [element.text for element in root.iter("text")]
     assert "currentColor" in first
     assert "var(--back)" in first
     assert not re.search("#(000000|ffffff|555555)", first)
