@@ -249,7 +249,7 @@ def test_the_same_command_again_runs_nothing(
     assert run.main([*TINY, "--results", studied.results.url]) == 0
     printed = capsys.readouterr().out
     assert f"{CELLS} cells: {CELLS} done already, 0 to run" in printed
-    table = studied.printed[studied.printed.index("digits m=3 (") :]
+    table = studied.printed[studied.printed.index("digits m=3: ") :]
     assert table.replace("results//report", "results/report") in printed
 
 
