@@ -17,6 +17,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page
 
 from analysis.comparison.compare import compare
+from analysis.comparison.report.answer import answer
 from analysis.reading import load
 from benchmarks.support.mlflow_server import MLflowServer, serving
 from study import track
@@ -115,7 +116,7 @@ def test_the_comparison_is_the_first_thing_seen(
     assert is_seen(page.get_by_text("(4)", exact=True))  # charts, beside their section's name
     for name in names.values():
         assert is_seen(page.get_by_role("link", name=name[:12]).first)
-    assert is_seen(page.get_by_text("At equal training compute").first)
+    assert is_seen(page.get_by_text(answer([comparison])[0]).first)
     bars = page.locator("text.bartext")
     bars.nth(2 * len(PARADIGMS) - 1).wait_for()
     assert all(is_seen(bar) for bar in bars.all())
@@ -178,7 +179,7 @@ def test_a_summary_shows_the_answer_and_the_table(results: Results, uri: str, pa
     run = runs_of(client_of(results))["summary"][0]
     page.goto(f"{uri}/#/experiments/{run.info.experiment_id}/runs/{run.info.run_id}")
     page.get_by_role("columnheader", name="SAIF %").wait_for()
-    page.get_by_text("At equal training compute").first.wait_for()
+    page.get_by_text(answer(compare(load(results)))[0]).first.wait_for()
 
 
 def take_picture(page: Page, name: str) -> None:

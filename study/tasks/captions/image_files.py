@@ -7,14 +7,16 @@ import io
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
-from PIL import Image
 
 from study.limits import usable_cores
 from study.tasks.sources.reading import reading
 from study.terminal.working import working
+
+if TYPE_CHECKING:  # a step on noise needs no Pillow
+    from PIL import Image
 
 _FORMATS = ("JPEG", "PNG")
 _AHEAD = 64  # images that are decoded before they are asked for
@@ -59,6 +61,8 @@ def checksum(path: Path) -> str | None:
     """
     try:
         content = path.read_bytes()
+        from PIL import Image
+
         with Image.open(io.BytesIO(content), formats=_FORMATS) as image:
             # A JPEG is decoded whole, but at an eighth of its size, which takes a third the time.
             image.draft("RGB", (1, 1))
@@ -74,6 +78,8 @@ def thumbnail(path: Path | None) -> bytes:
     Raises:
         RequestError: it cannot be decoded.
     """
+    from PIL import Image
+
     grey = Image.new("RGB", (_THUMBNAIL, _THUMBNAIL), "grey")
     file = io.BytesIO()
     (_squashed(path, _THUMBNAIL) if path else grey).save(file, "JPEG", quality=80)
@@ -81,6 +87,8 @@ def thumbnail(path: Path | None) -> bytes:
 
 
 def _squashed(path: Path, side: int) -> Image.Image:
+    from PIL import Image
+
     with (
         reading(path, "Leave the data set as it is while a study runs."),
         Image.open(path, formats=_FORMATS) as image,
