@@ -68,8 +68,7 @@ def guess(task: str, metric: str, num_classes: float) -> float:
         return modality.saif_margin
     if metric != "accuracy" or math.isnan(num_classes):
         return -math.inf
-    of_guess = 1 / num_classes if modality.chance else 0.0
-    return of_guess + modality.margin
+    return modality.guess(num_classes)["accuracy"] + modality.margin
 
 
 def apart(values: ArrayLike, floor: float = -math.inf) -> float | None:

@@ -13,7 +13,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from analysis.comparison.at_cut import lost_accuracy
 from analysis.comparison.compare import Comparison
 from analysis.comparison.paired import of_seeds, with_verdicts
 from analysis.groups import paradigm_order
@@ -77,8 +76,8 @@ def _scores(comparison: Comparison, paradigm: str) -> pd.DataFrame:
     rows = comparison.evaluations
     rows = rows[rows["paradigm"] == paradigm]
     diverged = rows[rows["status"] == "diverged"].drop_duplicates("seed").set_index("seed")
-    chance = lost_accuracy(comparison.task, diverged["num_classes"])
-    lost = pd.DataFrame({"saif": 0.0, "accuracy": chance, "loss": math.nan})
+    guess = comparison.modality.guess(diverged["num_classes"].astype(float))
+    lost = pd.DataFrame({**guess, "loss": math.nan})
 
     def at(split: str, time: float) -> pd.DataFrame:
         there = (rows["split"] == split) & np.isclose(rows["budget_fraction"].astype(float), time)

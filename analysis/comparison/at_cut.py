@@ -124,14 +124,9 @@ def _counted(table: pd.DataFrame, measures: Sequence[str]) -> pd.DataFrame:
         for measure in tasks.modality(task).measures:
             if measure.column in table:
                 table.loc[lost, measure.column] = measure.lost
-        table.loc[lost, "accuracy"] = lost_accuracy(task, table.loc[lost, "num_classes"])
+        guessed = tasks.modality(task).guess(table.loc[lost, "num_classes"].astype(float))
+        table.loc[lost, "accuracy"] = guessed["accuracy"]
     return table
-
-
-def lost_accuracy(task: str, num_classes: pd.Series) -> pd.Series:
-    """What diverged cells of a task count as: 1/C, or 0 where a guess scores nothing."""
-    chance = 1 / num_classes.astype(float)
-    return chance if tasks.modality(task).chance else 0 * chance
 
 
 def _nowhere_known(table: pd.DataFrame) -> pd.Series:

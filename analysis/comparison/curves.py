@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from analysis.comparison.at_cut import UNBOUNDED, lost_accuracy
+from analysis.comparison.at_cut import UNBOUNDED
 from analysis.groups import AXES, Axis, finite_evaluations, paradigm_order
 from analysis.learning import guess, share_mean
 from analysis.statistics import t_interval
+from study import tasks
 
 
 def common(curve: pd.DataFrame) -> pd.DataFrame:
@@ -54,9 +55,8 @@ def learning_curve(
         group = evaluations[evaluations["paradigm"] == name]
         cells = group.drop_duplicates("cell_id").sort_values("seed")
         diverged = (cells["status"] == "diverged").to_numpy()
-        lost = lost_accuracy(cells["task"].iloc[0], cells["num_classes"])
-        task, num_classes = cells["task"].iloc[0], float(cells["num_classes"].iloc[0])
-        counts_as = lost.to_numpy() if metric == "accuracy" else 0.0
+        task, num_classes = cells["task"].iloc[0], cells["num_classes"].to_numpy(float)
+        counts_as = tasks.modality(task).guess(num_classes).get(metric, 0.0)
         rows = finite[(finite["paradigm"] == name) & (finite["split"] == split)]
         for fraction, point in rows.groupby("budget_fraction"):
             recorded = cells["cell_id"].isin(point["cell_id"]).to_numpy()
@@ -66,7 +66,7 @@ def learning_curve(
             if metric in UNBOUNDED:
                 mean, low, high = t_interval(counted, confidence)
             else:
-                floor = guess(task, metric, num_classes)
+                floor = guess(task, metric, num_classes[0])
                 found = share_mean(counted, floor=floor, confidence=confidence)
                 mean, low, high = found.mean, found.low, found.high
             records.append(

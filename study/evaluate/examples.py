@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import io
 import json
 from collections.abc import Iterable
@@ -96,7 +97,8 @@ def _shown(split: Split, row: int) -> dict[str, Any]:
         kept = segments[:, :: -(-height // _STEPS), 0].transpose(0, 2, 1)
         return {"windows": kept.astype(float).round(2).tolist()}
     if height > 1 and channels in (1, 3) and split.max_value:
-        return {"tiles": base64.b64encode(_strip(segments / split.max_value)).decode()}
+        with contextlib.suppress(ImportError):  # without Pillow a worker trains all the same
+            return {"tiles": base64.b64encode(_strip(segments / split.max_value)).decode()}
     return {}
 
 

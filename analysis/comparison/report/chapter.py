@@ -104,15 +104,17 @@ class Comparisons(Chapter["Compared"]):
         """The answer: a sentence, a table, the figure of differences; then what limits it."""
         found = _of(sections)
         blocks: list[Block] = [Text(text, "lead") for text in self.answer(sections)]
-        if not _are_many(sections):
+        definition = [Text(text, "quiet") for text in _saif(found)]
+        if _are_many(sections):
+            blocks += definition
+        else:
             settings = [setting_text(each) for each in found if len(each.summary)]
             alone = len(settings) == 1
             blocks += [Text(text, "quiet") for text in settings if alone]
             blocks += _answer_tables(found, published)
             if sorts := said_once(found, two_sorts):
                 blocks.append(Text(" ".join(sorts), "warning"))
-            blocks += [Text(" ".join(_saif(found)), "quiet")]
-            blocks += _differences(shown)
+            blocks += [*definition, *_differences(shown)]
             basis = said_once(found, _basis)
             if alone:
                 blocks.append(Text(" ".join(basis), "quiet"))
@@ -150,7 +152,7 @@ class Comparisons(Chapter["Compared"]):
             *blocks,
             *effect_blocks(found),
             *data,
-            Details("How this was computed", [*map(Text, [*_saif(found), *_method(found)])]),
+            Details("How this was computed", [*map(Text, _method(found))]),
         ]
 
     def tables(self, sections: Sequence[Compared]) -> dict[str, pd.DataFrame]:
@@ -245,7 +247,8 @@ class Compared:
         return cell_rows(self.comparison)
 
     def blocks(self, shown: Sequence[Shown], results: str, published: bool = False) -> list[Block]:
-        return comparison_blocks(self.comparison, self.claims, shown, results)
+        in_full = not self.one_of_many
+        return comparison_blocks(self.comparison, self.claims, shown, results, in_full)
 
     def summaries(self) -> list[Run]:
         return group_summaries(self.comparison, self.tables(), lambda: self.pictures)

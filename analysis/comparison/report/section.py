@@ -40,7 +40,11 @@ _OPEN: Mapping[str, Sequence[str]] = {
 
 
 def comparison_blocks(
-    comparison: Comparison, claims: Sequence[Claim], shown: Sequence[Shown], results: str
+    comparison: Comparison,
+    claims: Sequence[Claim],
+    shown: Sequence[Shown],
+    results: str,
+    in_full: bool = True,
 ) -> list[Block]:
     """The section below its answer.
 
@@ -49,6 +53,7 @@ def comparison_blocks(
         claims: what `analysis.comparison.paper.claims.claims` says of it.
         shown: its pictures.
         results: path or URL of the results directory, for the command that repeats a cell.
+        in_full: whether to show where it looks, of which a page has no room for many.
     """
     rest = [each for each in shown if not each.name.startswith(ANSWERING)]
     blocks: list[Block] = []
@@ -59,7 +64,8 @@ def comparison_blocks(
             blocks.append(Heading(heading))
             blocks += [Text(HOW_TO_READ, "quiet")] * (CAPTIONS_STEM in begins)
             blocks += mine
-    blocks += looks(comparison)
+    if in_full:
+        blocks += looks(comparison)
     blocks += claim_blocks(claims)
     if len(comparison.paired):
         blocks.append(Details("Every verdict", _verdicts(comparison)))

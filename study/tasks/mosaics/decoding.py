@@ -49,13 +49,13 @@ def opened(encoded: bytes) -> Image:
 
 def _without_metadata(encoded: bytes) -> bytes:
     """A PNG without what is no pixel; any other file is not decoded by it either."""
-    kept, start = encoded[:8], 8
+    kept, start = [encoded[:8]], 8
     while start < len(encoded):
         end = start + 12 + int.from_bytes(encoded[start : start + 4], "big")
         if encoded[start + 4 : start + 8] in _PNG_PIXELS:
-            kept += encoded[start:end]
+            kept.append(encoded[start:end])
         start = end
-    return kept
+    return b"".join(kept)
 
 
 def fitted(image: Image, side: int) -> np.ndarray:

@@ -32,6 +32,7 @@ from study.storage.urls import expanded
 from study.tasks.sources.cached import cached
 from study.tasks.sources.places import HUB, Places, is_url
 from study.tasks.sources.reading import why
+from study.tasks.sources.tables import fetch_of_the_hub, parsed
 from study.terminal.working import working
 
 T = TypeVar("T")
@@ -120,8 +121,6 @@ def _find(data_set: DataSet, places: Places) -> _Found:
 
 
 def _of_the_hub(data_set: DataSet, url: str, places: Places) -> _Found:
-    from study.tasks.sources.tables import fetch_of_the_hub, parsed
-
     if not data_set.any_of_the_hub:
         raise RequestError(
             f"{data_set.title} is not taken from the Hub. Pass a directory with --data-dir DIR. "

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from analysis.comparison.compare import compare_results
+from analysis.comparison.report.chapter import Compared
 from analysis.comparison.report.looks import looks
 from analysis.section.blocks import Block, Html, Text
 from study import tasks
@@ -59,3 +60,11 @@ def test_readers_are_warned_before_posts_of_hate_speech(results: Results) -> Non
     texts = [block for block in blocks if isinstance(block, Text)]
     assert texts[0] == Text(tasks.TASKS["hatexplain"].warning, "warning")
     assert "&lt;slur&gt;" in html_of(blocks)
+
+
+def test_a_page_of_many_settings_has_no_room_for_it(results: Results) -> None:
+    write(results, make_cell(), examples=words("seen"))
+    (found,) = compare_results(results)
+    in_full, one_of_many = (Compared(found, many).blocks([], "results") for many in (False, True))
+    assert "seen" in html_of(in_full)
+    assert html_of(one_of_many) == ""

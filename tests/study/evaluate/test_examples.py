@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -121,3 +122,10 @@ def test_without_pictures_or_with_a_held_attention_there_are_none(digits: Mosaic
     vectors = linear.splits(tiny_cell(linear, options=options))["test"]
     assert at_random(vectors) == "[]"
     assert not looked(digits.splits(tiny_cell(digits))["test"], alpha=0.5)
+
+
+def test_a_worker_without_pillow_shows_none_and_trains(
+    digits: MosaicTask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "PIL", None)
+    assert looked(digits.splits(tiny_cell(digits))["test"]) == []
