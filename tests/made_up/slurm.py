@@ -138,7 +138,7 @@ class Slurm:
         return len(done.stdout.splitlines())
 
 
-def until(holds: Callable[[], bool], told: Callable[[], str], seconds: float = 60.0) -> None:
+def until(holds: Callable[[], bool], told: Callable[[], str], seconds: float = 180.0) -> None:
     """Until something holds; else fails with what is told."""
     deadline = time.monotonic() + seconds
     while not holds():
