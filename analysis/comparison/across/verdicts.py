@@ -29,7 +29,7 @@ def pairs(found: Iterable[Comparison]) -> list[Pair]:
     """The pairs against soft, against hard, and of sampled paradigms against their exact one.
 
     The first of each is the latest paradigm. Where no setting has exact hard attention, what
-    stands for it is taken.
+    stands for it is taken; where there are no such pairs, all that there are.
     """
     tables = [comparison.paired for comparison in found]
     there = {
@@ -44,7 +44,7 @@ def pairs(found: Iterable[Comparison]) -> list[Pair]:
         *((first, hard) for first in firsts if first not in exact),
         *((first, exact[first]) for first in firsts if first in exact),
     ]
-    return [pair for pair in every if pair in there]
+    return [pair for pair in every if pair in there] or sorted(there)
 
 
 def verdicts_of(comparison: Comparison, metric: str) -> dict[Pair, dict[Any, Any]]:

@@ -182,6 +182,10 @@ def of_seeds(comparison: Comparison) -> Iterator[str]:
     metrics = summarised_metrics(summary)
     if "accuracy" in metrics and len(rows := summary[summary["accuracy_learned"] == 0]):
         yield f"No seed of {listed([*rows['paradigm']])} is beyond a guess."
+    if "saif" in metrics and len(rows := summary[summary["saif_learned"] == 0]):
+        floor = percent(guess(task, "saif", math.nan), 0)
+        name = metric_name("saif", task=task)
+        yield f"No seed of {listed([*rows['paradigm']])} focused ({name} below {floor} %)."
     learned = summary[[f"{metric}_learned" for metric in metrics]]
     all_learned = learned.eq(summary["num_seeds"], axis=0).any(axis=1)
     if all_learned.any() and (n := int(summary.loc[all_learned, "num_seeds"].min())) > 1:
