@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import itertools
 import re
-import subprocess
 import sys
 import threading
 import time
-from typing import Any
 from unittest.mock import Mock
 
-import pyarrow.parquet as pq
 import pytest
 
 from analysis import report
-from study.results import Results, cell_file
+from study.results import Results
 from study.terminal import working as module
 from study.terminal.working import LINE_EVERY, draws, duration, telling, working
-from tests.conftest import PROJECT
 from tests.made_up.commands import called
 from tests.made_up.comparisons import make_cell, write
 from tests.made_up.screen import in_a_terminal, screen
@@ -146,24 +141,6 @@ def test_a_report_says_how_far_it_is(results: Results, capsys: Captured) -> None
     assert "drawing" not in printed
 
 
-@pytest.mark.usefixtures("quick")
-def test_a_survey_of_slow_storage_says_how_far_it_is(
-    results: Results, capsys: Captured, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for seed in range(5):
-        write(results, make_cell("soft", 0.1, seed))
-
-    def slow(*given: Any) -> pq.ParquetFile:
-        time.sleep(0.1 * next(place))  # several are read at a time
-        return opened(*given)
-
-    opened, place = cell_file.opened, itertools.count(1)
-    monkeypatch.setattr(cell_file, "opened", slow)
-    with telling():
-        results.survey()
-    assert "reading results: 1 of 5 files, " in capsys.readouterr().err
-
-
 @pytest.mark.parametrize("lacks", ["a terminal", "its abilities", "its signs", "rich"])
 def test_without_what_bars_need_there_are_lines(
     lacks: str, monkeypatch: pytest.MonkeyPatch
@@ -180,21 +157,6 @@ def test_without_what_bars_need_there_are_lines(
     else:
         monkeypatch.setenv("TERM", "dumb")
     assert not draws(sys.stderr)
-
-
-def test_nothing_heavy_is_imported() -> None:
-    code = """
-import sys
-import study.terminal.command, study.terminal.progress
-from study.terminal.working import telling, working
-with telling(), working("reading results"):
-    pass
-print({"rich", "torch", "pandas", "ray"} & sys.modules.keys())
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, check=True
-    )
-    assert (done.stdout, done.stderr) == ("set()\n", "")
 
 
 @pytest.mark.parametrize(
