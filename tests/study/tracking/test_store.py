@@ -19,7 +19,13 @@ from study.results import METRICS, Results
 from study.tracking.cells import CURVES
 from study.tracking.runs import METRIC_STEP_FLOPS
 from study.tracking.store import Store
-from tests.made_up.comparisons import make_cell, make_results, write
+from tests.made_up.comparisons import (
+    make_cell,
+    make_results,
+    make_text_cell,
+    write,
+    write_text,
+)
 from tests.made_up.tracking import (
     SUMMARIES,
     answer,
@@ -56,11 +62,16 @@ def test_a_run_holds_curves_and_last_values(results: Results, cells: list[Cell])
                 ]
 
 
-def test_a_cell_that_diverged_before_the_first_evaluation(results: Results) -> None:
-    cell = write(results, make_cell(), status="diverged", points=())
-    track(results, [cell])
-    (run,) = runs_of(client_of(results))["cell"]
-    assert run.data.tags["status"] == "diverged"
+def test_a_cell_that_diverged_before_the_first_evaluation_and_one_of_posts(
+    results: Results,
+) -> None:
+    """What only posts have is there, too."""
+    diverged = write(results, make_cell(), status="diverged", points=())
+    of_posts = write_text(results, make_text_cell(), 0.9, 0.5, study="digits")
+    track(results, [diverged, of_posts])
+    found = {run.data.tags["cell_id"]: run.data for run in runs_of(client_of(results))["cell"]}
+    assert found[diverged.id].tags["status"] == "diverged"
+    assert found[of_posts.id].metrics["test/auprc"] == pytest.approx(0.5 / 3)
 
 
 def test_what_is_there_is_neither_read_nor_logged_again(

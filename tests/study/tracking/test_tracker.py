@@ -4,6 +4,7 @@ nothing doubled, and no cell waits."""
 from __future__ import annotations
 
 import dataclasses
+import functools
 import random
 import signal
 import threading
