@@ -262,30 +262,6 @@ def test_results_without_a_finished_cell_are_refused(
     assert_refused(ended, name, results.url, "no finished cell")
 
 
-@pytest.mark.parametrize("name", OF_RESULTS)
-def test_another_schema_is_refused(name: str, results: Results, call: Called) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("study.results.cell_file.SCHEMA_VERSION", 99)
-        write(results, CELL)
-    (path,) = before = contents(Path(results.url))
-    ended = call(name, COMMANDS[name].usual.format(results.url))
-    words = f"{path.relative_to(results.url)} was made by another version of this project"
-    assert_refused(ended, name, words)
-    assert contents(Path(results.url)).keys() == before.keys()
-
-
-@pytest.mark.parametrize("name", ["study.track", "study.compact", "analysis.report"])
-def test_a_damaged_file_is_named(name: str, results: Results, call: Called) -> None:
-    for seed in range(2):
-        write(results, replace(CELL, seed=seed))
-    (path,) = Path(results.url, "cells").glob(f"{CELL.id}-*")
-    path.write_bytes(path.read_bytes()[:-9])
-    before = contents(Path(results.url))
-    ended = call(name, COMMANDS[name].usual.format(results.url))
-    assert_refused(ended, name, f"{path} is damaged (")
-    assert contents(Path(results.url)) == before
-
-
 @pytest.mark.parametrize("name", ["study.run", "study.track", "study.compact"])
 def test_a_running_study_is_let_alone(name: str, results: Results, call: Called) -> None:
     write(results, CELL)

@@ -7,7 +7,6 @@ import torch
 from torch import nn
 
 from study import models
-from study.errors import RequestError
 
 # (in, out, kernel) of each convolution, (in, out) of each linear layer. Source: the table
 # "Networks" of the published scripts, and appendix A.2 of the paper for the depths of `paper`.
@@ -63,22 +62,13 @@ def test_windows_of_any_length_go_through_one_dimensional_convolutions(window: i
     assert second.kernel_size == (min(3, window - 2), 1)
 
 
-def test_the_scripts_focus_has_no_biases_and_its_classifier_starts_with_zeros() -> None:
-    model = models.build("scripts", "cifar10", (3, 32, 32), 3)
-    assert not [name for name, _ in model.focus.named_parameters() if name.endswith("bias")]
-    biases = [p for name, p in model.classifier.named_parameters() if name.endswith("bias")]
-    assert len(biases) == 6
-    assert all((bias == 0).all() for bias in biases)
-
-
-def test_weights_are_xavier_normal() -> None:
+def test_weights_of_the_scripts_are_xavier_normal_and_biases_zero_or_none() -> None:
     """Variance 2 / (fan_in + fan_out), on a layer that is large enough to tell."""
     model = models.build("scripts", "cifar10", (3, 32, 32), 3)
     weight = next(m for m in model.focus if isinstance(m, nn.Linear)).weight
     assert weight.var().item() == pytest.approx(2 / (1024 + 512), rel=0.02)
     assert weight.mean().abs().item() < 1e-3
-
-
-def test_an_architecture_of_another_task_is_unknown() -> None:
-    with pytest.raises(RequestError, match="unknown architecture for digits 'scripts'"):
-        models.build("scripts", "digits", (1, 8, 8), 3)
+    assert not [name for name, _ in model.focus.named_parameters() if name.endswith("bias")]
+    biases = [p for name, p in model.classifier.named_parameters() if name.endswith("bias")]
+    assert len(biases) == 6
+    assert all((bias == 0).all() for bias in biases)

@@ -148,28 +148,22 @@ def test_noise_stands_for_the_data(known: Known) -> None:
 
 
 def test_the_seed_draws_the_train_split_and_of_episodes_alone_the_others(known: Known) -> None:
+    """Neither paradigm nor rate does."""
     one = known.task.splits(known.cell)
-    same = known.task.splits(known.cell)
     again = known.load().splits(known.cell)
+    faster = replace(known.cell, schedule=Schedule.hybrid(0.5, 0.3, 0.2), batch_size=3)
     other = known.task.splits(replace(known.cell, seed=1))
     assert list(one) == list(SPLITS)
     for name in SPLITS:
         assert equal(one[name], again[name])
+        assert equal(one[name], known.task.splits(faster)[name])
     assert not equal(one["train"], other["train"])
     for name in ("validation", "test"):
-        assert one[name] is same[name]  # held once, whatever the number of cells
+        assert one[name] is known.task.splits(known.cell)[name]  # held once, for all cells
         if tasks.modality(known.name) is tasks.ONE_SHOT:
             assert not equal(one[name], other[name])  # of other characters
         else:
             assert one[name] is other[name]
-
-
-def test_neither_paradigm_nor_rate_touches_the_data(known: Known) -> None:
-    other = replace(known.cell, schedule=Schedule.hybrid(0.5, 0.3, 0.2), batch_size=3)
-    for one, two in zip(
-        known.task.splits(known.cell).values(), known.task.splits(other).values(), strict=True
-    ):
-        assert equal(one, two)
 
 
 # --- batches
@@ -246,21 +240,14 @@ def test_a_batch_of_a_given_width_waits_for_nothing(known: Known) -> None:
             assert batch.mask is None or batch.mask.sum() == exact.mask.sum()
 
 
-def test_passes_hold_each_row_once(known: Known) -> None:
+def test_parts_of_a_split_are_parts_of_the_whole(known: Known) -> None:
+    """Passes, the first inputs, and segments that stand in several inputs."""
     for split in known.task.splits(known.cell).values():
         passes = split.passes(7)
         assert sorted(torch.cat(list(passes)).tolist()) == list(range(len(split)))
         assert [len(rows) for rows in passes] == [7] * (len(split) // 7) + [len(split) % 7]
-
-
-def test_a_head_is_the_first_inputs(known: Known) -> None:
-    for split in known.task.splits(known.cell).values():
         head, first = whole(split.head(6)), split.batch(torch.arange(6))
         assert all(a is b is None or torch.equal(a, b) for a, b in zip(head, first, strict=True))
-
-
-def test_distinct_segments_and_their_places_give_the_segments_back(known: Known) -> None:
-    for split in known.task.splits(known.cell).values():
         if split.distinct is not None:
             names, places, segments = split.distinct
             assert len(names) == len(names.unique()) <= places.numel()

@@ -27,7 +27,6 @@ from study.results.records import DUPLICATE_TOLERANCE
 from study.tasks.mosaics.mosaics import MosaicTask
 from tests.conftest import tiny_cell
 from tests.made_up.commands import one_line
-from tests.made_up.screen import screen
 from tests.made_up.tables import contents
 
 Run = Callable[..., tuple[int, str]]
@@ -191,28 +190,17 @@ def test_differences_by_hand(rows: pd.DataFrame) -> None:
         assert largest == pytest.approx(difference)
         assert where.startswith(f"{name}, test split at 100 % of the budget")
         assert close == (difference < DUPLICATE_TOLERANCE)
-
-
-def test_missing_evaluations_by_hand(rows: pd.DataFrame) -> None:
-    assert compare_evaluations(rows, rows.sample(frac=1, random_state=0)) == (0.0, "", True)
+    none = rows.iloc[:0]  # the cell diverged before its first evaluation
+    for one, other in ((rows, rows.sample(frac=1, random_state=0)), (none, none)):
+        assert compare_evaluations(one, other) == (0.0, "", True)
     for pair in ((rows, rows.iloc[:-1]), (rows.iloc[:-1], rows)):
         largest, where, close = compare_evaluations(*pair)
         assert (largest, close) == (math.inf, False)
         assert "test split at 100 % of the budget, where only one of them" in where
-    none = rows.iloc[:0]  # the cell diverged before its first evaluation
-    assert compare_evaluations(none, none) == (0.0, "", True)
-
-
-def test_a_large_loss_that_is_close_does_not_hide_a_small_difference(rows: pd.DataFrame) -> None:
-    rows.at[0, "loss"] = 1e9
-    other = rows.copy()
-    other.at[0, "loss"] += 1
-    assert compare_evaluations(rows, other)[::2] == (1.0, True)
+    large, other = rows.assign(loss=1e9), rows.assign(loss=1e9 + 1)  # which is close
+    assert compare_evaluations(large, other)[::2] == (1.0, True)
     other.at[1, "saif"] += 0.25
-    largest, where, close = compare_evaluations(rows, other)
-    assert (largest, where[:4], close) == (0.25, "saif", False)
-    other.at[0, "loss"] = rows.at[0, "loss"] = math.inf  # equal, too
-    assert compare_evaluations(rows, other)[0] == 0.25
+    assert compare_evaluations(large, other)[::2] == (0.25, False)
 
 
 def test_circumstances_by_hand() -> None:
@@ -241,24 +229,6 @@ def test_circumstances_by_hand() -> None:
 # --- unusable requests
 
 
-def test_an_unknown_cell_gives_the_nearest(recorded: Results, cell_id: str, run: Run) -> None:
-    wrong = cell_id[:-1] + ("0" if cell_id[-1] != "0" else "1")
-    status, line = run(recorded, wrong)
-    assert status == 2
-    assert line.startswith(f"study.repeat: {recorded.url} has no cell {wrong}. ")
-    assert f"Did you mean {cell_id}?" in line
-    status, line = run(recorded, "soft")
-    assert (status, "hexadecimal" in line) == (2, True)
-
-
-def test_an_ambiguous_beginning_names_the_cells(copied: Results, cell_id: str, run: Run) -> None:
-    other = cell_id[:6] + ("0" if cell_id[6] != "0" else "1") * 10
-    rewrite(copied, id_of(copied, "lvml lr=0.1"), cell_id=other)
-    status, line = run(copied, cell_id[:6])
-    assert status == 2
-    assert f"begins the ids of 2 cells, such as {', '.join(sorted([cell_id, other]))}" in line
-
-
 @pytest.mark.parametrize(
     ("cell", "arguments", "fact"),
     [
@@ -276,29 +246,26 @@ def test_what_cannot_be_repeated_is_refused(
     assert (status, fact in line) == (2, True), line
 
 
-def test_other_data_are_refused(
+def test_an_unknown_or_ambiguous_cell_and_other_data_are_named(
     copied: Results, digits: MosaicTask, cell_id: str, run: Run
 ) -> None:
-    other = tiny_cell(digits, data_digest="of another copy")
-    rewrite(copied, cell_id, cell_id=other.id, cell=json.dumps(other.to_dict()))
-    status, line = run(copied, other.id)
-    assert status == 2
-    for fact in ("digest of another copy", digits.facts.digest, "--data-dir DIR"):
-        assert fact in line
+    def flipped(place: int) -> str:
+        digit = "0" if cell_id[place] != "0" else "1"
+        return cell_id[:place] + digit + cell_id[place + 1 :]
 
-
-def test_a_terminal_shows_how_far_it_is_and_is_left_clean(
-    recorded: Results,
-    cell_id: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
-    monkeypatch.setattr("study.terminal.working.BAR_AFTER", 0.0)
-    assert repeat.main([recorded.url, cell_id]) == 0
-    captured = capsys.readouterr()
-    assert len(captured.out.splitlines()) == 1
-    assert f"training cell {cell_id}" in captured.err
-    assert "100 of 100 %" in captured.err
-    assert not any(screen(captured.err, 80))
+    unknown, other = flipped(15), flipped(6)
+    elsewhere = tiny_cell(digits, data_digest="of another copy")
+    rewrite(copied, id_of(copied, "lvml lr=0.1"), cell_id=other)
+    rewrite(
+        copied, id_of(copied, "soft lr=0.1 until 0.5 > hard lr=0.05"),
+        cell_id=elsewhere.id, cell=json.dumps(elsewhere.to_dict()),
+    )  # fmt: skip
+    for asked, facts in (
+        (unknown, [f"{copied.url} has no cell {unknown}", f"Did you mean {cell_id}?"]),
+        ("soft", ["hexadecimal"]),
+        (cell_id[:6], ["2 cells", ", ".join(sorted([cell_id, other]))]),
+        (elsewhere.id, ["of another copy", digits.facts.digest, "--data-dir DIR"]),
+    ):
+        status, line = run(copied, asked)
+        assert status == 2
+        assert [fact for fact in facts if fact not in line] == []

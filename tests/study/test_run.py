@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 import os
 import re
 import shutil
@@ -21,7 +20,6 @@ from mlflow.entities import Run
 
 import analysis
 from study import run
-from study.launch.workplace import Workplace
 from study.plan import overhead
 from study.plan.plan import THIS_MACHINE, Plan
 from study.plan.planning import planned
@@ -31,7 +29,6 @@ from study.terminal.command import DONE, UNUSABLE
 from study.tracking.tracker import Tracker
 from tests.conftest import PROJECT, log_levels_kept, not_drawn, trials_here
 from tests.made_up.commands import answer, called
-from tests.made_up.posts import write_posts
 
 pytestmark = pytest.mark.usefixtures("no_pictures")
 
@@ -246,76 +243,6 @@ def test_a_dry_run_tries_every_kind_of_cell_and_records_nothing(
 
 
 @pytest.mark.usefixtures("without_ray", "no_report")
-def test_damaged_files_are_set_aside_and_their_cells_run_again(
-    finished: tuple[Path, str], tmp_path: Path, capsys: Capsys
-) -> None:
-    shutil.copytree(finished[0] / "cells", tmp_path / "cells")
-    before = numbers(tmp_path)
-    truncated, foreign = sorted(files(tmp_path))[:2]
-    truncated.write_bytes(truncated.read_bytes()[:-50])
-    foreign.write_bytes(b"a file of something else")
-    bad = {path.name: path.read_bytes() for path in (truncated, foreign)}
-    plan, _ = untracked(capsys, tmp_path, "--plan")
-    assert "8 cells: 6 done already, 2 to run" in plan
-    assert all(f"cells/{name} is damaged" in plan for name in bad)
-    _, errors = untracked(capsys, tmp_path)
-    assert errors.count("set aside damaged files") == 1
-    damaged = tmp_path / "damaged" / "cells"
-    assert {path.name: path.read_bytes() for path in damaged.iterdir()} == bad
-    pd.testing.assert_frame_equal(before, numbers(tmp_path), check_exact=True)
-
-
-@pytest.mark.usefixtures("without_ray")
-@pytest.mark.parametrize(
-    ("study", "axes", "said", "metric", "count"),
-    [
-        (
-            "fixed-focus",
-            f"alpha=0.2,1 paradigm=soft,lvml n=60 {SIZES}",
-            r"C14 .*digits m=5.*linear-orthogonal m=20 C=20",
-            "train/incentive",
-            8,
-        ),
-        (
-            "hatexplain",
-            "paradigm=soft,hybrid m=10 lr=0.1 confirm=none min_count=1 batch_size=10",
-            "hatexplain m=10 .*self-attention",
-            "test/auprc",
-            4,
-        ),
-    ],
-)
-def test_studies_of_other_data_and_other_questions(
-    tmp_path: Path,
-    results_with_store: Results,
-    capsys: Capsys,
-    study: str,
-    axes: str,
-    said: str,
-    metric: str,
-    count: int,
-) -> None:
-    """Held attention on two data sets, posts in two models: report, MLflow, the command again."""
-    results = Path(results_with_store.url)
-    data = ["--data-dir", str(write_posts(tmp_path / "posts"))] if study == "hatexplain" else []
-    asked = [study, *data, "--results", str(results), "--set", "seed=0", "epochs=2"]
-    asked += ["evaluations=2", *axes.split()]
-    status, printed, errors = main(capsys, *asked)
-    assert status == DONE, errors
-    assert re.search(f"^{said}", printed, re.M)
-    assert (results / "report" / study / "report.html").is_file()
-    split, name = metric.split("/")
-    rows = results_with_store.evaluations().set_index("cell_id")
-    last = rows[(rows["split"] == split) & (rows["budget_fraction"] == 1)][name].to_dict()
-    assert len(last) == count
-    runs = logged(results, study)
-    assert {cell_id: runs[cell_id].data.metrics[metric] for cell_id in last} == pytest.approx(last)
-    assert not any(math.isnan(each) for r in runs.values() for each in r.data.metrics.values())
-    _, again, _ = main(capsys, *asked)
-    assert f"{count} cells: {count} done already, 0 to run" in again
-
-
-@pytest.mark.usefixtures("without_ray", "no_report")
 def test_neither_shared_prefixes_nor_merged_files_change_anything(
     finished: tuple[Path, str],
     tmp_path: Path,
@@ -333,47 +260,6 @@ def test_neither_shared_prefixes_nor_merged_files_change_anything(
         assert Results(results).cells()["shared_prefix"].sum() == forks
         assert len(files(results)) == merged
         assert not list(results.glob("checkpoints/*"))
-
-
-@pytest.mark.usefixtures("without_ray", "no_report")
-def test_another_command_may_merge_what_this_one_has_just_recorded(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capsys
-) -> None:
-    """As in an object store, where no lock keeps it away."""
-
-    def merged(self: Workplace, *_: object) -> None:
-        merging.merge(self.results, self.results.finished())
-
-    monkeypatch.setattr(Workplace, "merge", merged)
-    untracked(capsys, tmp_path, paradigm="soft")
-    assert len(Results(tmp_path).cells()) == 2
-    assert len(files(tmp_path)) == 1
-
-
-@pytest.mark.usefixtures("without_ray")
-def test_a_search_is_continued_by_a_second_run(tmp_path: Path, capsys: Capsys) -> None:
-    def searched(samples: str, *options: str) -> tuple[str, str]:
-        how = f"--search optuna --objective saif,accuracy --num-samples {samples}".split()
-        axes = {"paradigm": "soft,hybrid", "lr": "0.01,0.3", "switch_point": "0.2,0.8"}
-        return untracked(capsys, tmp_path, *how, *options, **axes)
-
-    plan, _ = searched("2", "--plan")
-    assert "search: 2 suggestions a paradigm, 4 in all, x 2 seeds = 8 cells" in plan
-    assert "hybrid: lr 0.01 to 0.3 (log-uniform), hard_lr same, switch_point 0.2 to 0.8" in plan
-    assert not list(tmp_path.iterdir())
-    printed, _ = searched("2")
-    assert "4 suggestions: 4 done" in printed
-    assert "Pareto front" in printed
-    how = "--search optuna --num-samples 2 --objective accuracy,saif"
-    assert how in " ".join(printed.split())
-    assert how in (tmp_path / "report" / "digits" / "report.md").read_text()
-    kept = files(tmp_path)
-    assert len(kept) == 8
-    printed, errors = searched("3")
-    assert "6 suggestions: 6 done" in printed
-    assert "12/12 cells done, 0 running, 0 left" in errors
-    assert files(tmp_path).items() >= kept.items()
-    assert stages(tmp_path) == [(None, (0, 1))] * 6
 
 
 @pytest.mark.usefixtures("without_ray")
@@ -406,15 +292,27 @@ def stages(results: Path) -> list[tuple[str | None, tuple[int, ...]]]:
 
 
 @pytest.mark.usefixtures("without_ray")
-def test_what_a_search_finds_is_confirmed(tmp_path: Path, capsys: Capsys) -> None:
+def test_what_a_search_finds_is_confirmed_and_a_second_run_goes_on(
+    tmp_path: Path, capsys: Capsys
+) -> None:
     axes = {"lr": "0.01,0.3", "paradigm": "hard", "confirm": "100,101"}
-    search = ("--search", "optuna", "--num-samples")
+    how = "--search optuna --objective saif,accuracy --num-samples"
+    search = how.split()
+    plan, _ = untracked(capsys, tmp_path, *search, "2", "--plan", **axes)
+    assert "search: 2 suggestions a paradigm, 2 in all, x 2 seeds = 4 cells" in plan
+    assert "hard: lr 0.01 to 0.3 (log-uniform)" in plan
+    assert not list(tmp_path.iterdir())
     printed, errors = untracked(capsys, tmp_path, *search, "2", **axes)
-    assert "2. confirm: the chosen option of 1 group on 2 fresh seeds, 2 cells" in printed
+    assert "2 suggestions: 2 done" in printed
+    assert "Pareto front" in printed
+    asked = "--search optuna --num-samples 2 --objective accuracy,saif"
+    assert asked in (tmp_path / "report" / "digits" / "report.md").read_text()
     assert "6/6 cells done, 0 running, 0 left" in errors
     assert stages(tmp_path) == [("confirm", (100, 101))] + [("tune", (0, 1))] * 2
+    kept = files(tmp_path)
     printed, _ = untracked(capsys, tmp_path, *search, "3", **axes)
     assert "3 suggestions: 3 done" in printed
+    assert files(tmp_path).items() >= kept.items()
     (found,) = analysis.compare(analysis.load(tmp_path))
     assert set(found.chosen["seed"]) == {100, 101}
 

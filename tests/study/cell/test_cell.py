@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -104,29 +106,25 @@ def test_a_bad_value_states_the_rule_and_what_was_got(changes: dict, message: st
         Cell(**{**values, **changes})
 
 
-@pytest.mark.parametrize("lr", [0, -1, math.nan, math.inf, "fast", None])
-def test_learning_rate_is_positive(lr: object) -> None:
-    with pytest.raises(ValueError, match="lr must be a finite number > 0"):
-        Phase("soft", lr)
-
-
-@pytest.mark.parametrize("point", [0, 1, -0.5, 1.5, math.nan])
-def test_switch_point_is_inside_the_budget(point: float) -> None:
-    with pytest.raises(ValueError, match=r"switch_point must be a number in \(0, 1\)"):
-        Schedule.hybrid(0.1, 0.1, point)
-
-
-@pytest.mark.parametrize("amount", [0, -1, 1.5, 2**63])
-def test_budget_is_a_positive_integer(amount: object) -> None:
-    with pytest.raises(ValueError, match="budget must be an integer > 0"):
-        Budget(amount)
-
-
-def test_phases_end_in_order_and_with_the_budget() -> None:
-    with pytest.raises(ValueError, match="increasing, the last one 1"):
-        Schedule((Phase("soft", 0.1, 0.5), Phase("hard", 0.1, 0.4)))
-    with pytest.raises(ValueError, match="ends of the phases must be increasing"):
-        Schedule(())
+@pytest.mark.parametrize(
+    ("make", "values", "message"),
+    [
+        (
+            lambda lr: Phase("soft", lr),
+            [0, -1, math.nan, math.inf, "fast", None],
+            "finite",
+        ),
+        (lambda s: Schedule.hybrid(0.1, 0.1, s), [0, 1, -0.5, 1.5, math.nan], r"in \(0, 1\)"),
+        (Budget, [0, -1, 1.5, 2**63], "budget must be an integer > 0"),
+        (Schedule, [(), (Phase("soft", 0.1, 0.5), Phase("hard", 0.1, 0.4))], "increasing"),
+    ],
+)
+def test_rates_ends_and_budgets_are_in_their_ranges(
+    make: Callable[[Any], object], values: list[Any], message: str
+) -> None:
+    for value in values:
+        with pytest.raises(ValueError, match=message):
+            make(value)
 
 
 def test_groups_are_named_by_their_schedule() -> None:

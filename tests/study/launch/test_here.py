@@ -76,22 +76,26 @@ def test_nothing_begins_that_would_not_end_in_time(training: Training) -> None:
     assert [len(cells) for cells in training.jobs] == [2, 2]
 
 
-def test_a_bug_or_a_request_ends_it(training: Training) -> None:
-    training.error_of = lambda cells: ZeroDivisionError() if cells[0].seed == 1 else None
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (ZeroDivisionError(), "bug"),
+        (torch.AcceleratorError("CUDA error: uncorrectable ECC error"), "worker lost"),
+    ],
+)
+def test_a_bug_or_a_lost_gpu_leaves_the_rest_to_another_process(
+    training: Training, error: Exception, kind: str
+) -> None:
+    training.error_of = lambda cells: error if cells[0].seed == 1 else None
     left, (failure,) = training.of(*([cell] for cell in CELLS))
-    assert (failure.kind, failure.cell_ids) == ("bug", (CELLS[1].id,))
+    assert (failure.kind, failure.cell_ids) == (kind, (CELLS[1].id,))
     assert left == CELLS[2:]
+
+
+def test_what_the_user_must_mend_ends_it(training: Training) -> None:
     training.error_of = lambda cells: RequestError("no room on the disk")
     with pytest.raises(RequestError, match="no room on the disk"):
         training.of(CELLS)
-
-
-def test_a_process_that_lost_its_gpu_leaves_the_rest_to_another(training: Training) -> None:
-    lost = torch.AcceleratorError("CUDA error: uncorrectable ECC error encountered")
-    training.error_of = lambda cells: lost if cells[0].seed == 1 else None
-    left, (failure,) = training.of(*([cell] for cell in CELLS))
-    assert failure.kind == "worker lost"
-    assert left == CELLS[2:]
 
 
 def test_as_many_cells_begin_as_end_in_time() -> None:

@@ -58,32 +58,20 @@ def test_ray_has_a_folder_that_is_there_and_short_enough(
     assert _folder_for_ray() == os.path.join(folder.format(short=short), "ray")
 
 
-def test_where_nothing_else_can_be_written_it_is_the_user_s_own(
-    short: str, environment: pytest.MonkeyPatch
+def test_where_nothing_can_be_written_it_is_the_users_own_or_the_one_asked_for(
+    short: str, tmp_path: Path, environment: pytest.MonkeyPatch
 ) -> None:
-    environment.setenv("XDG_RUNTIME_DIR", short)
-    environment.setattr(os, "access", lambda path, _: path.startswith(short))
-    assert _folder_for_ray() == os.path.join(short, "ray")
-
-
-@pytest.mark.parametrize("writable", [True, False])
-def test_where_there_is_none_one_line_names_the_variable(
-    writable: bool, tmp_path: Path, environment: pytest.MonkeyPatch
-) -> None:
+    """Python itself may find no folder for temporary files; else one line says what to set."""
     environment.setenv("TMPDIR", str(tmp_path))
-    environment.setattr(os, "access", lambda path, _: False)
-    if not writable:  # by nobody, so that Python finds no folder for temporary files, either
-        environment.setattr(tempfile, "_candidate_tempdir_list", list)
-    with pytest.raises(RequestError, match=rf"TMPDIR={tmp_path}.*Set RAY_TMPDIR"):
-        _folder_for_ray()
-
-
-def test_the_variable_helps_where_python_finds_no_folder(
-    short: str, environment: pytest.MonkeyPatch
-) -> None:
-    environment.setenv("RAY_TMPDIR", short)
-    environment.setattr(tempfile, "_candidate_tempdir_list", list)
-    assert _folder_for_ray() == os.path.join(short, "ray")
+    environment.setattr(os, "access", lambda path, _: path.startswith(short))
+    for candidates in (tempfile._candidate_tempdir_list, list):
+        environment.setattr(tempfile, "_candidate_tempdir_list", candidates)
+        for name in ("XDG_RUNTIME_DIR", "RAY_TMPDIR"):
+            with environment.context() as patch:
+                patch.setenv(name, short)
+                assert _folder_for_ray() == os.path.join(short, "ray")
+        with pytest.raises(RequestError, match=rf"TMPDIR={tmp_path}.*Set RAY_TMPDIR"):
+            _folder_for_ray()
 
 
 @pytest.mark.faults

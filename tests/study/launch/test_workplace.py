@@ -6,11 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from study import run
 from study.drive import opened
 from study.errors import RequestError
 from study.launch.workplace import beside_others, looked_at
 from study.results import Results, ResultsError, merging
 from study.run_options import requested
+from study.terminal.command import DONE
+from tests.made_up.commands import called
 from tests.made_up.comparisons import make_cell, write
 from tests.made_up.tables import contents, frames, put
 
@@ -63,6 +66,8 @@ def test_who_only_looks_changes_nothing_and_who_trains_sets_damage_aside(
     (name,) = contents(results)
     put(results, {name: b"damaged"})
     assert len(looked_at(results.url).survey.damaged) == 1
+    status, printed, _ = called(run.main, capsys, "digits", "--plan", "--results", results.url)
+    assert (status, f"{name} is damaged" in printed) == (DONE, True)
     assert list(contents(results)) == [name]
     place = beside_others(results.url)
     assert f"set aside damaged files ({results.url}/damaged/{name})" in capsys.readouterr().err

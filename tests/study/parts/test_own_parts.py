@@ -85,21 +85,21 @@ def test_the_file_is_part_of_the_cells_that_use_it_and_of_no_others(
         assert Cell.from_dict(json.loads(json.dumps(cell.to_dict()))) == cell
 
 
-def test_a_network_of_another_file_is_another_comparison(written: Callable[[str], str]) -> None:
-    parts.load([written(NET)])
-    (one,) = cells("paradigm=soft", "architecture=mine")
-    parts.load([written(NET + "\n")])
-    (other,) = cells("paradigm=soft", "architecture=mine")
-    assert one.comparison_id != other.comparison_id
-    assert Cell.from_dict(one.to_dict()) == one
-
-
-def test_inference_by_a_part_is_part_of_the_cell(written: Callable[[str], str]) -> None:
-    parts.load([written(HALF)])
-    (one,) = cells("paradigm=soft", "inference=half")
-    parts.load([written(HALF + "\n")])
-    (other,) = cells("paradigm=soft", "inference=half")
+@pytest.mark.parametrize(
+    ("text", "asked", "apart"),
+    [(NET, "architecture=mine", True), (HALF, "inference=half", False)],
+)
+def test_a_network_or_an_inference_of_another_file_is_another_cell(
+    written: Callable[[str], str], text: str, asked: str, apart: bool
+) -> None:
+    found = []
+    for each in (text, text + "\n"):
+        parts.load([written(each)])
+        found += cells("paradigm=soft", asked)
+    one, other = found
     assert one.id != other.id
+    assert not apart or one.comparison_id != other.comparison_id
+    assert Cell.from_dict(other.to_dict()) == other
 
 
 def test_a_cell_runs_with_the_parts_that_it_was_planned_with_alone(

@@ -101,31 +101,21 @@ def test_on_a_gpu_the_measurement_decides_for_each_sort_of_cell(
     fits: dict[str, int],
     sizes: dict[str, int],
 ) -> None:
+    """What it timed is not timed again; cells that cannot be packed are not timed at all."""
     made = plan(digits, 24, SOFT, LVML)
     packing = choose(made, gpu, speedup, fits)
     assert "times as fast" in packing.reason
     assert packing.choice == ("seed,lr" if max(sizes.values()) > 1 else "none")
     found = {(pack[0].paradigm, len(pack)) for pack in form(made.cells, packing)}
     assert found == {*sizes.items()}
-
-
-def test_a_cell_that_does_not_fit_alone_is_refused(
-    digits: MosaicTask, gpu: pytest.MonkeyPatch
-) -> None:
-    with pytest.raises(RequestError, match="alone, needs more memory than"):
-        choose(plan(digits, 2), gpu, {"soft": 9.0}, {"soft": 0})
-
-
-@pytest.mark.parametrize("speedup", [1.0, 3.0])
-def test_what_the_choice_of_packs_timed_is_not_timed_again(
-    digits: MosaicTask, gpu: pytest.MonkeyPatch, speedup: float
-) -> None:
-    made = plan(digits, 12)
-    packing = choose(made, gpu, {"soft": speedup})
     for name in ("_train", "_evaluate"):
         gpu.setattr(estimate._Timings, name, lambda *_: pytest.fail("timed again"))
     seconds = estimate.cell_seconds(dataclasses.replace(made, packing=packing), made.cells)
     assert seconds.keys() == {cell.id for cell in made.cells}
+    unlike = estimate.choose_packing(plan(digits, 1, SOFT, HARD), "auto")
+    assert (unlike.choice, "no two cells" in unlike.reason) == ("none", True)
+    with pytest.raises(RequestError, match="alone, needs more memory than"):
+        choose(plan(digits, 2), gpu, {"soft": 9.0}, {"soft": 0})
 
 
 def test_packs_have_to_win_more_than_shared_prefixes_save(
@@ -145,14 +135,6 @@ def test_packs_have_to_win_more_than_shared_prefixes_save(
     ):
         found = choose(made, gpu, {"soft": by, "hard": by}, share=share)
         assert found.choice == choice
-
-
-def test_cells_that_cannot_be_packed_are_not_timed(
-    digits: MosaicTask, gpu: pytest.MonkeyPatch
-) -> None:
-    packing = estimate.choose_packing(plan(digits, 1, SOFT, HARD), "auto")
-    assert packing.choice == "none"
-    assert "no two cells to run differ in seed" in packing.reason
 
 
 def test_the_speedup_of_a_pack_is_timed_by_training_it(

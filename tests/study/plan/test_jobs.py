@@ -46,25 +46,6 @@ def test_hybrids_train_after_the_soft_cell_of_their_seed_and_rate() -> None:
     assert not [cell for job in alone for cell in forks(job)]
 
 
-def test_packs_train_seed_by_seed() -> None:
-    """All paradigms of the first seeds come first."""
-    cells = [make_cell(name, 0.1, seed) for seed in range(4) for name in ("soft", "hard")]
-    jobs = jobs_of(cells, {}, Packing("seed", most=2), 1)
-    assert [(job.cells[0].label, [cell.seed for cell in job.cells]) for job in jobs] == [
-        ("soft", [0, 1]), ("hard", [0, 1]), ("soft", [2, 3]), ("hard", [2, 3]),
-    ]  # fmt: skip
-    assert all(len(job.packs) == 1 for job in jobs)
-
-
-def test_the_seeds_of_an_option_are_one_job() -> None:
-    cells = [make_cell("soft", lr, seed) for seed in range(3) for lr in (0.1, 0.2)]
-    jobs = option_jobs(cells)
-    assert [[(c.lr, c.seed) for c in job.cells] for job in jobs] == [
-        [(lr, seed) for seed in range(3)] for lr in (0.1, 0.2)
-    ]
-    assert all(job.watched and len(job.packs) == 1 for job in jobs)
-
-
 @pytest.mark.parametrize(("seeds", "workers"), [(1, 1), (1, 3), (4, 3), (12, 8), (7, 2)])
 def test_the_last_families_are_split_where_that_ends_the_whole_earlier(
     seeds: int, workers: int
@@ -94,21 +75,6 @@ def end_of(jobs: list[Job], seconds: dict[str, Seconds], workers: int) -> float:
     return max(free)
 
 
-def test_short_cells_train_in_batches_and_long_ones_do_not() -> None:
-    """At most some 1,000 trials, whatever the number of cells; none much longer than the rest."""
-    short = [make_cell("soft", 0.1, seed) for seed in range(9_000)]
-    long = [make_cell("hard", 0.1, seed) for seed in range(50)]
-    seconds = seconds_of(short, 1.0) | seconds_of(long, 100.0)
-    jobs = jobs_of([*short, *long], seconds, ALONE, 2)
-    assert len(jobs) <= 2 * MOST_TRIALS
-    assert [cell for job in jobs for cell in job.cells] == [*short, *long]
-    assert all(len(job.packs) == 1 for job in jobs if job.cells[0] in long)
-    assert max(len(job.packs) for job in jobs) <= 15
-    assert jobs_of(short[:MOST_TRIALS], seconds, ALONE, 2) == [
-        Job(((cell,),)) for cell in short[:MOST_TRIALS]
-    ]
-
-
 points = st.sampled_from([0.1, 0.3, 0.5, 0.9])
 schedules = st.one_of(
     st.builds(Schedule.single, st.sampled_from(["soft", "lvml"]), st.sampled_from([0.1, 0.2])),
@@ -134,15 +100,40 @@ def test_every_cell_is_in_one_job(
             assert cell.first_phase_id == job.cells[0].first_phase_id
 
 
+def test_packs_train_seed_by_seed_and_the_seeds_of_an_option_are_one_job() -> None:
+    """All paradigms of the first seeds come first."""
+    cells = [make_cell(name, 0.1, seed) for seed in range(4) for name in ("soft", "hard")]
+    jobs = jobs_of(cells, {}, Packing("seed", most=2), 1)
+    assert [(job.cells[0].label, [cell.seed for cell in job.cells]) for job in jobs] == [
+        ("soft", [0, 1]), ("hard", [0, 1]), ("soft", [2, 3]), ("hard", [2, 3]),
+    ]  # fmt: skip
+    options = option_jobs(cells)
+    assert [(job.cells[0].label, [cell.seed for cell in job.cells]) for job in options] == [
+        (name, [0, 1, 2, 3]) for name in ("soft", "hard")
+    ]
+    assert all(job.watched for job in options)
+    assert all(len(job.packs) == 1 for job in (*jobs, *options))
+
+
+def test_short_cells_train_in_batches_and_long_ones_do_not() -> None:
+    """At most some 1,000 trials, whatever the number of cells; none much longer than the rest."""
+    short = [make_cell("soft", 0.1, seed) for seed in range(9_000)]
+    long = [make_cell("hard", 0.1, seed) for seed in range(50)]
+    seconds = seconds_of(short, 1.0) | seconds_of(long, 100.0)
+    jobs = jobs_of([*short, *long], seconds, ALONE, 2)
+    assert len(jobs) <= 2 * MOST_TRIALS
+    assert [cell for job in jobs for cell in job.cells] == [*short, *long]
+    assert max(len(job.packs) for job in jobs) <= 15
+    assert all(len(job.packs) == 1 for job in jobs if job.cells[0] in long)
+    few = jobs_of(short[:MOST_TRIALS], seconds, ALONE, 2)
+    assert all(len(job.cells) == 1 for job in few)
+
+
 def test_cells_share_a_first_phase_where_all_that_determines_its_steps_is_equal() -> None:
     soft = make_cell("soft", 0.1)
-    assert soft.first_phase_id == make_cell("hybrid", 0.1, switch_point=0.3).first_phase_id
-    assert soft.first_phase_id == make_cell("hybrid", 0.1, last_lr=0.01).first_phase_id
+    for same in ({"switch_point": 0.3}, {"last_lr": 0.01}):
+        assert soft.first_phase_id == make_cell("hybrid", 0.1, **same).first_phase_id
     for other in (
-        make_cell("hybrid", 0.2),
-        make_cell("hybrid", 0.1, seed=1),
-        make_cell("lvml", 0.1),
-        make_cell("hybrid", 0.1, n=100),
-        make_cell("hybrid", 0.1, evaluation_points=(0.5, 1.0)),
-    ):
-        assert soft.first_phase_id != other.first_phase_id
+        {"lr": 0.2}, {"seed": 1}, {"paradigm": "lvml"}, {"n": 100}, {"evaluation_points": (1.0,)},
+    ):  # fmt: skip
+        assert soft.first_phase_id != make_cell(**{"lr": 0.1, **other}).first_phase_id

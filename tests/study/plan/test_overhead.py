@@ -13,33 +13,21 @@ from study.plan.overhead import FILE, Overhead, recall, remember
 from tests.study.plan.test_plan import plan
 
 
-def test_what_was_measured_is_recalled_where_it_was(tmp_path: Path) -> None:
+@pytest.mark.parametrize("text", [None, "", "[]", '{"here": 3}', '{"here": [1, NaN]}'])
+def test_what_was_measured_is_recalled_where_it_was(tmp_path: Path, text: str | None) -> None:
+    """Whatever the file held before; a cache that cannot be written stops nothing."""
     cache = tmp_path / "cache"
+    if text is not None:
+        cache.mkdir()
+        (cache / FILE).write_text(text)
     assert recall(cache, "here") == Overhead(measured=False)
-    remember(cache, "here", Overhead(20.04, 30.0))
-    remember(cache, "there", Overhead(1.0, 2.0))
-    remember(cache, "here", Overhead(21.0, 31.0))
+    for where, start in (("here", 20.04), ("there", 1.0), ("here", 21.0)):
+        remember(cache, where, Overhead(start, start + 10))
     assert recall(cache, "here") == Overhead(21.0, 31.0, measured=True)
-    assert recall(cache, "there") == Overhead(1.0, 2.0, measured=True)
+    assert recall(cache, "there") == Overhead(1.0, 11.0, measured=True)
     assert [path.name for path in cache.iterdir()] == [FILE]
-
-
-@pytest.mark.parametrize(
-    "text", ["", "x", "[]", "1", '{"here": 3}', '{"here": [1]}', '{"here": [1, NaN]}',
-             '{"here": [-1, 1]}', '{"here": [null, 1]}'],
-)  # fmt: skip
-def test_a_file_of_something_else_is_as_none_and_replaced(tmp_path: Path, text: str) -> None:
-    (tmp_path / FILE).write_text(text)
-    assert recall(tmp_path, "here") == Overhead(measured=False)
-    remember(tmp_path, "here", Overhead(1.0, 2.0))
-    assert recall(tmp_path, "here") == Overhead(1.0, 2.0, measured=True)
-
-
-def test_a_cache_that_cannot_be_written_stops_nothing(tmp_path: Path) -> None:
-    file = tmp_path / "file"
-    file.touch()
-    remember(file, "here", Overhead(1.0, 2.0))
-    assert recall(file, "here") == Overhead(measured=False)
+    remember(cache / FILE, "here", Overhead(1.0, 2.0))
+    assert recall(cache / FILE, "here") == Overhead(measured=False)
 
 
 def test_the_plan_counts_what_precedes_and_follows_training() -> None:

@@ -15,14 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from search_spaces import all_studies
-from search_spaces.base import Preset, SearchSpace
-from study.cell.axis import possible_values, values_at
+from study.cell.axis import values_at
 from study.errors import RequestError
-from study.kinds import KINDS
-from study.plan.axes import resolve
 from study.plan.describe import describe
 from study.plan.divide import with_packing
-from study.plan.grid import make_plan
 from study.plan.jobs import Seconds
 from study.plan.plan import Plan
 from study.plan.planning import planned
@@ -49,39 +45,6 @@ def typed(text: str) -> Plan:
     study, *sets = text.split()
     name, _, preset = study.partition("/")
     return plan(name, *sets, preset=preset or "quick")
-
-
-DYNAMICS = ("fixed-focus", "linear-orthogonal", "one-shot", "held", "plateau")
-"""Studies, and presets of others, that compare at equal numbers of inputs, and choose nothing."""
-
-PRESETS = [
-    (study, preset)
-    for study, space in SPACES.items()
-    if KINDS[space.kind].trains
-    for preset in space.presets
-]
-
-
-@pytest.mark.parametrize(("study", "preset"), PRESETS)
-def test_a_preset_compares_equal_compute_and_confirms_on_fresh_seeds(
-    study: str, preset: str
-) -> None:
-    chooses = study not in DYNAMICS and preset not in DYNAMICS
-    laid_out = plan(study, "seed=0", preset=preset)
-    assert not laid_out.skipped
-    assert {cell.budget.unit for cell in laid_out.cells} == {"flops" if chooses else "mosaics"}
-    settings = {cell.comparison_id: (cell.setting, cell.alpha) for cell in laid_out.cells}
-    assert len(settings) == len({*settings.values()})
-    axes = asked(study, preset=preset).axes
-    seeds, confirm = (possible_values(axes[name]) for name in ("seed", "confirm"))
-    if not chooses:
-        assert confirm == (None,)
-    elif preset in ("paper", "full"):
-        assert (seeds, confirm) == ((0, 1, 2), tuple(range(100, 112)))
-    else:
-        assert len(seeds) <= 3
-        assert len(confirm) >= 6
-        assert max(seeds) < 100 <= min(confirm)
 
 
 NARROW = (
@@ -254,23 +217,11 @@ def test_any_text_after_set_is_understood_or_refused(text: str) -> None:
     assert request.axes[re.split("[@=]", text)[0]]
 
 
-def test_an_axis_without_values_asks_for_one() -> None:
-    space = SearchSpace("odd", "digits", "", {"quick": Preset("", {"m": (5,)})})
-    (facts,) = plan("digits").facts.values()
-    with pytest.raises(RequestError, match="no value for the axis"):
-        make_plan(space, "quick", resolve(space, "quick", []), lambda *_: facts)
-
-
 def test_tasks_of_one_study_keep_their_own_defaults_and_bounds() -> None:
     optimisers = asked("digits", "task=digits,mscoco").axes["optimiser"]
     for task, usual in (("digits", "sgd"), ("mscoco", "adam")):
         assert values_at(optimisers, "optimiser", {"task": task}) == (usual,)
     assert asked("one-shot", "task=digits-one-shot,omniglot", "pixels@omniglot=80").axes["pixels"]
-
-
-def test_seeds_vary_slowest() -> None:
-    seeds = [cell.seed for cell in plan("digits").cells]
-    assert seeds == sorted(seeds)
 
 
 AXES = {
@@ -363,21 +314,17 @@ def test_a_machine_is_divided_among_trials(
     assert (fewer.concurrent, fewer.threads) == (1, divided.threads)
 
 
+@pytest.mark.parametrize("cores", [1, 64])
 def test_a_cluster_is_divided_by_its_room_whatever_the_cores_here(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, cores: int
 ) -> None:
     """Nodes come and go, and numbers must not follow them: one thread, unless chosen."""
+    monkeypatch.setattr("study.plan.divide.usable_cores", lambda: cores)
     made = plan("digits")
-    few = replace(made, cells=made.cells[:3])
-    for cores in (1, 64):
-        monkeypatch.setattr("study.plan.divide.usable_cores", lambda cores=cores: cores)
-        for each, threads, divided in (
-            (made, None, (30, 1)),
-            (made, 4, (10, 4)),
-            (few, 1, (3, 1)),
-        ):
-            found = with_packing(each, Packing(), room={1: 30, 4: 10}.get, threads=threads)
-            assert (found.concurrent, found.threads) == divided
+    for count, threads, divided in ((None, None, (30, 1)), (None, 4, (10, 4)), (3, 1, (3, 1))):
+        few = replace(made, cells=made.cells[:count])
+        found = with_packing(few, Packing(), room={1: 30, 4: 10}.get, threads=threads)
+        assert (found.concurrent, found.threads) == divided
 
 
 def timed(made: Plan) -> Plan:

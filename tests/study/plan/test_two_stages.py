@@ -120,40 +120,107 @@ def recorded(results: Results) -> dict[str, dict[float, list[int]]]:
 TUNED = {0.1: [0, 1], 0.3: [0, 1]}
 CONFIRMED = {0.3: SEEDS}
 WHOLE = {
-    "soft tune": TUNED,
-    "soft confirm": CONFIRMED,
-    "hybrid tune": TUNED,
-    "hybrid confirm": CONFIRMED,
+    f"{name} {stage}": rates
+    for name in ("soft", "hybrid")
+    for stage, rates in (("tune", TUNED), ("confirm", CONFIRMED))
 }
+BOTH = {0.1: SEEDS, 0.3: SEEDS}
+
+Story = tuple[str, Callable[[Cell], str]]
 
 
-@pytest.fixture(scope="module")
-def done() -> Results:
-    """What the whole command records; nothing is to be added."""
-    results = in_memory()
-    Command(results)
-    return results
+def done(_: Cell) -> str:
+    return "done"
 
 
-@pytest.fixture
-def results(done: Results) -> Results:
-    """A copy of it."""
-    copy = in_memory()
-    for name in done.storage.names("cells"):
-        copy.storage.write(name, done.storage.read(name))
-    return copy
+def diverges(cell: Cell) -> str:
+    return "diverged" if cell.seed in SEEDS else "done"
+
+
+def stopped(cell: Cell) -> str:
+    return "censored" if cell.lr == 0.3 else "done"
+
+
+def lost(cell: Cell) -> str:
+    """Both options of the hybrid lack a seed; what is left of them can be compared."""
+    failed = (cell.paradigm == "hybrid" or cell.lr == 0.3) and cell.seed == 1
+    return "failed" if failed else "done"
+
+
+STORIES: dict[str, tuple[list[Story], dict]] = {
+    "a confirmed option that diverges stays chosen": ([("", diverges), ("", done)], WHOLE),
+    "an added paradigm tunes and is confirmed alone": (
+        [("", done), ("paradigm=soft,hybrid,lvml", done)],
+        WHOLE | {"lvml tune": TUNED, "lvml confirm": CONFIRMED},
+    ),
+    "more confirming seeds tune nothing": (
+        [("", done), ("confirm=100-105", done)],
+        WHOLE | {f"{name} confirm": {0.3: [*range(100, 106)]} for name in ("soft", "hybrid")},
+    ),
+    "tuning on that changes the choice confirms the new one": (
+        [("", done), ("paradigm=soft lr=0.4", done), ("confirm=103", done)],
+        WHOLE
+        | {"soft tune": TUNED | {0.4: [0, 1]}, "soft confirm": CONFIRMED | {0.4: [*SEEDS, 103]}}
+        | {"hybrid confirm": {0.3: [*SEEDS, 103]}},
+    ),
+    "what is given needs no tuning": (
+        [("paradigm=soft lr=0.1", done)],
+        {"soft confirm": {0.1: SEEDS}},
+    ),
+    "unless the directory knows other options of it": (
+        [("paradigm=soft lr=0.3", done), ("paradigm=soft lr=0.1", done)],
+        {"soft tune": {0.1: [0, 1]}, "soft confirm": BOTH},
+    ),
+    "failed options are not chosen": (
+        [("", lost)],
+        {
+            "soft tune": {0.1: [0, 1], 0.3: [0]},
+            "hybrid tune": {0.1: [0], 0.3: [0]},
+            "soft confirm": {0.1: SEEDS},
+            "hybrid confirm": CONFIRMED,
+        },
+    ),
+    "they are tried again, and the choice is made anew": (
+        [("", lost), ("", done)],
+        WHOLE | {"soft confirm": BOTH},
+    ),
+    "stopped options cannot be chosen": (
+        [("--scheduler asha", stopped)],
+        WHOLE | {f"{name} confirm": {0.1: SEEDS} for name in ("soft", "hybrid")},
+    ),
+}
+"""What is typed, and how cells end, command for command -> what is recorded in the end."""
+
+
+@pytest.mark.parametrize("story", STORIES)
+def test_what_is_tuned_and_confirmed(story: str) -> None:
+    results, trained = in_memory(), list[str]()
+    commands, expected = STORIES[story]
+    for typed, end_of in commands:
+        options = typed.split() if typed.startswith("--") else ["--no-share"]
+        sets = () if typed.startswith("--") else typed.split()
+        cells = Command(results, *sets, options=options, end_of=end_of).cells
+        trained += [cell.id for cell in cells if end_of(cell) != "failed"]
+    assert recorded(results) == expected
+    assert len(trained) == len(set(trained))  # nothing trains twice
 
 
 def test_the_second_stage_is_the_chosen_option_on_fresh_seeds_alone() -> None:
     results = in_memory()
     command = Command(results)
     assert recorded(results) == WHOLE
-    stages = ["confirm" if cell.seed in SEEDS else "tune" for cell in command.cells]
-    assert stages == sorted(stages, reverse=True)  # all that tunes starts before
+    assert all(
+        cell.seed not in SEEDS for cell in command.cells[:8]
+    )  # all that tunes starts before
     assert [cell.seed for cell in command.cells[8:]] == sorted(2 * SEEDS)
     assert command.threads == {4}  # of the 64 cores, in both stages
     assert command.progress.line().startswith("14/14 cells done, 0 running, 0 left")
     assert not Command(results).jobs
+    given = in_memory()
+    for lr in ("lr=0.3", "lr=0.1"):  # of options given one by one, none is chosen by what confirms
+        Command(given, "paradigm=soft", lr)
+    (found,) = compare(load(given))
+    assert set(found.chosen["lr"]) == {0.1}  # though 0.3, which is not tuned, looks better
 
 
 @pytest.mark.parametrize("killed_after", [0, 1, 5, 7, 8, 9, 11, 13])
@@ -167,84 +234,10 @@ def test_killed_anywhere_and_resumed_is_as_if_uninterrupted(killed_after: int) -
     assert len(killed.cells + rest.cells) == 14
 
 
-def test_a_confirmed_option_that_diverges_stays_chosen() -> None:
-    results = in_memory()
-    Command(results, end_of=lambda cell: "diverged" if cell.seed in SEEDS else "done")
-    assert recorded(results) == WHOLE
-    assert not Command(results).jobs
-
-
-def test_an_added_paradigm_tunes_and_is_confirmed_alone(results: Results) -> None:
-    added = Command(results, "paradigm=soft,hybrid,lvml")
-    assert {cell.paradigm for cell in added.cells} == {"lvml"}
-    assert recorded(results) == WHOLE | {"lvml tune": TUNED, "lvml confirm": CONFIRMED}
-
-
-def test_more_confirming_seeds_tune_nothing(results: Results) -> None:
-    added = Command(results, "confirm=100-105").cells
-    assert sorted((cell.paradigm, cell.lr, cell.seed) for cell in added) == [
-        (paradigm, 0.3, seed) for paradigm in ("hybrid", "soft") for seed in (103, 104, 105)
-    ]
-
-
-def test_tuning_on_that_changes_the_choice_confirms_the_new_one(results: Results) -> None:
-    """Whichever command tuned an option: the report chooses among all, too."""
-    Command(results, "paradigm=soft", "lr=0.4")
-    assert recorded(results)["soft confirm"] == CONFIRMED | {0.4: SEEDS}
-    again = Command(results, "confirm=103,104").cells
-    assert {(cell.paradigm, cell.lr) for cell in again} == {("soft", 0.4), ("hybrid", 0.3)}
-
-
-def test_what_is_given_needs_no_tuning() -> None:
-    """Unless the directory knows other options of it."""
-    results, given = in_memory(), ("paradigm=soft", "lr=0.1")
-    Command(results, *given)
-    assert recorded(results) == {"soft confirm": {0.1: SEEDS}}
-    Command(results, "paradigm=soft", "lr=0.3", "confirm=none")
-    Command(results, *given)
-    assert recorded(results)["soft tune"][0.1] == [0, 1]
-    assert recorded(results)["soft confirm"] == {0.1: SEEDS, 0.3: SEEDS}
-
-
-def test_of_options_given_one_by_one_none_is_chosen_on_the_seeds_that_confirm() -> None:
-    results = in_memory()
-    for lr in ("lr=0.3", "lr=0.1"):
-        Command(results, "paradigm=soft", lr)
-    assert recorded(results)["soft tune"] == {0.1: [0, 1]}
-    (found,) = compare(load(results))
-    assert set(found.chosen["lr"]) == {0.1}  # though 0.3, which is not tuned, looks better
-
-
-def test_failed_options_are_not_chosen_and_tried_again() -> None:
-    results = in_memory()
-
-    def lost(cell: Cell) -> str:
-        """Both options of the hybrid lack a seed; what is left of them can be compared."""
-        failed = (cell.paradigm == "hybrid" or cell.lr == 0.3) and cell.seed == 1
-        return "failed" if failed else "done"
-
-    Command(results, end_of=lost)
-    assert recorded(results)["soft confirm"] == {0.1: SEEDS}
-    assert recorded(results)["hybrid confirm"] == CONFIRMED
-    assert Command(results).jobs  # and the choice is made anew
-    assert recorded(results)["soft confirm"] == {0.1: SEEDS, 0.3: SEEDS}
-
-
 def test_a_group_of_which_no_option_can_be_chosen_is_named() -> None:
     command = Command(in_memory(), end_of=lambda _: "failed")
     assert {cell.paradigm for cell in command.trained.unchosen} == {"soft", "hybrid"}
     assert command.progress.line().startswith("8/8 cells done, 0 running, 0 left, 8 failed")
-
-
-def test_stopped_options_cannot_be_chosen() -> None:
-    results = in_memory()
-    Command(
-        results,
-        options=["--scheduler", "asha"],
-        end_of=lambda cell: "censored" if cell.lr == 0.3 else "done",
-    )
-    assert recorded(results)["soft tune"] == TUNED
-    assert recorded(results)["soft confirm"] == {0.1: SEEDS}
 
 
 @pytest.mark.parametrize(
@@ -291,9 +284,9 @@ def test_plans_before_between_and_after_the_stages() -> None:
         (("seed=100-101", "confirm=0-1", "n=100"), ""),  # another comparison
     ],
 )
-def test_no_seed_is_of_both_stages_in_one_directory(
-    done: Results, sets: Sequence[str], advice: str
-) -> None:
-    command = Command(done, *sets, options=PLAN)
+def test_no_seed_is_of_both_stages_in_one_directory(sets: Sequence[str], advice: str) -> None:
+    results = in_memory()
+    Command(results)
+    command = Command(results, *sets, options=PLAN)
     assert command.status == (UNUSABLE if advice else DONE)
     assert advice in command.said

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import io
 import random
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 import analysis
@@ -71,15 +69,6 @@ def test_a_directory_is_one_table(results: Results, tmp_path: Path) -> None:
     place = ["cell_id", "budget_fraction", "split"]
     one, other = (each.sort_values(place, ignore_index=True) for each in (rows, joined))
     pd.testing.assert_frame_equal(one, other, check_exact=True, check_dtype=False)
-
-
-def test_the_first_group_of_a_merged_file_has_a_row_of_every_cell() -> None:
-    results = in_memory()
-    cells = write_some(results)
-    compact(results)
-    (data,) = contents(results).values()
-    first = pq.ParquetFile(io.BytesIO(data)).read_row_group(0, ["cell_id"])["cell_id"].to_pylist()
-    assert sorted(first) == sorted(cell.id for cell in cells)
 
 
 # --- damage

@@ -6,8 +6,6 @@ import errno
 import fcntl
 import os
 import shutil
-import subprocess
-import sys
 import threading
 from pathlib import Path
 
@@ -15,26 +13,14 @@ import pytest
 
 from study.results import Results, ResultsError
 from study.results.merging import compact
-from tests.conftest import PROJECT
 from tests.made_up.comparisons import make_cell, make_results, write
 from tests.made_up.tables import assert_same, frames, write_some
 
 RUNNING = "another study is running with the results directory"
 
 
-def test_preparing_makes_folders_and_sweeping_ends_what_killed_writers_left(
-    results: Results,
-) -> None:
-    folders = [path for path in Path(results.url).iterdir() if path.is_dir()]
-    names = {"cells", "checkpoints", "instances", "networks"}
-    assert {path.name for path in folders} == names
-    for folder in folders:
-        (folder / f"x.{'0' * 32}.part").touch()
-    results.sweep()
-    assert [list(folder.iterdir()) for folder in folders] == [[]] * len(folders)
-
-
 def test_one_driver_at_a_time(results: Results) -> None:
+    """That a killed one keeps nobody out, tests/faults/test_kills.py shows."""
     other = Results(results.url)
     assert not other.is_running()
     with results.lock():
@@ -53,26 +39,6 @@ def test_many_may_ask_at_once_whether_a_driver_runs(results: Results) -> None:
         fcntl.flock(asked, fcntl.LOCK_EX)
         threading.Timer(0.01, fcntl.flock, (asked, fcntl.LOCK_UN)).start()
         assert not results.is_running()
-
-
-def test_the_lock_of_a_killed_driver_ends_with_it(results: Results) -> None:
-    code = f"""
-import time
-from study.results import Results
-with Results({results.url!r}).lock():
-    print("locked", flush=True)
-    time.sleep(600)
-"""
-    with subprocess.Popen(
-        [sys.executable, "-c", code], cwd=PROJECT, stdout=subprocess.PIPE
-    ) as driver:
-        assert driver.stdout
-        assert driver.stdout.readline() == b"locked\n"
-        with pytest.raises(ResultsError, match=RUNNING), results.lock():
-            pass
-        driver.kill()
-    with results.lock():
-        pass
 
 
 @pytest.mark.parametrize("number", [errno.ENOSYS, errno.ENOLCK])

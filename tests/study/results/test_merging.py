@@ -118,7 +118,7 @@ def record(results: Results) -> None:
     ("act", "beside"),
     [
         (compact, compact), (compact, merge_some), (merge_some, compact), (compact, record),
-        (merge_small, merge_small), (merge_small, merge_some), (merge_small, record),
+        (merge_small, merge_small), (merge_small, record),
     ],
 )  # fmt: skip
 def test_others_may_merge_and_write_at_the_same_time(
@@ -131,15 +131,3 @@ def test_others_may_merge_and_write_at_the_same_time(
     for results, _, happened in interrupted(contents(first), act, beside, *targets):
         assert_same(frames(results, ids), before)
         assert len(results.finished()) == len(ids) + (happened and beside is record)
-
-
-def test_what_a_killed_merge_left_is_removed() -> None:
-    """Even by one that has nothing else to do."""
-    results = in_memory()
-    write_some(results)
-    files = contents(results)
-    compact(results)
-    (merged,) = contents(results)
-    put(results, files)
-    assert compact(results).before == 6
-    assert list(contents(results)) == [merged]

@@ -87,20 +87,20 @@ def test_the_command_keeps_the_networks_of_confirming_cells_each_of_a_pack(
         assert_as_recorded(load_network(tmp_path, cell_id[:12]), last(results, cell_id))
 
 
-@pytest.mark.parametrize("architecture", ["embedding", "self-attention"])
-def test_of_texts_behind_a_url(architecture: str, tmp_path: Path) -> None:
-    """Of a study of one stage, which keeps all."""
-    task, results = load(write_posts(tmp_path)), Results(f"memory://{uuid.uuid4().hex}")
-    cell = text_cell(task, Schedule.hybrid(0.1, 0.1, 0.5), architecture)
-    train(results, cell, data_dir=str(tmp_path))
-    network = load_network(results.url, cell.id, data_dir=str(tmp_path))
+@pytest.mark.parametrize("architecture", ["embedding", "self-attention", "perceptron"])
+def test_of_a_study_of_one_stage_all_are_kept_behind_a_url_too(
+    architecture: str, tmp_path: Path, digits: MosaicTask
+) -> None:
+    """With what a layer learned of its inputs."""
+    results = Results(f"memory://{uuid.uuid4().hex}")
+    data_dir = None if architecture == "perceptron" else str(write_posts(tmp_path))
+    if data_dir is None:
+        cell = tiny_cell(digits, network=NetworkSettings(normalisation="batch"))
+    else:
+        cell = text_cell(load(tmp_path), Schedule.hybrid(0.1, 0.1, 0.5), architecture)
+    train(results, cell, data_dir=data_dir)
+    network = load_network(results.url, cell.id, data_dir=data_dir)
     assert_as_recorded(network, last(results, cell.id))
-
-
-def test_what_a_layer_learned_of_its_inputs_is_kept(results: Results, digits: MosaicTask) -> None:
-    cell = tiny_cell(digits, network=NetworkSettings(normalisation="batch"))
-    train(results, cell)
-    assert_as_recorded(load_network(results.url, cell.id), last(results, cell.id))
 
 
 def test_written_twice_it_is_the_same_file(tmp_path: Path, digits: MosaicTask) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import random
 from collections.abc import Iterable
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,7 +16,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ray.tune.schedulers import TrialScheduler
 
-import analysis
 from study.cell.work import Job
 from study.plan.jobs import option_jobs
 from study.results import Results
@@ -100,14 +98,6 @@ def test_what_is_no_option_that_tunes_is_neither_judged_nor_compared_with() -> N
     assert scheduler._of_group == {}
 
 
-def test_it_judges_by_the_metric_that_was_asked_for() -> None:
-    accuracy, saif = Judge("accuracy"), Judge("saif")
-    for judge in (accuracy, saif):
-        judge.verdict("a", 0.2, 0.5)
-    assert accuracy.verdict("b", 0.2, 0.4)
-    assert not saif.verdict("b", 0.2, 0.4)
-
-
 # --- after a restart, and with the analysis
 
 
@@ -187,15 +177,3 @@ def test_what_has_no_number_takes_no_place(tmp_path: Path) -> None:
     write(results, make_cell("soft", 0.1, evaluation_points=TENTHS), by_split=split)
     judge = Judge("accuracy", _recorded(results))
     assert not judge.verdict("other", 0.2, 0.1, "/".join(make_cell("soft", 0.1).group))
-
-
-def test_every_paradigm_keeps_its_best_option_and_the_rest_is_censored(tmp_path: Path) -> None:
-    results = make_results(tmp_path)
-    options = _options()
-    random.Random(0).shuffle(options)
-    count = _train(results, options, Judge())
-    assert count < 0.75 * len(options) * len(TENTHS)
-    choice = analysis.choose(analysis.equal_compute(analysis.load(results)))
-    assert choice.set_index("paradigm")["lr"].to_dict() == {"soft": 0.2, "hard": 0.2}
-    assert (choice["num_seeds"] == 3).all()
-    assert (results.cells()["status"] == "censored").any()

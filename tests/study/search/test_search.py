@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -115,6 +116,7 @@ def truth(cells: list[Cell], metric: str) -> float:
 
 
 def test_each_paradigm_gets_as_many_suggestions_on_the_same_seeds(results: Results) -> None:
+    """Optuna is told the mean over seeds that the results hold."""
     search = search_in(results, 5)
     given_out = run(search, results, parallel=3)
     assert Counter(cells[0].paradigm for cells in given_out) == {"soft": 5, "hybrid": 5}
@@ -123,16 +125,64 @@ def test_each_paradigm_gets_as_many_suggestions_on_the_same_seeds(results: Resul
         assert len({cell.schedule for cell in cells}) == 1
     assert len({cell.comparison_id for cell in search.cells}) == 1
     assert {cell.id for cells in given_out for cell in cells} == {c.id for c in search.cells}
+    for name in ("soft", "hybrid"):
+        expected = [truth(cells, "accuracy") for cells in given_out if cells[0].paradigm == name]
+        assert [trial.value for trial in trials_of(search, name)] == pytest.approx(expected)
     assert search.left == 0
     search.sweep()
     assert results.storage.names("search") == []
+    once = search_in(results, 4, axes=axes_of("paradigm=soft,lvml", "lr@soft=0.1", "seed=0-1"))
+    tried = Counter(cells[0].paradigm for cells in run(once, results))
+    assert tried == {"soft": 1, "lvml": 4}  # soft has nothing to search
 
 
-def test_optuna_is_told_the_seed_mean_that_the_results_hold(results: Results) -> None:
-    search = search_in(results, 4)
-    soft = [cells for cells in run(search, results, 3) if cells[0].paradigm == "soft"]
-    told = [trial.value for trial in trials_of(search)]
-    assert told == pytest.approx([truth(cells, "accuracy") for cells in soft])
+def unknown(results: Results, cell: Cell) -> str:
+    write(results, cell, by_split={split: {"saif": math.nan} for split in SPLITS})
+    return "done"
+
+
+@pytest.mark.parametrize("how", [unknown, lambda *_: "failed"])
+def test_what_has_no_value_has_failed(
+    results: Results, how: Callable[[Results, Cell], str]
+) -> None:
+    search = search_in(results, 1, "saif")
+    run(search, results, how=how)
+    assert search.summary().startswith("2 suggestions: 2 failed")
+
+
+def test_the_summary_names_the_best_or_those_that_none_beats_in_both(results: Results) -> None:
+    for lr, seed in itertools.product((0.1, 0.5, 1.0), (0, 3)):
+        train(results, cell_of({"paradigm": "soft", "lr": lr, "m": 10, "seed": seed}))
+    of_one, of_both = (
+        search_in(results, 3, each, SOFT).summary() for each in ("accuracy", "saif,accuracy")
+    )
+    rows = [re.findall(r"([\d.]+) +soft lr=([\d.]+)$", text, re.M) for text in (of_one, of_both)]
+    assert rows == [[("91.5", "0.1")], [("49.0", "0.1"), ("70.0", "0.5")]]
+    for text in (of_one, of_both):
+        assert text.startswith("3 suggestions: 3 done\n")
+        assert (
+            ("Pareto" in text) == ("SAIF uses the hidden foreground" in text) == (text is of_both)
+        )
+
+
+def test_a_point_that_cannot_run_is_replaced_unless_none_can(
+    results: Results, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("study.search.search.MOST_REFUSED", 7)
+
+    def slower_than(most: float) -> Callable[[Mapping[str, Any]], Cell]:
+        def made(point: Mapping[str, Any]) -> Cell:
+            if point["lr"] > most and point["lr"] != pytest.approx(0.1):
+                raise RequestError("too fast")
+            return cell_of(point)
+
+        return made
+
+    search = search_in(results, 5, make_cell=slower_than(0.2))
+    assert len(run(search, results)) == 10
+    assert all(cell.lr <= 0.2 for cell in search.cells)
+    with pytest.raises(RequestError, match=r"last 7 suggestions .*too fast"):
+        search_in(results, 6, make_cell=slower_than(0)).next("0")
 
 
 def test_a_diverged_seed_counts_as_nothing_learned(results: Results) -> None:
@@ -151,16 +201,6 @@ def test_a_diverged_seed_counts_as_nothing_learned(results: Results) -> None:
     assert trial.values == pytest.approx(expected)
 
 
-def test_a_metric_without_a_value_is_a_failure(results: Results) -> None:
-    def unknown(results: Results, cell: Cell) -> str:
-        write(results, cell, by_split={split: {"saif": math.nan} for split in SPLITS})
-        return "done"
-
-    search = search_in(results, 1, "saif")
-    run(search, results, how=unknown)
-    assert search.summary().startswith("2 suggestions: 2 failed\n")
-
-
 def test_a_stopped_option_is_pruned_with_the_mean_that_was_told(results: Results) -> None:
     """In the next run, with what is recorded."""
     search = search_in(results, 1, axes=SOFT)
@@ -175,38 +215,6 @@ def test_a_stopped_option_is_pruned_with_the_mean_that_was_told(results: Results
     assert again.left == 0
 
 
-@pytest.mark.parametrize(
-    ("objective", "table"),
-    [
-        (
-            "accuracy",
-            [
-                "best suggestion of each paradigm:",
-                "  accuracy %  schedule",
-                "  91.5        soft lr=0.1",
-            ],
-        ),
-        (
-            "saif,accuracy",
-            [
-                "Pareto front of each paradigm: no suggestion is better in both.",
-                "  accuracy %  SAIF %  schedule",
-                "  91.5        49.0    soft lr=0.1",
-                "  77.5        70.0    soft lr=0.5",
-                "The search improved validation accuracy and SAIF (a Pareto front); SAIF uses the "
-                "hidden foreground. The tables show what validation accuracy chose (--select).",
-            ],
-        ),
-    ],
-)
-def test_the_summary_names_the_best(results: Results, objective: str, table: list[str]) -> None:
-    """The last of three options is worse in both."""
-    for lr, seed in itertools.product((0.1, 0.5, 1.0), (0, 3)):
-        train(results, cell_of({"paradigm": "soft", "lr": lr, "m": 10, "seed": seed}))
-    text = search_in(results, 3, objective, SOFT).summary()
-    assert text.splitlines() == ["3 suggestions: 3 done", *table]
-
-
 def test_the_search_learns(results: Results) -> None:
     search = search_in(results, 25, axes=axes_of("paradigm=soft", "lr=0.0001,10", "seed=0"))
     values = [truth(cells, "accuracy") for cells in run(search, results)]
@@ -215,32 +223,6 @@ def test_the_search_learns(results: Results) -> None:
 
 
 # --- what cannot run or fails
-
-
-def test_a_point_that_cannot_run_is_replaced(results: Results) -> None:
-    def no_fast_soft(point: Mapping[str, Any]) -> Cell:
-        if point["paradigm"] == "soft" and point["lr"] > 0.1:
-            raise RequestError("no step for its soft phase")
-        return cell_of(point)
-
-    search = search_in(results, 5, make_cell=no_fast_soft)
-    assert len(run(search, results)) == 10
-    assert all(cell.lr <= 0.1 for cell in search.cells if cell.paradigm == "soft")
-
-
-def test_a_search_of_which_nothing_can_run_ends(
-    results: Results, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("study.search.search.MOST_REFUSED", 7)
-
-    def only_middles(point: Mapping[str, Any]) -> Cell:
-        if point["lr"] != pytest.approx(0.1):
-            raise RequestError("too fast")
-        return cell_of(point)
-
-    search = search_in(results, 6, make_cell=only_middles)
-    with pytest.raises(RequestError, match=r"last 7 suggestions .*too fast"):
-        search.next("0")
 
 
 def test_a_failed_option_is_not_tried_twice_in_a_run_but_in_the_next(results: Results) -> None:
@@ -256,12 +238,6 @@ def test_a_failed_option_is_not_tried_twice_in_a_run_but_in_the_next(results: Re
     first = run(search, results, parallel=1, how=fail_once)
     assert search.summary().startswith("4 suggestions: 3 done, 1 failed")
     assert run(search_in(results, 2), results) == [first[0][:1]]
-
-
-def test_an_option_whose_seeds_all_fail_has_failed(results: Results) -> None:
-    search = search_in(results, 1)
-    run(search, results, how=lambda *_: "failed")
-    assert search.summary() == "2 suggestions: 2 failed"
 
 
 # --- a second run
@@ -290,12 +266,6 @@ def test_what_other_commands_trained_in_the_space_counts(results: Results) -> No
     assert search.cells == seeds
     assert search.left == 3
     assert len(run(search, results)) == 3
-
-
-def test_a_paradigm_with_nothing_to_search_is_tried_once(results: Results) -> None:
-    search = search_in(results, 4, axes=axes_of("paradigm=soft,lvml", "lr@soft=0.1", "seed=0-1"))
-    given_out = run(search, results, parallel=3)
-    assert Counter(cells[0].paradigm for cells in given_out) == {"soft": 1, "lvml": 4}
 
 
 class _Killed(BaseException):

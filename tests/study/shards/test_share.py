@@ -106,30 +106,6 @@ def as_cells_end(request: Request, results: Results, grid: Plan) -> Iterator[Pla
     yield plan
 
 
-@pytest.mark.parametrize("order", [(1, 2, 3), (3, 1, 2)])
-def test_shards_in_any_order_again_and_again_train_the_whole_study(order: tuple[int, ...]) -> None:
-    request, results = request_of(), in_memory()
-    grid = planned(request)
-    trained: Counter[str] = Counter()
-    for number in order * 2:  # a round for each stage
-        part = Share(Shard(number, 3), grid, request.confirm).of(known(request, results, grid))
-        for cell in part.to_run:
-            record(results, cell)
-            trained[cell.id] += 1
-    plan = known(request, results, grid)
-    assert (plan.to_run, plan.to_come) == ([], ())
-    assert trained == Counter(cell.id for cell in plan.cells)
-
-
-def test_an_only_option_needs_no_tuning_but_has_its_place() -> None:
-    request = request_of("paradigm=soft,hard", "lr=0.1", "confirm=100-102")
-    grid = planned(request)
-    plan = known(request, in_memory(), grid)
-    parts = [share.of(plan) for share in shares(request, grid, 3)]
-    assert [[cell.paradigm for cell in part.cells] for part in parts] == [["soft", "hard"]] * 3
-    assert [cell.seed for part in parts for cell in part.cells] == [100, 100, 101, 101, 102, 102]
-
-
 def test_more_shards_or_a_wider_grid_divide_what_is_left_anew() -> None:
     request, results = request_of(), in_memory()
     grid = planned(request)

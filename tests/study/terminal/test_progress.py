@@ -27,87 +27,55 @@ def progress(digits: MosaicTask) -> tuple[Progress, list[str]]:
     return made, [cell.id for cell in cells]
 
 
-class Clock:
-    now = 0.0
-
-
-def set_clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    """The clock of progress lines, from now on set by hand."""
-    clock = Clock()
-    monkeypatch.setattr("study.terminal.progress.time.monotonic", lambda: clock.now)
-    return clock
-
-
-def test_it_counts_done_running_and_left(progress: tuple[Progress, list[str]]) -> None:
-    made, ids = progress
+def test_it_counts_cells_and_names_the_best_of_a_paradigm(
+    progress: tuple[Progress, list[str]],
+) -> None:
+    """Of finished ones. A log gets few lines."""
+    made, (soft, hard, other_soft, other_hard) = progress
+    made.show()
     assert made.line().startswith("3/7 cells done, 0 running, 4 left")
-    made.started(ids[0])
-    made.started(ids[1])
-    assert made.line().startswith("3/7 cells done, 2 running, 2 left")
-    made.evaluated(1.0, {ids[0]: 0.5})
-    made.ended(ids[0], "done")
-    made.ended(ids[1], "diverged")
-    made.started(ids[2])
-    made.ended(ids[2], "failed")
-    line = made.line()
-    assert line.startswith("6/7 cells done, 0 running, 1 left, 1 diverged, 1 failed")
-
-
-def test_the_best_is_of_finished_cells_a_paradigm(progress: tuple[Progress, list[str]]) -> None:
-    made, (soft, hard, other_soft, _) = progress
+    for cell_id in (soft, hard):
+        made.started(cell_id)
     made.evaluated(1.0, {soft: 0.9})
-    assert "best" not in made.line()
+    line = made.line()
+    assert line.startswith("3/7 cells done, 2 running, 2 left")
+    assert "best" not in line
     made.ended(soft, "done")
-    made.evaluated(1.0, {other_soft: 0.7})
-    made.ended(other_soft, "done")
     made.evaluated(0.5, {hard: 0.99})
     made.ended(hard, "diverged")
-    assert made.line().endswith("best validation accuracy % soft 90.0")
+    made.evaluated(1.0, {other_soft: 0.7})
+    made.ended(other_soft, "done")
+    made.ended(other_hard, "failed")
+    made.show(last=True)
+    text = made._stream.getvalue()
+    _, last = text.splitlines()
+    assert last.startswith("7/7 cells done, 0 running, 0 left, 1 diverged, 1 failed")
+    assert last.endswith("best validation accuracy % soft 90.0")
+    assert "\r" not in text
 
 
 def test_the_time_left_follows_what_was_measured(
     progress: tuple[Progress, list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """With what precedes and follows training."""
     made, ids = progress
-    clock = set_clock(monkeypatch)
-    assert made.seconds_left() == 20  # four cells of 10 s, two at a time
-    clock.now = 13  # Ray has started, which is no measure of training
+    now = [0.0]
+    monkeypatch.setattr("study.terminal.progress.time.monotonic", lambda: now[0])
+    made._before, made._after = 13.0, 12.0
+    assert made.seconds_left() == 13 + 20 + 12  # four cells of 10 s, two at a time
+    now[0] = 13  # Ray has started, which is no measure of training
     made.started(ids[0])
     made.evaluated(0.0, {ids[0]: 0.3})
-    assert made.seconds_left() == 20
-    clock.now = 13 + 40
+    assert made.seconds_left() == 20 + 12
+    now[0] = 13 + 40
     made.evaluated(0.5, {ids[0]: 0.3})
     made.ended(ids[1], "done")
     # Half of one and all of another cell took 40 s: two and a half of four cells are left.
-    assert made.seconds_left() == pytest.approx(40 * 2.5 / 1.5)
+    assert made.seconds_left() == pytest.approx(40 * 2.5 / 1.5 + 12)
     for cell_id in ids:
-        made.ended(cell_id, "done")
-    assert made.seconds_left() == 0
-    assert (made.began, made.ended_at) == (13, 53)
-
-
-def test_what_precedes_and_follows_training_is_left_until_then(
-    progress: tuple[Progress, list[str]],
-) -> None:
-    made, ids = progress
-    made._before, made._after = 13.0, 12.0
-    assert made.seconds_left() == 13 + 20 + 12
-    for cell_id in ids:
-        made.evaluated(1.0, {cell_id: 0.3})
         made.ended(cell_id, "done")
     assert made.seconds_left() == 12
-
-
-def test_a_log_gets_few_lines(progress: tuple[Progress, list[str]]) -> None:
-    made, ids = progress
-    for cell_id in ids:
-        made.started(cell_id)
-        made.ended(cell_id, "done")
-    made.show(last=True)
-    text = made._stream.getvalue()
-    assert text.count("\n") == 2
-    assert "\r" not in text
-    assert text.splitlines()[-1].startswith("7/7 cells done")
+    assert (made.began, made.ended_at) == (13, 53)
 
 
 CODE = """

@@ -45,11 +45,6 @@ def test_one_of_a_kind_is_no_plural(number: int | str, told: str) -> None:
     assert terminal.counted(number, "cell") == told
 
 
-def test_words_that_an_s_does_not_make_plural_are_given() -> None:
-    told = [terminal.counted(number, "is", "are", form=".0f") for number in (1.0, 0.0)]
-    assert told == ["1 is", "0 are"]
-
-
 def test_elsewhere_text_is_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("COLUMNS", raising=False)
     monkeypatch.setattr("os.get_terminal_size", _no_terminal)
@@ -62,12 +57,6 @@ def test_elsewhere_text_is_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _no_terminal(*_: int) -> None:
     raise OSError
-
-
-def test_a_path_stays_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "40")
-    path = f"/a/{'long-' * 12}path/report.html"
-    assert path in terminal.fitted(f"report: {path}").split()
 
 
 def test_a_narrow_table_says_all_that_a_wide_one_does(monkeypatch: pytest.MonkeyPatch) -> None:

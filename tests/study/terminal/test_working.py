@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import re
-import subprocess
 import sys
 import threading
 import time
@@ -18,7 +17,6 @@ from analysis import report
 from study.results import Results, cell_file
 from study.terminal import working as module
 from study.terminal.working import LINE_EVERY, draws, duration, telling, working
-from tests.conftest import PROJECT
 from tests.made_up.commands import called
 from tests.made_up.comparisons import make_cell, write
 from tests.made_up.screen import in_a_terminal, screen
@@ -180,21 +178,6 @@ def test_without_what_bars_need_there_are_lines(
     else:
         monkeypatch.setenv("TERM", "dumb")
     assert not draws(sys.stderr)
-
-
-def test_nothing_heavy_is_imported() -> None:
-    code = """
-import sys
-import study.terminal.command, study.terminal.progress
-from study.terminal.working import telling, working
-with telling(), working("reading results"):
-    pass
-print({"rich", "torch", "pandas", "ray"} & sys.modules.keys())
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, check=True
-    )
-    assert (done.stdout, done.stderr) == ("set()\n", "")
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shlex
 import shutil
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,10 +19,15 @@ from study.results import METRICS, Results
 from study.tracking.cells import CURVES
 from study.tracking.runs import METRIC_STEP_FLOPS
 from study.tracking.store import Store
-from tests.made_up.comparisons import make_cell, make_results, write
+from tests.made_up.comparisons import (
+    make_cell,
+    make_results,
+    make_text_cell,
+    write,
+    write_text,
+)
 from tests.made_up.tracking import (
     SUMMARIES,
-    Failing,
     answer,
     assert_holds,
     client_of,
@@ -58,20 +62,16 @@ def test_a_run_holds_curves_and_last_values(results: Results, cells: list[Cell])
                 ]
 
 
-def test_cells_are_logged_without_matplotlib(
-    results: Results, cells: list[Cell], monkeypatch: pytest.MonkeyPatch
+def test_a_cell_that_diverged_before_the_first_evaluation_and_one_of_posts(
+    results: Results,
 ) -> None:
-    """It takes a tenth of a second a picture."""
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    track(results, cells)
-    assert_holds(results, cells)
-
-
-def test_a_cell_that_diverged_before_the_first_evaluation(results: Results) -> None:
-    cell = write(results, make_cell(), status="diverged", points=())
-    track(results, [cell])
-    (run,) = runs_of(client_of(results))["cell"]
-    assert run.data.tags["status"] == "diverged"
+    """What only posts have is there, too."""
+    diverged = write(results, make_cell(), status="diverged", points=())
+    of_posts = write_text(results, make_text_cell(), 0.9, 0.5, study="digits")
+    track(results, [diverged, of_posts])
+    found = {run.data.tags["cell_id"]: run.data for run in runs_of(client_of(results))["cell"]}
+    assert found[diverged.id].tags["status"] == "diverged"
+    assert found[of_posts.id].metrics["test/auprc"] == pytest.approx(0.5 / 3)
 
 
 def test_what_is_there_is_neither_read_nor_logged_again(
@@ -200,20 +200,6 @@ def test_artifacts_that_are_kept_elsewhere_stay_there(
     assert client_of(results).get_experiment_by_name("digits").artifact_location == root
 
 
-def test_a_directory_with_any_name_holds_its_database(
-    tmp_path: Path, empty_database: Path
-) -> None:
-    """Signs that mean something in a URL, or in a shell."""
-    folder = tmp_path / "w?q=1&x %20 #1 'é'"
-    made = make_results(folder)
-    shutil.copy(empty_database, folder / "mlflow.db")
-    cell = write(made, make_cell())
-    store = track(made, [cell])
-    uri = shlex.split(store.ui_command)[-1]  # as a shell reads it
-    assert_holds(made, [cell], client=MlflowClient(tracking_uri=uri))
-    assert list(tmp_path.iterdir()) == [folder]
-
-
 def test_a_deleted_experiment_comes_back(results: Results, cells: list[Cell]) -> None:
     track(results, cells)
     client = client_of(results)
@@ -222,31 +208,21 @@ def test_a_deleted_experiment_comes_back(results: Results, cells: list[Cell]) ->
     assert_holds(results, cells)
 
 
-def test_a_lost_answer_about_the_experiment(
-    results: Results, cells: list[Cell], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    failing = Failing(monkeypatch)
-    failing.patch("create_experiment", lambda call: "after")
-    track(results, cells)
-    assert failing.failures == 1
-    assert_holds(results, cells)
-
-
-def test_two_directories_share_an_experiment(
+def test_two_directories_of_any_names_share_an_experiment(
     tmp_path: Path, empty_database: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each takes away its own summaries alone."""
+    """Each takes away its own summaries alone. The names mean something in URLs and shells."""
     monkeypatch.chdir(tmp_path)  # where MLflow puts artifacts
-    shutil.copy(empty_database, tmp_path / "both.db")
-    uri = f"sqlite:///{tmp_path / 'both.db'}"
-    for name, seed in (("a", 1), ("b", 2)):
-        results = make_results(tmp_path / name)
-        cell = write(results, make_cell(seed=seed))
-        mine = [summary("soft", seed / 10, comparison=name)]
-        tracker = start(results, uri)
-        tracker.log_cells({cell.id: "done"})
-        assert tracker.finish(answer(mine)) == 0
-    found = runs_of(MlflowClient(uri))
-    assert {role: len(runs) for role, runs in found.items()} == {
-        "cell": 2, "summary": 2, "study": 1,
-    }  # fmt: skip
+    folder = tmp_path / "w?q=1&x %20 #1 'é'"
+    first, second = make_results(folder), make_results(tmp_path / "b")
+    shutil.copy(empty_database, folder / "mlflow.db")
+    cells = [write(each, make_cell(seed=seed)) for seed, each in enumerate((first, second))]
+    uri = shlex.split(track(first, cells[:1]).ui_command or "")[-1]  # as a shell reads it
+    client = MlflowClient(tracking_uri=uri)
+    assert_holds(first, cells[:1], client=client)
+    tracker = start(second, uri)
+    tracker.log_cells({cells[1].id: "done"})
+    assert tracker.finish(answer([summary("soft", 0.1, comparison="b")])) == 0
+    found = runs_of(client)
+    counts = [len(found[role]) for role in ("cell", "summary", "study")]
+    assert counts == [2, len(SUMMARIES) + 1, 1]

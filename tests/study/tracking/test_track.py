@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import functools
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from study import track
 from study.results import Results
-from study.tracking.store import Store
-from tests.made_up import trajectories
 from tests.made_up.commands import called
 from tests.made_up.comparisons import make_cell, write
 from tests.made_up.tracking import Failing, client_of, files, runs_of
@@ -83,34 +80,6 @@ def test_one_study_alone_with_its_progress(
     assert client_of(results).get_experiment_by_name("digits") is None
 
 
-def test_it_ends_what_a_killed_study_began(
-    results: Results, capsys: pytest.CaptureFixture[str]
-) -> None:
-    cells = results.cells().query("study == 'digits'")["cell_id"].tolist()
-    store = Store(results, "digits", None)
-    store.sync(dict.fromkeys(cells[:2], "done"))
-    began = ids(results)
-    status, printed, _ = main(capsys, results.url, "--study", "digits")
-    assert status == 0
-    assert "digits: 4 cells: 2 were there, 2 logged\n" in printed
-    assert began < ids(results)
-    assert len(ids(results)) == 4 + 2 + 1
-
-
-def test_more_seeds_make_other_summaries(
-    results: Results, capsys: pytest.CaptureFixture[str]
-) -> None:
-    main(capsys, results.url, "--study", "digits")
-    for seed in (2, 3):
-        write(results, make_cell("soft", seed=seed), saif=0.2)
-    assert main(capsys, results.url, "--study", "digits")[0] == 0
-    found = runs_of(client_of(results))["summary"]
-    soft = next(run for run in found if run.data.params["paradigm"] == "soft")
-    assert len(found) == 2
-    assert soft.data.metrics["n"] == 4
-    assert soft.data.metrics["saif"] == pytest.approx(0.225)
-
-
 def test_what_cannot_be_logged_is_counted(
     results: Results, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -148,22 +117,3 @@ def test_requests_that_cannot_be_carried_out(
     assert errors.count("\n") == 1
     assert "secret" not in errors
     assert ids(results) == set()
-
-
-def test_learning_dynamics_are_logged_once(
-    results_with_store: Results, capsys: pytest.CaptureFixture[str]
-) -> None:
-    results = results_with_store
-    trajectories.write_study(results, seeds=2)
-    assert main(capsys, results.url)[0] == 0
-    client = client_of(results)
-    found: dict[str, Any] = runs_of(client, "linear-orthogonal")
-    assert [len(found[role]) for role in ("cell", "summary", "study")] == [6, 3, 1]
-    lvml = next(run for run in found["summary"] if run.data.params["paradigm"] == "lvml")
-    assert lvml.data.metrics["n"] == 2
-    assert lvml.data.metrics["test/nu"] == pytest.approx(4.86, rel=0.05)
-    assert len(client.get_metric_history(lvml.info.run_id, "test/mu")) == 21
-    assert found["study"][0].data.metrics["claims holds"] == 2
-    before = ids(results)
-    assert "6 were there, 0 logged" in main(capsys, results.url)[1]
-    assert ids(results) == before

@@ -1,4 +1,4 @@
-"""Packs: what may train together, in what sizes, and that packed equals separate."""
+"""Packs: what may train together, and in what sizes. (That it is as if alone: test_trainer.py.)"""
 
 from __future__ import annotations
 
@@ -14,56 +14,6 @@ from study.tasks.mosaics.mosaics import MosaicTask
 from study.train.steps import loop, packs
 from study.train.steps.packs import Packing, form
 from tests.conftest import needs_cuda, tiny_cell
-from tests.made_up.training import numbers
-
-
-@pytest.mark.parametrize("name", [*PARADIGMS, "hybrid"])
-def test_packed_equals_separate(digits: MosaicTask, name: str) -> None:
-    """Bitwise on a CPU, for members of other seeds and learning rates."""
-
-    def schedule(lr: float) -> Schedule:
-        return Schedule.hybrid(lr, lr / 2, 0.5) if name == "hybrid" else Schedule.single(name, lr)
-
-    cells = [tiny_cell(digits, schedule(lr), seed=seed) for seed, lr in ((0, 0.1), (1, 0.03))]
-    together = loop.train_pack(cells, digits)
-    for cell, outcome in zip(cells, together, strict=True):
-        alone = loop.train(cell, digits)
-        assert outcome.status == alone.status == "done"
-        assert outcome.steps == alone.steps
-        assert numbers(outcome) == numbers(alone)
-    assert len({outcome.evaluations[-1]["loss"] for outcome in together}) == len(cells)
-
-
-def test_a_member_that_diverges_leaves_the_others_as_they_are(digits: MosaicTask) -> None:
-    rates = (0.1, 1e20, 0.03)
-    cells = [tiny_cell(digits, Schedule.single("soft", lr)) for lr in rates]
-    together = loop.train_pack(cells, digits)
-    assert [outcome.status for outcome in together] == ["done", "diverged", "done"]
-    assert together[1].steps < together[0].steps
-    for cell, outcome in zip(cells, together, strict=True):
-        assert numbers(outcome) == numbers(loop.train(cell, digits))
-
-
-def test_each_member_reports_its_own_evaluations(digits: MosaicTask) -> None:
-    cells = [tiny_cell(digits, seed=seed) for seed in (0, 1)]
-    told: list[tuple[str, float]] = []
-    loop.train_pack(
-        cells,
-        digits,
-        on_evaluation=lambda rows: told.extend(
-            (cell.id, row["accuracy"]) for cell, row in rows.items()
-        ),
-    )
-    for cell in cells:
-        alone: list[float] = []
-        loop.train(
-            cell,
-            digits,
-            on_evaluation=lambda rows, alone=alone: alone.extend(
-                row["accuracy"] for row in rows.values()
-            ),
-        )
-        assert [accuracy for cell_id, accuracy in told if cell_id == cell.id] == alone
 
 
 @pytest.mark.parametrize(
@@ -92,11 +42,6 @@ def test_switch_points_are_not_packed_and_both_rates_of_a_hybrid_are(digits: Mos
     assert len(form([one, hybrid(0.1, 0.05, 0.25)], Packing("seed,lr"))) == 2
     assert len(form([one, hybrid(0.2, 0.01, 0.5)], Packing("seed,lr"))) == 1
     assert len(form([one, hybrid(0.2, 0.01, 0.5)], Packing("seed"))) == 2
-
-
-def test_no_pack_at_all_is_refused(digits: MosaicTask) -> None:
-    with pytest.raises(ValueError, match="at least one"):
-        loop.train_pack([], digits)
 
 
 @given(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
-import warnings
 import weakref
 from dataclasses import replace
 from pathlib import Path
@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 import torch
 
+from benchmarks.support import measure
 from benchmarks.support.measure import (
-    WARM_UP_STEPS,
     CapturedStep,
     build_model,
     made_up_mosaics,
@@ -39,6 +39,7 @@ from tests.made_up.posts import load, text_cell, write_posts
 from tests.made_up.training import Killed, Killing, make_storage, numbers
 
 CPU = torch.device("cpu")
+POSTS = ("embedding", "self-attention")
 
 
 @pytest.fixture
@@ -60,75 +61,64 @@ def coco(tmp_path_factory: pytest.TempPathFactory) -> CaptionTask:
     return tasks.info("mscoco", coco_data.OPTIONS).made_up(real.facts, 60)
 
 
-def caption_cell_of(task: CaptionTask, name: str, lr: float, seed: int) -> Cell:
-    """A cell whose encoder trains, too."""
-    return coco_data.caption_cell(
-        task,
-        Schedule((Phase(name, lr, encoder_lr=lr),)),
-        seed=seed,
-        decoder=replace(coco_data.SIZES, dropout=0.0),
-    )
+def cell_of(task: Any, name: str, lr: float, seed: int, of: str = "embedding") -> Cell:
+    """A cell of a task's kind; one of captions trains its encoder, too."""
+    if isinstance(task, CaptionTask):
+        return coco_data.caption_cell(
+            task,
+            Schedule((Phase(name, lr, encoder_lr=lr),)),
+            seed=seed,
+            decoder=replace(coco_data.SIZES, dropout=0.0),  # whose draws depend on the width
+        )
+    if isinstance(task, TextTask):
+        return text_cell(task, schedule(name, lr), of, seed=seed, batch_size=4, epochs=2)
+    return tiny_cell(task, schedule(name, lr), seed=seed)
 
 
 def schedule(name: str, lr: float = 0.1) -> Schedule:
     return Schedule.hybrid(lr, lr / 2, 0.5) if name == "hybrid" else Schedule.single(name, lr)
 
 
-@pytest.mark.parametrize("name", [*PARADIGMS, "hybrid"])
+@pytest.mark.parametrize(
+    ("of", "name"),
+    [
+        *(("digits", name) for name in (*PARADIGMS, "hybrid")),
+        *((of, name) for of in POSTS for name in ("soft", "hard", "lvml", "hybrid")),
+        *(("coco", name) for name in ("soft", "lvml")),
+    ],
+)
 def test_a_replayed_pack_equals_its_cells_in_turns(
-    digits: MosaicTask, name: str, monkeypatch: pytest.MonkeyPatch, captured: None
+    of: str,
+    name: str,
+    request: pytest.FixtureRequest,
+    monkeypatch: pytest.MonkeyPatch,
+    captured: None,
 ) -> None:
-    """Weights, momentum, loss, random streams and rows all go on from replay to replay."""
+    """Weights, momentum, loss, random streams and rows all go on from replay to replay.
+
+    Bitwise; up to rounding where batches are padded to one of a few widths, each with its graph.
+    """
+    task = request.getfixturevalue("posts" if of in POSTS else of)
     monkeypatch.setattr(side_by_side, "FED_STEPS", 3)
-    cells = [
-        tiny_cell(digits, schedule(name, lr), seed=seed) for seed, lr in ((0, 0.1), (1, 0.03))
-    ]
-    replayed = loop.train_pack(cells, digits)
-    monkeypatch.undo()
-    for one, other in zip(replayed, loop.train_pack(cells, digits), strict=True):
-        assert (one.status, one.steps) == (other.status, other.steps) == ("done", one.steps)
-        assert numbers(one) == numbers(other)
-
-
-@pytest.mark.parametrize("architecture", ["embedding", "self-attention"])
-@pytest.mark.parametrize("name", ["soft", "hard", "lvml", "hybrid"])
-def test_replayed_posts_equal_those_in_turns(
-    name: str, architecture: str, posts: TextTask, monkeypatch: pytest.MonkeyPatch, captured: None
-) -> None:
-    """Up to rounding, though batches are padded to one of a few widths, each with its graph."""
     monkeypatch.setattr(texts, "_WIDTH_STEP", 2)
-    widths: list[int] = []
+    widths: set[int] = set()
     real = side_by_side.Captured._record
-    monkeypatch.setattr(
-        side_by_side.Captured,
-        "_record",
-        lambda stepping, width: (widths.append(width), real(stepping, width)),
-    )
-    cells = [
-        text_cell(posts, schedule(name, 0.01), architecture, seed=seed, batch_size=4, epochs=2)
-        for seed in (0, 1)
-    ]
-    with padding_computed():
-        replayed = loop.train_pack(cells, posts)
-    assert len(set(widths)) > 1
-    monkeypatch.undo()
-    for one, other in zip(replayed, loop.train_pack(cells, posts), strict=True):
-        assert one.steps == other.steps
-        losses = [[row["loss"] for row in each.evaluations] for each in (one, other)]
-        assert losses[0] == pytest.approx(losses[1], rel=1e-4)
 
+    def record(stepping: side_by_side.Captured, width: int) -> None:
+        widths.add(width)
+        real(stepping, width)
 
-@pytest.mark.parametrize("name", ["soft", "lvml"])
-def test_replayed_captions_equal_those_in_turns(
-    name: str, coco: CaptionTask, monkeypatch: pytest.MonkeyPatch, captured: None
-) -> None:
-    """Up to rounding. (By SGD, and without dropout, whose draws depend on the width.)"""
-    cells = [caption_cell_of(coco, name, 0.01, seed) for seed in (0, 1)]
-    with padding_computed():
-        replayed = loop.train_pack(cells, coco)
+    monkeypatch.setattr(side_by_side.Captured, "_record", record)
+    rates = (0.1, 0.03) if of == "digits" else (0.01, 0.01)
+    cells = [cell_of(task, name, lr, seed, of) for seed, lr in enumerate(rates)]
+    with contextlib.nullcontext() if of == "digits" else padding_computed():
+        replayed = loop.train_pack(cells, task)
+    assert (len(widths) > 1) == (of in POSTS)
     monkeypatch.undo()
-    for one, other in zip(replayed, loop.train_pack(cells, coco), strict=True):
+    for one, other in zip(replayed, loop.train_pack(cells, task), strict=True):
         assert one.steps == other.steps > 3
+        if of == "digits":
+            assert numbers(one) == numbers(other)
         losses = [[row["loss"] for row in each.evaluations] for each in (one, other)]
         assert losses[0] == pytest.approx(losses[1], rel=1e-4)
 
@@ -146,16 +136,21 @@ def test_after_a_checkpoint_the_graph_is_recorded_anew_for_those_behind(
         assert numbers(outcome) == numbers(loop.train(cell, digits))
 
 
-def test_members_branch_off_together_and_join_at_the_end(
-    digits: MosaicTask, captured: None
+@pytest.mark.parametrize("fails", [False, True])
+def test_members_branch_off_together_and_join_also_when_memory_runs_out(
+    fails: bool, digits: MosaicTask, monkeypatch: pytest.MonkeyPatch, captured: None
 ) -> None:
-    stepping = side_by_side.Captured(CPU)
-    stepping.prepare(members(digits, 3))
+    stepping, pack = side_by_side.Captured(CPU), members(digits, 3)
+    if fails:
+        failing_member(monkeypatch, pack[1])
+    with pytest.raises(torch.OutOfMemoryError) if fails else contextlib.nullcontext():
+        stepping.prepare(pack)
     forks, joins = cuda_graphs.Stream.waits[:3], cuda_graphs.Stream.waits[3:]
     (main,) = {of for _, of in forks}
     branches = [waiting for waiting, _ in forks]
     assert len({main, *branches}) == 4
     assert joins == [(main, branch) for branch in branches]
+    assert bool(stepping._graphs) != fails
 
 
 def test_a_step_is_one_launch_and_one_copy_serves_many(
@@ -173,80 +168,56 @@ def test_a_step_is_one_launch_and_one_copy_serves_many(
     assert copies == [4, 4, 2]
 
 
-def test_a_phase_without_steps_is_not_recorded(
-    digits: MosaicTask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, captured: None
+@pytest.mark.parametrize("of", ["pack", "benchmark"])
+def test_a_graph_keeps_what_it_replays_on(
+    of: str, digits: MosaicTask, monkeypatch: pytest.MonkeyPatch, captured: None
 ) -> None:
-    """A fork begins where its soft phase has just ended."""
-    storage = make_storage(tmp_path)
-    cell, fork = (tiny_cell(digits, Schedule.hybrid(0.1, lr, 0.5)) for lr in (0.05, 0.02))
-    kept = Checkpoints(storage)
-    kept.expect([cell], [fork])
-    loop.train(cell, digits, checkpoints=kept)
-    recorded: list[int | None] = []
-    real = side_by_side.Captured._record
+    """It holds addresses alone: freed weights would be somebody else's memory.
 
-    def record(stepping: side_by_side.Captured, width: int) -> None:
-        recorded.extend(member.phase for member in stepping._members)
-        real(stepping, width)
-
-    monkeypatch.setattr(side_by_side.Captured, "_record", record)
-    outcome = loop.train(fork, digits, checkpoints=kept)
-    assert outcome.shared_prefix
-    assert recorded == [1]
-
-
-def test_a_graph_keeps_what_it_replays_on(digits: MosaicTask, captured: None) -> None:
-    """It holds addresses alone: freed weights would be somebody else's memory."""
-    stepping, pack = side_by_side.Captured(CPU), members(digits, 2)
-    stepping.prepare(pack)
-    stepping._graphs.clear()  # unlike a real graph, the recording holds tensors
-    held = [weakref.ref(parameter) for member in pack for parameter in member._model.parameters()]
-    del pack
-    gc.collect()
-    assert all(each() is not None for each in held)
-    del stepping
-    gc.collect()
-    assert not any(each() is not None for each in held)
-
-
-def test_so_does_the_graph_of_a_benchmark(monkeypatch: pytest.MonkeyPatch, captured: None) -> None:
-    """Nor are kernels tried in its recording."""
-    tuned = []
+    Nor are kernels tried in a recording: only in the steps before it.
+    """
+    tuned: list[bool] = []
 
     def noting(*args: Any, **named: Any) -> torch.Tensor:
         tuned.append(torch.backends.cudnn.benchmark)
         return train_step(*args, **named)
 
-    monkeypatch.setattr("benchmarks.support.measure.train_step", noting)
-    model, mosaics = build_model("small"), made_up_mosaics(60, 3, CPU, images=200)
-    held = [weakref.ref(parameter) for parameter in model.parameters()]
-    graph = CapturedStep(step_of(model, "soft", mosaics, 8), torch.arange(8))
-    assert tuned == [True] * WARM_UP_STEPS + [False]
-    graph._graph.operations.clear()
-    del model
+    for module in (pack_member, measure):
+        monkeypatch.setattr(module, "train_step", noting)
+    holder: Any
+    if of == "pack":
+        pack = members(digits, 1)
+        models, holder = [pack[0]._model], side_by_side.Captured(CPU)
+        holder.prepare(pack)
+        holder._graphs.clear()  # unlike a real graph, the recording holds tensors
+        del pack
+    else:
+        models, data = [build_model("small")], made_up_mosaics(60, 3, CPU, images=200)
+        holder = CapturedStep(step_of(models[0], "soft", data, 8), torch.arange(8))
+        holder._graph.operations.clear()
+    assert tuned == [True] * (len(tuned) - 1) + [False] != [False]
+    held = [weakref.ref(parameter) for parameter in models.pop().parameters()]
     gc.collect()
     assert all(each() is not None for each in held)
-    del graph
+    del holder
     gc.collect()
     assert not any(each() is not None for each in held)
 
 
-def test_only_the_steps_before_a_recording_are_autotuned(
+def test_evaluations_are_not_autotuned(
     digits: MosaicTask, monkeypatch: pytest.MonkeyPatch, captured: None
 ) -> None:
-    """Evaluations differ in the size of their passes; in a recording nothing may be tried."""
-    tuned: dict[str, list[bool]] = {"train_step": [], "evaluate": []}
-    for (name, seen), module in zip(tuned.items(), (pack_member, classification), strict=True):
-        real = getattr(module, name)
+    """They differ in the size of their passes."""
+    tuned: set[bool] = set()
+    real = classification.evaluate
 
-        def noting(*args: Any, real: Any = real, seen: list[bool] = seen, **named: Any) -> Any:
-            seen.append(torch.backends.cudnn.benchmark)
-            return real(*args, **named)
+    def noting(*args: Any, **named: Any) -> Any:
+        tuned.add(torch.backends.cudnn.benchmark)
+        return real(*args, **named)
 
-        monkeypatch.setattr(module, name, noting)
+    monkeypatch.setattr(classification, "evaluate", noting)
     loop.train(tiny_cell(digits), digits)
-    assert tuned["train_step"] == [True] * pack_member.WARM_UP_STEPS["cpu"] + [False]
-    assert set(tuned["evaluate"]) == {False}
+    assert tuned == {False}
 
 
 def test_recordings_are_no_training_time(
@@ -281,42 +252,6 @@ def failing_member(monkeypatch: pytest.MonkeyPatch, failing: Member) -> None:
         take(member, *more)
 
     monkeypatch.setattr(Member, "take", take_or_fail)
-
-
-def test_branches_join_also_when_memory_runs_out(
-    digits: MosaicTask, monkeypatch: pytest.MonkeyPatch, captured: None
-) -> None:
-    stepping, pack = side_by_side.Captured(CPU), members(digits, 3)
-    failing_member(monkeypatch, pack[1])
-    with pytest.raises(torch.OutOfMemoryError):
-        stepping.prepare(pack)
-    waits = cuda_graphs.Stream.waits
-    assert [(b, a) for a, b in waits[:3]] == waits[3:]
-    assert not stepping._graphs
-
-
-def test_newer_versions_register_generators_by_themselves(digits: MosaicTask) -> None:
-    """And call it deprecated to do so, which is no news for users."""
-
-    class Graph:
-        def register_generator_state(self, generator: torch.Generator) -> None:
-            warnings.warn("deprecated", FutureWarning, stacklevel=2)
-
-    side_by_side._register(Graph(), torch.Generator())
-
-
-def test_waiting_can_be_refused_though_warnings_are_errors(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(torch.cuda, "_lazy_init", lambda: None)  # the mode needs no device
-    always = torch.is_warn_always_enabled()
-    torch.set_warn_always(True)  # as in a process that has not been warned
-    try:
-        with waiting_refused():
-            assert torch.cuda.get_sync_debug_mode() == 2
-    finally:
-        torch.set_warn_always(always)
-    assert torch.cuda.get_sync_debug_mode() == 0
 
 
 @needs_cuda
@@ -374,15 +309,9 @@ def test_after_memory_ran_out_in_a_recording_the_process_trains_on(
     assert {each.status for each in loop.train_pack(cells, digits, "cuda")} == {"done"}
 
 
-def members(
-    task: MosaicTask | TextTask | CaptionTask, count: int, device: str = "cpu", name: str = "soft"
-) -> list[Member]:
+def members(task: Any, count: int, device: str = "cpu", name: str = "soft") -> list[Member]:
     """Cells of several seeds in their first phase."""
-    if isinstance(task, CaptionTask):
-        cells = [caption_cell_of(task, name, 0.01, seed) for seed in range(count)]
-    else:
-        a_cell = text_cell if isinstance(task, TextTask) else tiny_cell
-        cells = [a_cell(task, schedule(name, 0.01), seed=seed) for seed in range(count)]
+    cells = [cell_of(task, name, 0.01, seed) for seed in range(count)]
     made = [Member(cell, task, torch.device(device), None) for cell in cells]
     for member in made:
         member.enter_phase(0)

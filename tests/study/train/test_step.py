@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import copy
 import functools
-import itertools
 from collections.abc import Callable
 
 import pytest
 import torch
 from torch import Tensor, nn
 
-from benchmarks.support.baseline import ResearchScript, as_published
+from benchmarks.support.baseline import ResearchScript
 from benchmarks.support.measure import build_model, made_up_mosaics
 from study import paradigms
 from study.cell import PARADIGMS
@@ -92,7 +90,7 @@ def after_the_research_script(paradigm: str) -> tuple[Tensor, Tensor]:
     return start, weights(script.focus, script.classifier)
 
 
-@pytest.mark.parametrize("micro_batch", [BATCH, 5])
+@pytest.mark.parametrize("micro_batch", [100, 5])
 @pytest.mark.parametrize("paradigm", ["soft", "hard", "lvml"])
 def test_ten_fast_steps_equal_the_research_script_in_float64(
     paradigm: str, micro_batch: int
@@ -105,61 +103,6 @@ def test_ten_fast_steps_equal_the_research_script_in_float64(
     assert (reference - start).norm() > 0.1 * start.norm() * LR
     assert ((ours - reference).norm() / reference.norm()).item() < 1e-5
     assert distance(ours, reference, start) < 1e-3
-
-
-@pytest.mark.parametrize("paradigm", ["soft", "hard", "lvml"])
-@pytest.mark.parametrize("micro_batch", [1, 3, 4, 7, 8, 100])
-def test_parts_of_a_batch_add_up_to_its_gradient(paradigm: str, micro_batch: int) -> None:
-    mosaics, rows = some_mosaics(), torch.arange(BATCH)
-    moves, losses = [], []
-    for size in (BATCH, micro_batch):
-        model = build_model("small")
-        before = weights(model)
-        optimiser = SGD(model.parameters(), 1.0, 0.0)
-        loss = train_step(
-            rows, model, paradigms.get(paradigm), optimiser, mosaics, Sampling(), size
-        )
-        moves.append(weights(model) - before)
-        losses.append(loss.item())
-    assert (moves[0] - moves[1]).norm() < 1e-5 * moves[0].norm()
-    assert losses[1] == pytest.approx(losses[0], rel=1e-6)
-
-
-@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-12), (torch.float32, 1e-3)])
-def test_memory_format_changes_nothing_but_rounding(dtype: torch.dtype, tolerance: float) -> None:
-    """In float32, rounding may decide which of two pixels a pooling window takes."""
-    images = some_mosaics().segments(torch.arange(40)).to(dtype)
-    last = build_model("scripts").focus.to(dtype)
-    first = copy.deepcopy(last).to(memory_format=torch.contiguous_format)
-    assert last[0].weight.is_contiguous(memory_format=torch.channels_last)
-    assert not first[0].weight.is_contiguous(memory_format=torch.channels_last)
-    found = []
-    for network, inputs in ((last, images), (first, images.contiguous())):
-        output = network(inputs)
-        grads = torch.autograd.grad(output.square().sum(), list(network.parameters()))
-        found.append(torch.cat([output.flatten(), *(grad.flatten() for grad in grads)]))
-    assert (found[0] - found[1]).norm() < tolerance * found[1].norm()
-
-
-@pytest.mark.parametrize("head", ["focus", "classifier"])
-@pytest.mark.parametrize("architecture", ["scripts", "small"])
-def test_relu_after_pooling_and_flattening_has_the_bits_of_the_published_order(
-    architecture: str, head: str
-) -> None:
-    ours = getattr(build_model(architecture), head).to(memory_format=torch.contiguous_format)
-    published = as_published(ours)
-    kinds = [[type(layer) for layer in network] for network in (ours, published)]
-    assert kinds[0] != kinds[1]
-    before_relu = [a for a, b in itertools.pairwise(kinds[1]) if b is nn.ReLU]
-    assert set(before_relu) == {nn.Conv2d, nn.Linear}
-    assert len(before_relu) == kinds[0].count(nn.ReLU)
-    images = some_mosaics().segments(torch.arange(40)).contiguous()
-    gradients = []
-    outputs = [network(images) for network in (ours, published)]
-    for network, output in zip((ours, published), outputs, strict=True):
-        gradients.append(torch.autograd.grad(output.square().sum(), list(network.parameters())))
-    assert torch.equal(*outputs)
-    assert all(torch.equal(a, b) for a, b in zip(*gradients, strict=True))
 
 
 def test_bfloat16_rounds_products_and_keeps_weights_in_float32() -> None:
@@ -199,10 +142,9 @@ def test_a_step_waits_for_nothing(paradigm: str, precision: str) -> None:
 @pytest.mark.parametrize(
     "wait",
     [
-        bool, float, int, Tensor.item, Tensor.nonzero, Tensor.unique,
-        lambda x: x.tolist(), lambda x: x.numpy(), lambda x: x.cpu(), lambda x: torch.equal(x, x),
-        lambda x: x[x > 0], lambda x: x.masked_select(x > 0), lambda x: torch.tensor(1.0),
-        lambda x: x.clone().index_put_((x > 0,), x), lambda x: range(2)[x.long()],
+        bool, Tensor.item, Tensor.nonzero, lambda x: x.cpu(), lambda x: x.numpy(),
+        lambda x: x.tolist(), lambda x: torch.equal(x, x), lambda x: torch.tensor(1.0),
+        lambda x: range(2)[x.long()], lambda x: x.requires_grad_()[x > 0].sum().backward(),
     ],
 )  # fmt: skip
 def test_waits_are_found(wait: Callable[[Tensor], object]) -> None:
@@ -213,37 +155,3 @@ def test_waits_are_found(wait: Callable[[Tensor], object]) -> None:
         assert not found
         wait(one)
     assert found
-
-
-def test_waits_of_a_backward_pass_are_found() -> None:
-    x, mask = torch.ones(2, requires_grad=True), torch.tensor([True, False])
-    total = x[mask].sum()
-    with waits() as found:
-        total.backward()
-    assert found
-
-
-@pytest.mark.parametrize("paradigm", PARADIGMS)
-def test_compiled_equals_eager(paradigm: str) -> None:
-    """The whole loss traces as one graph. (Without a C++ compiler: its kernels are PyTorch's.)"""
-    model, mosaics = build_model("small"), some_mosaics()
-    batch = mosaics.batch(torch.arange(BATCH))
-    known = paradigms.get(paradigm)
-
-    def gradients(compiled: bool) -> Tensor:
-        loss = functools.partial(
-            known.loss,
-            model.focus,
-            model.classifier,
-            generator=torch.Generator().manual_seed(0) if known.exact == paradigm else None,
-        )
-        if compiled:
-            loss = torch.compile(loss, backend="aot_eager", fullgraph=True)
-        torch.manual_seed(0)
-        found = torch.autograd.grad(
-            loss(segments=batch.segments, labels=batch.labels), list(model.parameters())
-        )
-        return torch.cat([each.flatten() for each in found])
-
-    eager = gradients(compiled=False)
-    assert (gradients(compiled=True) - eager).norm() < 1e-5 * eager.norm()

@@ -90,7 +90,7 @@ def test_its_numbers_are_those_of_the_analysis(executed: NotebookNode) -> None:
 
 
 def test_what_is_committed_is_what_it_gives(executed: NotebookNode) -> None:
-    """`WRITE_NOTEBOOK=1 uv run pytest tests/house/test_notebook.py` makes it so."""
+    """`WRITE_NOTEBOOK=1 uv run pytest tests/architecture/test_notebook.py` makes it so."""
     committed = nbformat.read(NOTEBOOK, as_version=4)
     assert [cell.metadata for cell in committed.cells] == [{}] * len(committed.cells)
     assert NOTEBOOK.stat().st_size < 300_000

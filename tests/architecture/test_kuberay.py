@@ -5,7 +5,6 @@ No cluster runs here. A schema of KubeRay's fields and Kubernetes' own schema st
 
 from __future__ import annotations
 
-import copy
 import re
 import shlex
 import tomllib
@@ -14,15 +13,14 @@ from typing import Any
 
 import jsonschema
 import kubernetes_validate
-import pytest
 import yaml
 
 from study.launch import cluster
 from study.request import Request
 from study.run_options import requested
+from tests.architecture.test_cluster_docs import DOCUMENT
+from tests.architecture.test_image import instructions
 from tests.conftest import PROJECT
-from tests.house.test_cluster_docs import DOCUMENT
-from tests.house.test_image import instructions
 
 FILE = PROJECT / "examples" / "kuberay" / "rayjob.yaml"
 SCHEMA = yaml.safe_load((PROJECT / "tests/made_up/rayjob.schema.yaml").read_text())
@@ -59,30 +57,6 @@ def container(template: dict[str, Any]) -> dict[str, Any]:
 def test_kuberay_and_kubernetes_take_it() -> None:
     require_valid(JOB)
     kubernetes_validate.validate(ACCOUNT, KUBERNETES, strict=True)
-
-
-@pytest.mark.parametrize(
-    ("path", "value"),
-    [
-        ("spec.backoffLimit", "5"),
-        ("spec.submissionMode", "JobMode"),
-        ("spec.ttlSeconds", 60),
-        ("spec.rayClusterSpec.authOptions.mode", "none"),
-        ("spec.rayClusterSpec.workerGroupSpecs.0.maxReplicas", "4"),
-        ("spec.rayClusterSpec.headGroupSpec.rayStartParams.num-cpus", 0),
-        ("spec.rayClusterSpec.headGroupSpec.template.spec.serviceAccount_name", "x"),
-        ("spec.rayClusterSpec.autoscalerOptions.securityContext.runAsUser", "1000"),
-    ],
-)
-def test_a_mistake_is_seen(path: str, value: Any) -> None:
-    job = copy.deepcopy(JOB)
-    *above, last = path.split(".")
-    at = job
-    for name in above:
-        at = at[int(name)] if name.isdecimal() else at[name]
-    at[last] = value
-    with pytest.raises((jsonschema.ValidationError, kubernetes_validate.ValidationError)):
-        require_valid(job)
 
 
 def test_it_names_the_versions_and_the_user_of_the_image() -> None:

@@ -1,0 +1,295 @@
+"""What the trainer keeps, whatever it trains: mosaics, posts in two models, captions."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import itertools
+import re
+from typing import Any, NamedTuple
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from study import models, paradigms
+from study.cell import PARADIGMS, Cell, NetworkSettings, Phase, Schedule
+from study.evaluate.classification import evaluate
+from study.results import INSTANCES
+from study.tasks.mosaics.mosaics import MosaicTask
+from study.train.budget.timeline import steps_by_phase, timeline
+from study.train.steps.checkpoints import Checkpoints
+from study.train.steps.loop import train, train_pack
+from study.train.steps.order import BatchOrder
+from study.train.steps.pack_member import Member, Outcome
+from study.train.steps.step import SGD, Adam, Together
+from tests.conftest import tiny_cell, tiny_flops
+from tests.made_up import coco, posts
+from tests.made_up.training import Killed, Killing, make_storage, numbers
+
+MOSAICS, BATCHES, CAPTIONS = "mosaics", "batch normalisation", "captions"
+POSTS = ("embedding", "self-attention")
+SINGLE = [Schedule.single(name, 0.1) for name in PARADIGMS]
+HYBRID = Schedule.hybrid(0.1, 0.03, 0.5)
+OF_THREE = Schedule(
+    (Phase("lvml", 0.1, 0.3), Phase("hard-sampled", 0.05, 0.6), Phase("soft", 0.1))
+)
+SOFT = Schedule(Phase("soft", 0.01, optimiser="adam", encoder_lr=1e-3).dropping(0, 0.5))
+RUNNING = Schedule(
+    (
+        Phase("soft", 0.01, 0.3, "adam", 1e-3),
+        *Phase("hard-running", 0.01, 1.0, "adam", 1e-4, 0.7).dropping(0.3, 0.4),
+    )
+)
+SAMPLED = Schedule((Phase("hard-sampled", 0.01, optimiser="adam", encoder_lr=1e-3),))
+
+CASES = [
+    *((MOSAICS, schedule) for schedule in (*SINGLE, HYBRID, OF_THREE)),
+    *((name, schedule) for name in POSTS for schedule in (*SINGLE, HYBRID)),
+    *((CAPTIONS, schedule) for schedule in (SOFT, RUNNING, SAMPLED)),
+    (BATCHES, HYBRID),
+]
+"""What is trained, and how."""
+
+
+class Case(NamedTuple):
+    """What is trained, on which task, and how."""
+
+    of: str
+    task: Any
+    schedule: Schedule
+
+    def cell(self, seed: int = 0, faster: float = 1.0, **changes: Any) -> Cell:
+        """A cell of a fraction of a second; its rates may be other ones."""
+        phases = (dataclasses.replace(p, lr=p.lr * faster) for p in self.schedule.phases)
+        changes |= {"seed": seed, "schedule": Schedule(tuple(phases))}
+        if self.of == CAPTIONS:
+            return coco.caption_cell(self.task, **changes)
+        if self.of in POSTS:
+            return posts.text_cell(self.task, architecture=self.of, **changes)
+        if self.of == BATCHES:
+            changes["network"] = NetworkSettings(normalisation="batch")
+        return tiny_cell(self.task, **changes)
+
+
+@pytest.fixture(scope="module")
+def data(digits: MosaicTask, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    of_posts = posts.load(posts.write_posts(tmp_path_factory.mktemp("posts")))
+    captions = coco.load(coco.write_coco(tmp_path_factory.mktemp("coco") / "data"))
+    return {
+        MOSAICS: digits, BATCHES: digits, CAPTIONS: captions, **dict.fromkeys(POSTS, of_posts),
+    }  # fmt: skip
+
+
+@pytest.fixture(scope="module", params=CASES, ids=lambda case: f"{case[0]} {case[1].paradigm}")
+def case(request: pytest.FixtureRequest, data: dict[str, Any]) -> Case:
+    of, schedule = request.param
+    return Case(of, data[of], schedule)
+
+
+@functools.cache
+def alone(cell: Cell, task: Any) -> Outcome:
+    """The cell by itself, never interrupted; tests only read it."""
+    torch.manual_seed(1)
+    return train(cell, task)
+
+
+def test_every_evaluation_is_recorded_at_its_cost(case: Case) -> None:
+    cell = case.cell()
+    outcome = alone(cell, case.task)
+    rows = outcome.evaluations
+    splits = ("train", "validation", "test")
+    assert outcome.status == "done"
+    assert [(row["budget_fraction"], row["split"]) for row in rows] == [
+        *itertools.product(cell.evaluation_points, splits)
+    ]
+    for row in rows:
+        assert row["compute_flops"] <= row["budget_fraction"] * cell.budget.amount
+        assert row["mosaics_seen"] == row["step"] * cell.batch_size
+        assert bool(INSTANCES & row.keys()) == (row is rows[-1])
+        if case.of == CAPTIONS:
+            assert row["accuracy"] == row["bleu_4"] <= row["bleu_1"]
+    assert outcome.steps == rows[-1]["step"] > 3
+    if not {"sampled", "running"} & {*re.split("[->]", case.schedule.paradigm)}:
+        assert rows[-3]["loss"] < rows[0]["loss"]  # on the train split
+
+
+def test_packed_equals_separate(case: Case) -> None:
+    """Bitwise, whatever the global random stream, and beside one that diverges."""
+    cells = [case.cell(), case.cell(seed=1, faster=0.3)]
+    if case.of != CAPTIONS:  # whose attention is finite at any rate
+        cells.insert(1, case.cell(faster=1e21))
+    told: list[tuple[str, float]] = []
+    torch.manual_seed(2)
+    together = train_pack(
+        cells,
+        case.task,
+        on_evaluation=lambda rows: told.extend((c.id, row["loss"]) for c, row in rows.items()),
+    )
+    for cell, outcome in zip(cells, together, strict=True):
+        assert numbers(outcome) == numbers(alone(cell, case.task))
+        of_validation = [r["loss"] for r in outcome.evaluations if r["split"] == "validation"]
+        assert [loss for cell_id, loss in told if cell_id == cell.id] == of_validation
+    assert together[0].evaluations[-1]["loss"] != together[-1].evaluations[-1]["loss"]
+    for diverged in together[1:-1]:
+        assert diverged.status == "diverged"
+        assert "NaN or infinite between steps" in diverged.status_reason
+        assert diverged.steps < together[0].steps
+        losses = torch.tensor([row["loss"] for row in diverged.evaluations])
+        assert losses.isfinite().all()
+
+
+@given(st.lists(st.integers(0, 10**6), min_size=1, max_size=3))
+@settings(max_examples=2)
+def test_resumed_equals_uninterrupted(
+    case: Case, tmp_path_factory: pytest.TempPathFactory, at: list[int]
+) -> None:
+    """Killed at any steps, any number of times; also where a phase or an evaluation begins."""
+    cell = case.cell()
+    whole = alone(cell, case.task)
+    storage = make_storage(tmp_path_factory.mktemp("results"))
+    kills = sorted({1 + place % whole.steps for place in at})
+    for step in kills:
+        with pytest.raises(Killed):
+            train(cell, case.task, checkpoints=Killing(storage, [step]))
+    notes: list[str] = []
+    outcome = train(cell, case.task, checkpoints=Checkpoints(storage, 1e9, note=notes.append))
+    assert numbers(outcome) == numbers(whole)
+    (note,) = notes
+    assert f"{cell.id} goes on from its checkpoint at step {kills[-1]} of {whole.steps}" in note
+    assert min(outcome.train_seconds, outcome.earlier_seconds) > 0
+
+
+@pytest.mark.parametrize("of", [*POSTS, CAPTIONS])
+def test_parts_of_a_batch_add_up(data: dict[str, Any], of: str) -> None:
+    """Of mosaics: tests/study/train/test_step.py."""
+    case = Case(of, data[of], SOFT if of == CAPTIONS else Schedule.single("lvml", 0.05))
+    plain = dataclasses.replace(coco.SIZES, dropout=0.0)
+    cell = case.cell(**({"decoder": plain} if of == CAPTIONS else {"epochs": 2}))
+    whole, parts = (train(cell, case.task, micro_batch=size).evaluations for size in (16, 5))
+    for one, other in zip(whole, parts, strict=True):
+        assert one["loss"] == pytest.approx(other["loss"], rel=1e-4)
+
+
+@pytest.mark.parametrize("micro_batch", [8, 3])
+def test_the_running_baseline_follows_the_loss_of_steps(
+    data: dict[str, Any], micro_batch: int
+) -> None:
+    """Not of the parts in which a step is taken: they depend on the device."""
+    schedule = Schedule((Phase("hard-running", 0.01, 1.0, "adam", 1e-3),))
+    case = Case(CAPTIONS, data[CAPTIONS], schedule)
+    member = Member(case.cell(), case.task, torch.device("cpu"), micro_batch)
+    member.enter_phase(0)
+    expected = before = 0.0
+    for _ in range(2):
+        member.step()
+        summed = member.state()["summed_loss"].item()
+        expected, before = 0.9 * expected + 0.1 * (summed - before), summed
+        assert member.state()["baseline"].item() == pytest.approx(expected, rel=1e-5)
+
+
+def test_optimisers_are_pytorchs_each_for_its_parameters() -> None:
+    torch.manual_seed(0)
+    ours, theirs = ([torch.zeros(size, requires_grad=True) for size in (3, 2, 4)] for _ in "12")
+    targets = [torch.randn(each.shape) for each in ours]
+    for momentum, lr in ((0.0, 0.3), (0.9, 0.3), (0.8, 0.1)):
+        mine = Together(SGD(ours[:1], lr, momentum), Adam(ours[1:], lr, momentum))
+        references = [
+            torch.optim.SGD(theirs[:1], lr, momentum),
+            torch.optim.Adam(theirs[1:], lr, (momentum, 0.999)),
+        ]
+        for _ in range(12):
+            losses = [
+                sum(((a - b) ** 2).sum() for a, b in zip(side, targets, strict=True))
+                for side in (ours, theirs)
+            ]
+            mine.step(torch.autograd.grad(losses[0], ours))
+            for each, gradient in zip(theirs, torch.autograd.grad(losses[1], theirs), strict=True):
+                each.grad = gradient
+            for reference in references:
+                reference.step()
+            assert all(torch.equal(a, b) for a, b in zip(ours, theirs, strict=True))
+
+
+def test_a_cell_is_what_its_definition_says_step_by_step(digits: MosaicTask) -> None:
+    """Both phases by PyTorch's optimiser, which starts anew, with the rate of the phase."""
+    cell = tiny_cell(digits, Schedule((Phase("soft", 0.1, 0.5), Phase("lvml", 0.03))))
+    model = models.build("perceptron", "digits", (1, 8, 8), 3, seed=cell.seed)
+    splits, batches = digits.splits(cell), BatchOrder(cell)
+    steps = steps_by_phase(cell, timeline(cell, tiny_flops()))
+    for phase, count in zip(cell.schedule.phases, steps, strict=True):
+        fresh = torch.optim.SGD(model.parameters(), lr=phase.lr, momentum=cell.momentum)
+        paradigm = paradigms.get(phase.paradigm)
+        for _ in range(count):
+            batch = splits["train"].batch(batches.take(1)[0])
+            fresh.zero_grad()
+            paradigm.loss(model.focus, model.classifier, batch.segments, batch.labels).backward()
+            fresh.step()
+    expected = evaluate(model, paradigms.get("lvml"), splits["validation"])
+    assert expected is not None
+    rows = alone(cell, digits).evaluations
+    recorded = next(row for row in rows[::-1] if row["split"] == "validation")
+    assert recorded["loss"] == pytest.approx(expected["loss"], rel=1e-5)
+    assert recorded["accuracy"] == expected["accuracy"]
+    assert [row["inference"] for row in rows if row["split"] == "test"] == [
+        *["soft"] * 3, *["lvml"] * 2,
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("of", [MOSAICS, POSTS[0]])
+def test_paradigms_are_paired(data: dict[str, Any], of: str) -> None:
+    """Equal seeds start from equal weights and see equal inputs in equal order."""
+    cells = [Case(of, data[of], each).cell(inference="soft") for each in SINGLE]
+    starts = {
+        (row["split"], round(row["foreground_attention_mean"] or 0, 5))
+        for cell in cells
+        for row in train(cell, data[of]).evaluations
+        if row["step"] == 0
+    }
+    assert len(starts) == 3
+    first, *others = (BatchOrder(cell).take(30) for cell in cells)
+    assert all(torch.equal(first, other) for other in others)
+
+
+@given(n=st.integers(1, 60), batch_size=st.integers(1, 60), takes=st.lists(st.integers(1, 9)))
+@settings(max_examples=30)
+def test_every_input_is_seen_once_an_epoch(
+    digits: MosaicTask, n: int, batch_size: int, takes: list[int]
+) -> None:
+    """In another order each time; also where a batch is larger than the data."""
+    cell = tiny_cell(digits, n=n, batch_size=batch_size)
+    order, count = BatchOrder(cell), 3 * n // batch_size + 1
+    stream = torch.cat([order.take(each).flatten() for each in (*takes, count)])
+    first, second, *others, _ = stream.split(n)
+    for epoch in (first, second, *others):
+        assert sorted(epoch.tolist()) == list(range(n))
+    assert n < 8 or not torch.equal(first, second)
+    whole = BatchOrder(cell).take(sum(takes) + count).flatten()
+    assert torch.equal(stream, whole)
+    other = BatchOrder(dataclasses.replace(cell, seed=1)).take(sum(takes) + count).flatten()
+    assert n < 8 or not torch.equal(stream, other)
+
+
+def test_inference_changes_predictions_and_no_step(data: dict[str, Any]) -> None:
+    """The scripts' way: all paradigms are evaluated by soft inference."""
+    task, schedule = data[POSTS[0]], Schedule.hybrid(0.001, 0.001, 0.4)  # it hardly looks yet
+    own, soft = (posts.text_cell(task, schedule, inference=name) for name in (None, "soft"))
+    assert own.comparison_id != soft.comparison_id
+    rows = [train(cell, task).evaluations for cell in (own, soft)]
+    assert {row["inference"] for row in rows[1]} == {"soft"}
+    pairs = list(zip(*rows, strict=True))
+    assert all(one["loss"] == pytest.approx(other["loss"], rel=1e-6) for one, other in pairs)
+    assert any(one["heatmap"] != other["heatmap"] for one, other in pairs)
+
+
+def test_focus_starts_equal_beside_any_classifier_and_no_global_number_is_drawn() -> None:
+    before = torch.get_rng_state()
+    one, two, three = (
+        models.build("scripts", "cifar10", (3, 32, 32), classes, seed=seed).focus.parameters()
+        for classes, seed in ((3, 4), (7, 4), (3, 5))
+    )
+    assert torch.equal(torch.get_rng_state(), before)
+    for p, q, r in zip(one, two, three, strict=True):
+        assert torch.equal(p, q)
+        assert not torch.equal(p, r)
