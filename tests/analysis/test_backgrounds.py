@@ -13,27 +13,27 @@ from numpy.typing import NDArray
 from analysis.backgrounds import Backgrounds
 from analysis.crossed import Part, crossed_mean, needed
 
-SEEDS, FOREGROUNDS, BACKGROUNDS, HELD = 6, 20, 60, 5
+SEEDS, FOREGROUNDS, BACKGROUNDS, HELD, SIZE = 6, 20, 60, 5, 200
 
 Draw = Callable[[np.random.Generator], NDArray[np.int64]]
 """A random generator -> background images (n, k)."""
 
 
 def alike(generator: np.random.Generator) -> NDArray[np.int64]:
-    return generator.integers(BACKGROUNDS, size=(400, HELD))
+    return generator.integers(BACKGROUNDS, size=(SIZE, HELD))
 
 
 def few(generator: np.random.Generator) -> NDArray[np.int64]:
-    return generator.integers(5, size=(400, HELD))
+    return generator.integers(5, size=(SIZE, HELD))
 
 
 def unequal(generator: np.random.Generator) -> NDArray[np.int64]:
     rank = np.arange(1, BACKGROUNDS + 1)
-    return generator.choice(BACKGROUNDS, (400, HELD), p=1 / rank / (1 / rank).sum())
+    return generator.choice(BACKGROUNDS, (SIZE, HELD), p=1 / rank / (1 / rank).sum())
 
 
 def each_once(generator: np.random.Generator) -> NDArray[np.int64]:
-    return generator.random((400, 12)).argsort(axis=1)[:, :HELD]
+    return generator.random((SIZE, 12)).argsort(axis=1)[:, :HELD]
 
 
 def test_it_is_the_sum_over_pairs_of_other_foregrounds_and_seeds() -> None:
@@ -63,21 +63,19 @@ def test_it_is_the_sum_over_pairs_of_other_foregrounds_and_seeds() -> None:
 def test_it_is_the_covariance_through_new_backgrounds(draw: Draw, spread: float) -> None:
     """And neither what foregrounds, seeds and each seed's own backgrounds do, nor chance."""
     generator, found = np.random.default_rng(1), []
+    normal = generator.normal
     for _ in range(600):
-        foreground, background = generator.integers(FOREGROUNDS, size=400), draw(generator)
-        of_background = generator.normal(0, spread, BACKGROUNDS)[background].sum(axis=1)
-        of_each_seed = generator.normal(0, 0.1, (SEEDS, BACKGROUNDS))[:, background].sum(axis=2)
-        others = (
-            generator.normal(0, 0.5, (SEEDS, 1))
-            + generator.normal(0, 0.3, FOREGROUNDS)[foreground]
-            + generator.normal(0, 0.3, (SEEDS, len(foreground)))
-        )
-        backgrounds = Backgrounds(foreground, background)
-        part = backgrounds.part(of_background + of_each_seed + others)
-        found.append(part.variance - spread**2 * in_common_of_others(foreground, background))
+        foreground, background = generator.integers(FOREGROUNDS, size=SIZE), draw(generator)
+        of_background = normal(0, spread, BACKGROUNDS)[background].sum(axis=1)
+        of_each_seed = normal(0, 0.1, (SEEDS, BACKGROUNDS))[:, background].sum(axis=2)
+        of_foreground = normal(0, 0.3, FOREGROUNDS)[foreground]
+        others = normal(0, 0.5, (SEEDS, 1)) + of_foreground + normal(0, 0.3, (SEEDS, SIZE))
+        part = Backgrounds(foreground, background).part(of_background + of_each_seed + others)
+        expected = spread**2 * in_common_of_others(foreground, background)
+        found.append(part.variance - expected)
     error = np.std(found) / math.sqrt(len(found))
     assert abs(np.mean(found)) < 3 * error
-    assert spread == 0 or error < 0.1 * spread**2 * in_common_of_others(foreground, background)
+    assert spread == 0 or error < 0.1 * expected
 
 
 def in_common_of_others(foreground: NDArray[np.int64], background: NDArray[np.int64]) -> float:
@@ -93,14 +91,15 @@ def test_instances_with_the_same_backgrounds_do_not_tell_them_apart() -> None:
 
 def test_it_widens_an_interval_and_is_asked_for() -> None:
     values = np.random.default_rng(2).normal(0.1, 0.2, (6, 40))
-    plain, part = crossed_mean(values), Part(0.03**2, 59.0, 60)
-    found = crossed_mean(values, backgrounds=part)
+    plain, none, found = (
+        crossed_mean(values, backgrounds=part)
+        for part in (None, Part(0.0, 59.0, 60), Part(0.03**2, 59.0, 60))
+    )
+    assert (none.low, none.high, none.p) == (plain.low, plain.high, plain.p)
     assert found.standard_error == pytest.approx(math.hypot(plain.standard_error, 0.03))
     assert (found.seed_se, found.image_se) == (plain.seed_se, plain.image_se)
     assert (found.background_se, found.num_backgrounds) == (pytest.approx(0.03), 60)
     assert found.high - found.low > plain.high - plain.low
-    again = crossed_mean(values, confidence=1 - found.p, backgrounds=part)
+    again = crossed_mean(values, confidence=1 - found.p, backgrounds=Part(0.03**2, 59.0, 60))
     assert min(abs(again.low), abs(again.high)) < 1e-6
     assert needed(found, 0.09, 0.05).seeds > needed(plain, 0.09, 0.05).seeds
-    none = crossed_mean(values, backgrounds=Part(0.0, 59.0, 60))
-    assert (none.low, none.high, none.p) == (plain.low, plain.high, plain.p)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -71,23 +72,31 @@ def test_values_that_do_not_vary_leave_the_sign_test() -> None:
     assert math.isnan(evidence([0.0] * 6 + [math.nan], 0.1, "below").p)
 
 
-def test_a_part_is_refuted_at_the_level_over_those_that_can_refute() -> None:
-    yes, no, open_ = Evidence(True, 1e-6), Evidence(False, 0.02), Evidence(True, 0.3)
-    assert verdict(Finding("", [yes, yes])) == "holds"
-    assert verdict(Finding("", [yes, open_])) == "undecided"
-    assert verdict(Finding("", [no])) == "does not hold"
-    assert verdict(Finding("", [no, yes])) == "does not hold"  # .02 < .05 / 2
-    assert verdict(Finding("", [no, yes, yes])) == "undecided"
-    assert verdict(Finding("", [no, yes, yes]), parts=1) == "does not hold"
-    assert verdict(Finding("", [no, yes]), Finding("", [yes], role="for")) == "does not hold"
-    assert verdict(Finding("", [yes], reason="a reason")) == "undecided"
+YES, NO, OPEN = Evidence(True, 1e-6), Evidence(False, 0.02), Evidence(True, 0.3)
+AGAINST = Evidence(False, 0.001)
 
 
-def test_what_almost_any_run_has_must_be_so_but_is_no_evidence() -> None:
-    yes, no, open_ = Evidence(True, 1e-6), Evidence(False, 0.001), Evidence(False, 0.3)
-    assert verdict(Finding("", [yes], role="against")) == "undecided"
-    assert verdict(Finding("", [yes]), Finding("", [yes], role="against")) == "holds"
-    assert verdict(Finding("", [yes]), Finding("", [open_], role="against")) == "undecided"
-    assert verdict(Finding("", [yes]), Finding("", [no], role="against")) == "does not hold"
-    assert verdict(Finding("", [no], role="for")) == "undecided"
-    assert verdict(Finding("shown")) == "undecided"
+@pytest.mark.parametrize(
+    ("findings", "expected"),
+    [
+        ([Finding("", [YES, YES])], "holds"),
+        ([Finding("", [YES, OPEN])], "undecided"),
+        ([Finding("", [NO])], "does not hold"),
+        # A part is refuted at the level over those that can refute: .02 < .05 / 2.
+        ([Finding("", [NO, YES])], "does not hold"),
+        ([Finding("", [NO, YES, YES])], "undecided"),
+        ([Finding("", [NO, YES]), Finding("", [YES], role="for")], "does not hold"),
+        ([Finding("", [YES], reason="a reason")], "undecided"),
+        # What almost any run has must be so but is no evidence.
+        ([Finding("", [YES], role="against")], "undecided"),
+        ([Finding("", [YES]), Finding("", [YES], role="against")], "holds"),
+        ([Finding("", [YES]), Finding("", [OPEN], role="against")], "undecided"),
+        ([Finding("", [YES]), Finding("", [AGAINST], role="against")], "does not hold"),
+        ([Finding("", [AGAINST], role="for")], "undecided"),
+        ([Finding("shown")], "undecided"),
+    ],
+    ids=itertools.count(),
+)
+def test_findings_decide_a_claim(findings: list[Finding], expected: str) -> None:
+    assert verdict(*findings) == expected
+    assert verdict(Finding("", [NO, YES, YES]), parts=1) == "does not hold"

@@ -15,12 +15,13 @@ from tests.made_up.comparisons import POINTS, SPLITS, make_cell, make_results, w
 
 def test_one_row_a_cell_evaluation_and_split(tmp_path: Path) -> None:
     results = make_results(tmp_path)
-    cells = [write(results, make_cell(seed=seed)) for seed in range(2)]
+    first, _ = (write(results, make_cell(seed=seed)) for seed in range(2))
     table = analysis.load(tmp_path)
     assert set(table.columns) == {*CELLS_SCHEMA.names, *EVALUATIONS_SCHEMA.names, "base_images"}
-    assert len(table) == len(cells) * len(POINTS) * len(SPLITS)
+    assert len(table) == 2 * len(POINTS) * len(SPLITS)
     assert not table.duplicated(["cell_id", "budget_fraction", "split"]).any()
-    assert set(table["seed"]) == {0, 1}
+    some = analysis.load(tmp_path, [first.id, "no-such-cell"])
+    assert some["cell_id"].tolist() == [first.id] * len(POINTS) * len(SPLITS)
 
 
 def test_reads_a_path_a_url_and_an_open_directory_alike(tmp_path: Path) -> None:
@@ -28,14 +29,6 @@ def test_reads_a_path_a_url_and_an_open_directory_alike(tmp_path: Path) -> None:
     table = analysis.load(tmp_path)
     for other in (str(tmp_path), tmp_path.as_uri(), Results(tmp_path)):
         assert analysis.load(other).equals(table)
-
-
-def test_cell_ids_restrict(tmp_path: Path) -> None:
-    results = make_results(tmp_path)
-    first, _ = (write(results, make_cell(seed=seed)) for seed in range(2))
-    table = analysis.load(tmp_path, [first.id, "no-such-cell"])
-    assert set(table["cell_id"]) == {first.id}
-    assert len(table) == len(POINTS) * len(SPLITS)
 
 
 def test_a_cell_without_evaluations_stays(tmp_path: Path) -> None:
@@ -47,15 +40,10 @@ def test_a_cell_without_evaluations_stays(tmp_path: Path) -> None:
     assert table["status"].tolist() == ["diverged"]
 
 
-@pytest.mark.parametrize("where", ["missing", ""])
+@pytest.mark.parametrize("where", ["missing", "", "nosuch://bucket/results"])
 def test_refuses_what_holds_no_results(tmp_path: Path, where: str) -> None:
-    with pytest.raises(ResultsError, match="is no results directory"):
-        analysis.load(tmp_path / where)
-
-
-def test_refuses_an_unknown_protocol() -> None:
-    with pytest.raises(ResultsError, match="nosuch"):
-        analysis.load("nosuch://bucket/results")
+    with pytest.raises(ResultsError, match=r"is no results directory|nosuch"):
+        analysis.load(where if "://" in where else tmp_path / where)
 
 
 def test_importing_the_package_does_not_load_what_only_figures_or_training_need() -> None:

@@ -24,7 +24,7 @@ from study.concluding import closing
 from study.drive import Trained
 from study.launch.workplace import Workplace
 from study.plan.plan import Plan
-from study.results import Results, ResultsError, local_path
+from study.results import Results, local_path
 from study.run_options import requested
 from tests.analysis.test_report import page_of, write_small
 from tests.made_up.comparisons import make_cell, write
@@ -180,12 +180,6 @@ def test_the_report_of_a_url_lies_beside_its_results_or_where_it_is_asked_for(
     here = {str(p.relative_to(tmp_path / "out")) for p in (tmp_path / "out").rglob("*.*")}
     assert here == written - {"notes.csv", "figures/mine.png"}
     assert (tmp_path / "out" / "report.html").stat().st_size == pytest.approx(len(page), rel=0.1)
-
-
-def test_none_of_the_cells_asked_for(results: Results, tmp_path: Path) -> None:
-    write_small(results)
-    with pytest.raises(ResultsError, match="none of the requested cells"):
-        write_report(results, tmp_path, cell_ids=["ab"])
 
 
 def _assert_refused(

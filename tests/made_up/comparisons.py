@@ -7,8 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
+import analysis
+from analysis.comparison.compare import Comparison, compare_results
 from study.cell import Budget, Cell, Schedule
 from study.results import Results, cell_columns
 from study.tasks import modality
@@ -36,6 +39,17 @@ SHARES = {"train": 0.0, "validation": 0.58, "test": 0.594}
 """Of posts with a rationale, as in the data at hand."""
 
 NOTES = "A vocabulary of 9 words covers 90 % of the test tokens.\n12 posts were left out."
+
+
+def compared(results: Results, **question: Any) -> Comparison:
+    """The only comparison of a directory."""
+    (found,) = compare_results(results, **question)
+    return found
+
+
+def at_the_cut(results: Results, *args: Any, **how: Any) -> pd.DataFrame:
+    """What a directory holds, at equal compute."""
+    return analysis.equal_compute(analysis.load(results), *args, **how)
 
 
 def make_text_cell(

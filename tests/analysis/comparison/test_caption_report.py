@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 import io
+import itertools
 import re
 from pathlib import Path
 
-import pandas as pd
 import pytest
 from PIL import Image
 
 from analysis.comparison.compare import Comparison, compare_results
-from analysis.comparison.cut import saif_at
 from analysis.comparison.paper.claims import claims
 from analysis.comparison.report.chapter import Compared
 from analysis.comparison.report.pictures import pictures
 from analysis.comparison.report.table_one import table_one, table_one_cells, table_one_notes
 from analysis.comparison.report.tables import comparison_cells, further_cells
 from analysis.conclude import Conclusions, Question
-from analysis.section.picture import FILE_STEM
+from analysis.section.picture import FILE_STEM, Picture
 from study.kinds import kind_of
 from study.results import Results, ResultsError
-from study.tasks import CAPTIONS
 from tests.conftest import not_drawn
 from tests.made_up.captions import OBJECTS, make_caption_cell, write_captions
-from tests.made_up.comparisons import make_cell, make_results, write
+from tests.made_up.comparisons import compared, make_cell, make_results, write
 from tests.made_up.summaries import metrics_of
 
 SAIF = {"hard-running": 0.1, "soft": 0.2, "hybrid-running": 0.3}
@@ -34,24 +32,22 @@ SAIF = {"hard-running": 0.1, "soft": 0.2, "hybrid-running": 0.3}
 def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     """Six seeds; a seed of hard attention diverged."""
     results = make_results(tmp_path_factory.mktemp("captions"))
-    for paradigm, saif in SAIF.items():
-        for seed in range(6):
-            lost = (paradigm, seed) == ("hard-running", 5)
-            write_captions(
-                results,
-                make_caption_cell(paradigm, seed=seed),
-                0.1 + 0.01 * (seed % 3),
-                saif + 0.004 * seed,
-                status="diverged" if lost else "done",
-                points=(0.25,) if lost else None,
-            )
+    for (paradigm, saif), seed in itertools.product(SAIF.items(), range(6)):
+        lost = (paradigm, seed) == ("hard-running", 5)
+        write_captions(
+            results,
+            make_caption_cell(paradigm, seed=seed),
+            0.1 + 0.01 * (seed % 3),
+            saif + 0.004 * seed,
+            status="diverged" if lost else "done",
+            points=(0.25,) if lost else None,
+        )
     return results
 
 
 @pytest.fixture(scope="module")
 def comparison(results: Results) -> Comparison:
-    (found,) = compare_results(results)
-    return found
+    return compared(results)
 
 
 @pytest.fixture(scope="module")
@@ -70,45 +66,29 @@ def test_the_score_is_called_bleu_everywhere(comparison: Comparison, said: str) 
     assert not re.findall(r"(?i).*accura.*", texts)
 
 
-def test_saif_is_at_the_tasks_threshold(results: Results, comparison: Comparison) -> None:
-    assert comparison.threshold == 0.3
-    (given,) = compare_results(results, threshold=0.3)
-    pd.testing.assert_frame_equal(given.summary, comparison.summary)
-    assert {heatmap.size for heatmap in comparison.chosen["heatmap"].dropna()} == {9}
-    (lower,) = compare_results(results, threshold=0.2)
+def test_each_task_has_the_thresholds_of_its_own_heat_map(
+    results: Results, tmp_path: Path
+) -> None:
+    lower = compared(results, threshold=0.2)
     assert lower.names["saif"] == "SAIF at threshold 0.2"
-    with pytest.raises(ResultsError, match=r"heat maps of mscoco \(0.2, 0.3\), got 0.8"):
-        compare_results(results, threshold=0.8)
-
-
-@pytest.mark.parametrize(("threshold", "expected"), [(0.2, 4 + 5 + 7 + 8), (0.3, 8)])
-def test_saif_is_what_its_map_holds_from_an_edge_on(threshold: float, expected: int) -> None:
-    heatmaps = pd.Series([[float(cell) for cell in range(9)]])
-    assert saif_at(heatmaps, threshold, CAPTIONS.heatmap_edges).tolist() == [expected]
-
-
-def test_tasks_with_other_heat_maps_keep_their_own_thresholds(tmp_path: Path) -> None:
     both = make_results(tmp_path)
     write_captions(both, make_caption_cell())
     write(both, make_cell())
-    assert {found.task: found.threshold for found in compare_results(both)} == {
-        "digits": 0.8,
-        "mscoco": 0.3,
-    }
-    assert {found.threshold for found in compare_results(both, threshold=0.2)} == {0.2}
+    for how, digits, mscoco in (({}, 0.8, 0.3), ({"threshold": 0.2}, 0.2, 0.2)):
+        found = {each.task: each.threshold for each in compare_results(both, **how)}
+        assert found == {"digits": digits, "mscoco": mscoco}
     for threshold, task in ((0.3, "digits"), (0.6, "mscoco")):
         with pytest.raises(ResultsError, match=f"an inner edge .* of {task}"):
             compare_results(both, threshold=threshold)
 
 
 def test_a_diverged_cell_counts_as_nothing(comparison: Comparison) -> None:
-    rows = comparison.at_budget
-    lost = rows[rows["diverged"]]
+    lost = comparison.at_budget[comparison.at_budget["diverged"]]
     assert len(lost) == 3  # splits
     assert (lost[["saif", "accuracy", "bleu_1", "bleu_4", "cider"]] == 0).all(axis=None)
     assert lost["caption_length"].isna().all()
-    summary = comparison.summary.set_index("paradigm")
-    assert summary.loc["hard-running", "accuracy"] == pytest.approx((0.1 * 5 + 0.04) / 6)
+    hard, *_ = comparison.summary["accuracy"]
+    assert hard == pytest.approx((0.1 * 5 + 0.04) / 6)
 
 
 def test_further_measures_stand_in_tables_that_fit_a_page(
@@ -145,22 +125,22 @@ def test_claims_say_what_stands_for_hard_attention(comparison: Comparison) -> No
     assert "Bleu-4" in found["C16"].statement
 
 
-def test_captions_of_all_paradigms_stand_in_one_picture(comparison: Comparison, said: str) -> None:
-    found = [each for each in pictures(comparison) if each.name.startswith("captions")]
+def test_captions_of_all_paradigms_stand_in_one_picture(
+    comparison: Comparison, said: str, tmp_path: Path
+) -> None:
+    def shown(of: Comparison) -> list[Picture]:
+        return [each for each in pictures(of) if each.name.startswith("captions")]
+
+    found = shown(comparison)
     assert [each.title for each in found] == [f"{c} ({image})" for image, c in OBJECTS.items()]
     assert all(FILE_STEM.fullmatch(each.name) for each in found)
     assert all(paradigm in found[0].caption for paradigm in SAIF)
     with Image.open(io.BytesIO(found[0].png)) as picture:
         assert picture.width <= 850
     assert "Where each word looks" in said
-
-
-def test_without_examples_there_is_no_such_picture(tmp_path: Path) -> None:
-    """They are of the end of a cell: an earlier cut has none."""
-    results = make_results(tmp_path)
-    write_captions(results, make_caption_cell(), examples=None)
-    (found,) = compare_results(results)
-    assert not [each for each in pictures(found) if each.name.startswith("captions")]
+    earlier = make_results(tmp_path)  # examples are of the end of a cell
+    write_captions(earlier, make_caption_cell(), examples=None)
+    assert shown(compared(earlier)) == []
 
 
 def test_mlflow_shows_heat_maps_and_captions(results: Results) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,49 +16,48 @@ from hypothesis import strategies as st
 
 import analysis
 from analysis.comparison.compare import Comparison, compare, compare_results
-from analysis.comparison.cut import Cut, saif_at
+from analysis.comparison.cut import saif_at
 from analysis.comparison.report.limits import unusual_cut
 from analysis.groups import AXES
 from study.cell import Budget, Cell
 from study.evaluate import saif_and_heat_map
 from study.models.flops import ModelFlops
-from study.results import HEATMAP_EDGES, SPLITS, Results, ResultsError
+from study.results import SPLITS, Results, ResultsError
 from study.results.merging import compact
+from study.tasks import CAPTIONS, MOSAICS
+from study.tasks.base import Modality
 from study.train.budget import cost
 from study.train.budget.timeline import timeline
-from tests.made_up.comparisons import BUDGET, make_cell, make_results, write
+from tests.made_up.comparisons import (
+    BUDGET,
+    at_the_cut,
+    compared,
+    make_cell,
+    make_results,
+    make_text_cell,
+    write,
+    write_text,
+)
 
 PARADIGMS = ("soft", "hard", "lvml", "hybrid")
 
 
-def write_study(
-    results: Results, seeds: int = 2, paradigms: Sequence[str] = ("hard", "lvml")
-) -> None:
+def write_study(results: Results) -> None:
     """Paradigms of different speed, two rates, a diverged and a censored cell."""
     random = np.random.default_rng(1)
-    for seconds, paradigm in enumerate(paradigms, 2):
-        for lr in (0.1, 0.2):
-            for seed in range(seeds):
-                status = {("hard", 0.2, 0): "diverged", ("lvml", 0.2, 1): "censored"}.get(
-                    (paradigm, lr, seed), "done"
-                )
-                write(
-                    results,
-                    make_cell(paradigm, lr, seed),
-                    *random.uniform(0.3, 0.9, 2).round(3),
-                    status=status,
-                    points=None if status == "done" else (0.25, 0.5),
-                    seconds=float(seconds),
-                    mosaics=1_000 * seconds,
-                )
-
-
-@pytest.fixture(scope="module")
-def studied(tmp_path_factory: pytest.TempPathFactory) -> tuple[Results, pd.DataFrame]:
-    """A directory with a study of all paradigms, and its table."""
-    results = make_results(tmp_path_factory.mktemp("studied"))
-    write_study(results, 3, PARADIGMS)
-    return results, analysis.load(results)
+    lost = {("hard", 0.2, 0): "diverged", ("lvml", 0.2, 1): "censored"}
+    for seconds, paradigm in enumerate(("hard", "lvml"), 2):
+        for lr, seed in itertools.product((0.1, 0.2), range(2)):
+            status = lost.get((paradigm, lr, seed), "done")
+            write(
+                results,
+                make_cell(paradigm, lr, seed),
+                *random.uniform(0.3, 0.9, 2).round(3),
+                status=status,
+                points=None if status == "done" else (0.25, 0.5),
+                seconds=float(seconds),
+                mosaics=1_000 * seconds,
+            )
 
 
 def assert_same(one: list[Comparison], other: list[Comparison]) -> None:
@@ -94,34 +93,32 @@ def timed(
     """Every paradigm, evaluated when it is due; one cell diverged, one was censored."""
     results = make_results(tmp_path_factory.mktemp("timed"))
     epochs = 2 if request.param == "few steps" else 30
-    budget = cost.soft_epochs(epochs, FLOPS, m=10, n=50)
-    if request.param == "budget of mosaics":
-        budget = cost.epochs(epochs, n=50)
-    shared = {"n": 50, "batch_size": 8, "budget": budget}
-    shared["evaluation_points"] = points = tuple(i / 10 for i in range(11))
-    cells = {}
-    for paradigm in PARADIGMS:
-        for seed in range(2):
-            cell = make_cell(paradigm, seed=seed, **shared)
-            status = {("hard", 1): "diverged", ("lvml", 1): "censored"}.get((paradigm, seed))
-            done = {"status": status, "points": points[:6]} if status else {}
-            cells[cell.id] = write(results, cell, **done)
-    evaluations = analysis.load(results).drop(columns="heatmap")
-    stops = {
-        (id, fraction): stop
-        for id, cell in cells.items()
-        for stop in timeline(cell, FLOPS)
-        for fraction in stop.evaluate_at
+    in_mosaics = request.param == "budget of mosaics"
+    points = tuple(i / 10 for i in range(11))
+    settings = {
+        "n": 50,
+        "batch_size": 8,
+        "budget": cost.epochs(epochs, n=50)
+        if in_mosaics
+        else cost.soft_epochs(epochs, FLOPS, m=10, n=50),
+        "evaluation_points": points,
     }
-    at = [
-        stops[each]
-        for each in zip(evaluations["cell_id"], evaluations["budget_fraction"], strict=True)
-    ]
-    evaluations["step"] = pd.array([stop.steps_done for stop in at], "Int64")
-    evaluations["compute_flops"] = pd.array([stop.compute_flops for stop in at], "Int64")
-    evaluations["mosaics_seen"] = 8 * evaluations["step"]
-    evaluations["train_seconds"] = evaluations["step"] * evaluations["paradigm"].map(len) / 1e3
-    return evaluations, cells
+    cells, stops = {}, {}
+    for paradigm, seed in itertools.product(PARADIGMS, range(2)):
+        status = {("hard", 1): "diverged", ("lvml", 1): "censored"}.get((paradigm, seed))
+        lost = {"status": status, "points": points[:6]} if status else {}
+        cell = write(results, make_cell(paradigm, seed=seed, **settings), **lost)
+        cells[cell.id] = cell
+        for stop in timeline(cell, FLOPS):
+            stops |= {
+                (cell.id, at): (stop.steps_done, stop.compute_flops) for at in stop.evaluate_at
+            }
+    table = analysis.load(results).drop(columns="heatmap")
+    at = [stops[each] for each in zip(table["cell_id"], table["budget_fraction"], strict=True)]
+    table[["step", "compute_flops"]] = pd.DataFrame(at, table.index, dtype="Int64")
+    table["mosaics_seen"] = 8 * table["step"]
+    table["train_seconds"] = table["step"] * table["paradigm"].map(len) / 1e3
+    return table, cells
 
 
 @settings(max_examples=15)
@@ -174,23 +171,10 @@ def test_what_is_compared_differs_by_less_than_a_step(
         assert set(last["budget_fraction"]) == {usable.max()}
 
 
-def test_a_budget_at_the_cost_of_one_paradigm_cuts_all_at_one_fraction(results: Results) -> None:
-    """Else hard at 50 % of the budget would be compared with soft at 25 %, as equal."""
-    write(results, make_cell("soft"), saif=0.5)
-    write(results, make_cell("hard"), saif=0.5)
-    evaluations = analysis.load(results)
-    cheaper = evaluations["paradigm"] == "hard"
-    evaluations["compute_flops"] -= 500 * cheaper.astype(int)
-    for budget, fraction in ((BUDGET / 2 - 501, 0.25), (BUDGET / 2 - 2, 0.25), (BUDGET / 2, 0.5)):
-        (comparison,) = compare(evaluations, budget)
-        assert set(comparison.at_budget["budget_fraction"]) == {fraction}
-        assert set(comparison.summary["saif"]) == {0.5 * fraction}
-
-
 # --- equal curves
 
 EPOCHS = 10
-_PAIRS = 12
+_PAIRS = 8
 _RATES = (0.1, 0.2)
 EVALUATED = st.lists(st.sets(st.integers(1, EPOCHS), min_size=2), min_size=4, max_size=4)
 
@@ -337,28 +321,6 @@ def test_options_that_tie_where_nothing_is_interpolated_are_no_doubt(results: Re
 # --- axes
 
 
-def test_seconds_are_cut_where_the_fastest_done_cell_ended(results: Results) -> None:
-    write(results, make_cell("soft"), 0.8, seconds=2.0)
-    write(results, make_cell("hard"), 0.8, seconds=4.0)
-    rows = analysis.equal_compute(analysis.load(results), axis="seconds")
-    fractions = rows.groupby("paradigm")["budget_fraction"].max()
-    assert fractions.to_dict() == {"soft": 1.0, "hard": 0.5}
-    assert rows["train_seconds"].max() == 2.0
-    assert set(rows["cut"]) == {0.5}
-
-
-@pytest.mark.parametrize("shared", [{"pack": 2}, {"shared_prefix": True}])
-def test_cells_without_a_time_of_their_own_are_refused_on_that_axis(
-    results: Results, shared: dict[str, object]
-) -> None:
-    write(results, make_cell("soft"))
-    write(results, make_cell("hard"), **shared)
-    evaluations = analysis.load(results)
-    with pytest.raises(ResultsError, match=r"1 of 2 cells .*--pack none --no-share"):
-        analysis.equal_compute(evaluations, axis="seconds")
-    assert len(analysis.equal_compute(evaluations, axis="mosaics")) == 6
-
-
 def test_a_cell_that_diverged_in_less_time_than_the_cut_counts_as_nothing(
     results: Results,
 ) -> None:
@@ -366,9 +328,10 @@ def test_a_cell_that_diverged_in_less_time_than_the_cut_counts_as_nothing(
     write(results, make_cell("soft", seed=0), seconds=2.0)
     write(results, make_cell("soft", seed=1), seconds=8.0)
     write(results, make_cell("hard"), status="diverged", points=(0.25, 0.5), seconds=2.0)
-    rows = analysis.equal_compute(analysis.load(results), axis="seconds")
+    rows = at_the_cut(results, axis="seconds")
     assert rows.groupby("paradigm")["diverged"].all().to_dict() == {"hard": True, "soft": False}
     assert set(rows["cut"]) == {0.25}
+    assert rows["train_seconds"].max() == 2.0
 
 
 # --- interpolation
@@ -377,77 +340,77 @@ def test_a_cell_that_diverged_in_less_time_than_the_cut_counts_as_nothing(
 def test_values_lie_between_the_evaluations_where_that_is_asked_for(results: Results) -> None:
     write(results, make_cell("soft"), accuracy=0.8, saif=0.4)
     budget = 0.3 * BUDGET - 1  # a fifth of the way from one evaluation to the next
-    evaluations = analysis.load(results)
-    plain = analysis.equal_compute(evaluations, budget)
-    between = analysis.equal_compute(evaluations, budget, interpolate=True)
+    plain, between = (at_the_cut(results, budget, interpolate=each) for each in (False, True))
     assert set(plain["accuracy"]) == {0.8 * 0.25}
     assert between["accuracy"].to_numpy() == pytest.approx(0.8 * 0.3)
     assert between["saif"].to_numpy() == pytest.approx(0.4 * 0.3)
     assert [heatmap[-1] for heatmap in between["heatmap"]] == pytest.approx([0.4 * 0.3] * 3)
     assert set(between["budget_fraction"]) == {0.25}
-    beyond = evaluations["budget_fraction"] == 0.5
-    evaluations["heatmap"] = evaluations["heatmap"].where(~beyond, None)
-    assert analysis.equal_compute(evaluations, budget, interpolate=True)["heatmap"].isna().all()
+    lacking = analysis.load(results)
+    lacking["heatmap"] = lacking["heatmap"].mask(lacking["budget_fraction"] == 0.5, None)
+    assert analysis.equal_compute(lacking, budget, interpolate=True)["heatmap"].isna().all()
 
 
 # --- threshold
 
 
-@given(st.integers(0, 2**32), st.sampled_from(HEATMAP_EDGES[1:-1]), st.integers(1, 50))
+@given(
+    st.integers(0, 2**32),
+    st.sampled_from([MOSAICS, CAPTIONS]),
+    st.integers(1, 3),
+    st.integers(1, 50),
+)
 def test_saif_at_another_threshold_is_that_of_the_instances(
-    seed: int, threshold: float, size: int
+    seed: int, task: Modality, place: int, size: int
 ) -> None:
+    edges = task.heatmap_edges
+    threshold = edges[:-1][place % (len(edges) - 1) or 1]
     a_z, s_y = np.random.default_rng(seed).uniform(0, 1, (2, size))
-    heatmap = saif_and_heat_map.heatmap(a_z, s_y).ravel()
-    known, unknown = saif_at(pd.Series([heatmap, None]), threshold)
+    heatmap = saif_and_heat_map.heatmap(a_z, s_y, edges).ravel()
+    known, unknown = saif_at(pd.Series([heatmap, None]), threshold, edges)
     assert known == pytest.approx(saif_and_heat_map.saif(a_z, s_y, threshold), abs=1e-12)
     assert np.isnan(unknown)
 
 
-@pytest.mark.parametrize("read", ["table", "directory"])
-def test_the_threshold_counts_everywhere(results: Results, read: str) -> None:
-    for seed in range(2):
-        write(results, make_cell("soft", seed=seed), saif=0.6)
+def test_the_threshold_counts_everywhere(results: Results) -> None:
     heatmap = np.zeros(25)
     heatmap[[24, 18]] = 0.6, 0.3  # a_z and s_y from .8 on, and from .6 to .8
-    evaluations = analysis.load(results)
-    evaluations["heatmap"] = [heatmap] * len(evaluations)
-    if read == "table":
-        (low,) = compare(evaluations, threshold=0.6)
-        assert low.summary["saif"].tolist() == pytest.approx([0.9])
-        assert low.evaluations["saif"].to_numpy() == pytest.approx(0.9)
-        assert low.options["validation_saif"].tolist() == pytest.approx([0.9])
-    else:
-        (low,), (high,) = (compare_results(results, threshold=each) for each in (0.2, 0.8))
-        assert low.threshold == 0.2
-        assert low.summary["saif"].tolist() == high.summary["saif"].tolist() == [0.6]
+    write(results, make_cell("soft"), saif=0.6, heatmap=heatmap.tolist())
+    for threshold, saif in ((0.8, 0.6), (0.6, 0.9)):
+        found = compared(results, threshold=threshold)
+        assert found.threshold == threshold
+        values = [*found.summary["saif"], *found.options["validation_saif"]]
+        assert values == pytest.approx([saif, saif])
+        assert found.evaluations["saif"].iloc[-1] == pytest.approx(saif)
 
 
 # --- what does not matter
 
 
-def test_a_directory_gives_what_its_table_gives_in_any_order(results: Results) -> None:
-    write_study(results)
-    write(results, make_cell("hybrid", m=5))
-    evaluations = analysis.load(results).sample(frac=1, random_state=1)
-    for how in (
+@pytest.mark.parametrize(
+    "how",
+    [
         {},
         {"axis": "seconds"},
         {"axis": "mosaics", "budget": 1_900.0, "interpolate": True},
         {"budget": 0.6 * BUDGET, "threshold": 0.6, "select": "saif"},
-    ):
-        assert_same(compare_results(results, **how), compare(evaluations, **how))
-
-
-def test_without_details_only_pictures_are_missing(
-    studied: tuple[Results, pd.DataFrame],
+    ],
+    ids=str,
+)
+def test_a_directory_gives_what_its_table_gives_in_any_order(
+    results: Results, how: dict[str, Any]
 ) -> None:
-    results, _ = studied
-    (whole,), (lean,) = (compare_results(results, details=each) for each in (True, False))
-    pd.testing.assert_frame_equal(lean.summary, whole.summary)
-    pd.testing.assert_frame_equal(lean.paired, whole.paired)
-    assert lean.evaluations.empty
-    assert lean.chosen["heatmap"].isna().all()
+    write_study(results)
+    write(results, make_cell("hybrid", m=5))
+    write_text(results, make_text_cell(), shares={"train": 0.0, "validation": 0.5, "test": 1.0})
+    evaluations = analysis.load(results).sample(frac=1, random_state=1)
+    found = compare_results(results, **how)
+    assert_same(found, compare(evaluations, **how))
+    for whole, lean in zip(found, compare_results(results, details=False, **how), strict=True):
+        for name in ("summary", "paired"):
+            pd.testing.assert_frame_equal(getattr(lean, name), getattr(whole, name))
+        assert lean.evaluations.empty
+        assert lean.chosen["heatmap"].isna().all()
 
 
 def test_records_that_do_not_count_and_files_that_vanish_change_nothing(
@@ -469,64 +432,30 @@ def test_records_that_do_not_count_and_files_that_vanish_change_nothing(
 # --- bad input
 
 
-@pytest.mark.parametrize(
-    ("values", "message"),
-    [
-        ({"budget": float("nan")}, "FLOPs > 0, got nan"),
-        ({"budget": float("inf")}, "FLOPs > 0, got inf"),
-        ({"budget": 0.0}, "FLOPs > 0, got 0"),
-        ({"budget": "x"}, "FLOPs > 0, got x"),
-        ({"budget": True}, "FLOPs > 0, got True"),
-        ({"budget": -1.0, "axis": "seconds"}, "seconds > 0"),
-        ({"axis": "epochs"}, "flops, seconds, mosaics, got 'epochs'"),
-    ],
-)
-def test_a_cut_that_cannot_be_is_refused(values: dict[str, object], message: str) -> None:
-    with pytest.raises(ResultsError, match=message):
-        Cut(**values)
-
-
-@pytest.mark.parametrize("threshold", [0.7, 1.0, "a"])
-def test_a_threshold_has_to_be_an_edge_of_the_recorded_heat_maps(
-    results: Results, threshold: Any
-) -> None:
-    write(results, make_cell())
-    edges = rf"\(0.2, 0.4, 0.6, 0.8\), got {threshold}"
-    with pytest.raises(ResultsError, match=edges):
-        compare_results(results, threshold=threshold)
-
-
-@pytest.mark.parametrize("axis", ["flops", "mosaics", "seconds"])
-def test_a_budget_that_no_cell_was_given_is_refused(results: Results, axis: str) -> None:
-    largest = {"flops": BUDGET, "mosaics": 6_400, "seconds": 2.5}[axis]
-    for paradigm in ("soft", "hard"):
-        write(results, make_cell(paradigm))
-    evaluations = analysis.load(results)
-    with pytest.raises(ResultsError, match=f"largest usable budget is {largest:,.10g} "):
-        analysis.equal_compute(evaluations, 1.001 * largest, axis=axis)
-    assert set(analysis.equal_compute(evaluations, largest, axis=axis)["budget_fraction"]) == {1}
-
-
 @pytest.mark.parametrize("axis", ["flops", "mosaics", "seconds"])
 @pytest.mark.parametrize("interpolate", [False, True])
-def test_untrained_networks_are_compared_at_no_budget(
+def test_the_budgets_that_are_advised_are_usable_and_none_beyond(
     results: Results, axis: str, interpolate: bool
 ) -> None:
-    points = (0.0, 0.25, 1.0)
+    """Untrained networks are compared at no budget."""
     for paradigm in ("soft", "hard"):
-        cell = make_cell(paradigm, evaluation_points=points)
+        cell = make_cell(paradigm, evaluation_points=(0.0, 0.25, 1.0))
         write(results, cell, mosaics=8_000, seconds=4.0)
     evaluations = analysis.load(results)
-    smallest = {"flops": 249_999, "mosaics": 2_000, "seconds": 1}[axis]
     how = {"axis": axis, "interpolate": interpolate}
-    with pytest.raises(ResultsError, match=f"smallest usable budget is {smallest:,} "):
-        analysis.equal_compute(evaluations, 0.999 * smallest, **how)
-    rows = analysis.equal_compute(evaluations, smallest, **how)
-    assert set(rows["budget_fraction"]) == {0.25}
-    untrained = evaluations[evaluations["budget_fraction"] == 0]
-    with pytest.raises(
-        ResultsError, match=r"no evaluation of a trained network on .* within the 0 "
+    smallest, largest = {
+        "flops": (249_999, BUDGET), "mosaics": (2_000, 8_000), "seconds": (1, 4),
+    }[axis]  # fmt: skip
+    for end, budget, beyond, at in (
+        ("smallest", smallest, 0.999 * smallest, 0.25),
+        ("largest", largest, 1.001 * largest, 1),
     ):
+        with pytest.raises(ResultsError, match=f"{end} usable budget is {budget:,} "):
+            analysis.equal_compute(evaluations, beyond, **how)
+        rows = analysis.equal_compute(evaluations, budget, **how)
+        assert set(rows["budget_fraction"]) == {at}
+    untrained = evaluations[evaluations["budget_fraction"] == 0]
+    with pytest.raises(ResultsError, match="no evaluation of a trained network"):
         analysis.equal_compute(untrained, **how)
 
 
@@ -537,83 +466,91 @@ def test_the_smallest_usable_budget_counts_cells_that_were_lost(results: Results
     evaluations = analysis.load(results)
     dearer = evaluations["paradigm"] == "hard"
     evaluations.loc[dearer, "compute_flops"] = evaluations["compute_flops"][dearer] * 109 // 100
-    for budget in (1, 249_999):  # soft's own cost at the first fraction is not enough
-        with pytest.raises(ResultsError) as refusal:
-            analysis.equal_compute(evaluations, budget)
-        (smallest,) = re.findall(r"smallest usable budget is ([\d,]+) ", str(refusal.value))
+    with pytest.raises(ResultsError) as refusal:  # soft's own cost there is not enough
+        analysis.equal_compute(evaluations, 249_999)
+    (smallest,) = re.findall(r"smallest usable budget is ([\d,]+) ", str(refusal.value))
     rows = analysis.equal_compute(evaluations, float(smallest.replace(",", "")))
     assert set(rows["budget_fraction"]) == {0.25}
 
 
 def test_each_comparison_has_a_cut_of_its_own_and_says_which(results: Results) -> None:
-    for paradigm in ("soft", "hard"):
-        write(results, make_cell(paradigm))
-        write(results, make_cell(paradigm, m=20, budget=Budget(10 * BUDGET)))
-    small, large = compare(analysis.load(results), 6e6)
-    assert (small.cut, large.cut) == (1.0, 0.5)
-    (note,) = unusual_cut(small)
-    assert "Asked for: 6e6 training FLOPs. Cut at: 100 % of the budget (1e6 training" in note
-    (note,) = unusual_cut(large)
-    assert "Cut at: 50 % of the budget (5e6 training FLOPs)" in note
-    assert [unusual_cut(each) for each in compare(analysis.load(results))] == [[], []]
+    for m, amount in ((10, BUDGET), (20, 10 * BUDGET)):
+        for paradigm in ("soft", "hard"):
+            write(results, make_cell(paradigm, m=m, budget=Budget(amount)))
+    for found, share, spent in zip(
+        compare_results(results, budget=6e6), (1.0, 0.5), ("1e6", "5e6"), strict=True
+    ):
+        assert found.cut == share
+        (note,) = unusual_cut(found)
+        for fact in ("6e6 training FLOPs", f"{share:.0%}".replace("%", " %"), spent):
+            assert fact in note
+    assert [unusual_cut(each) for each in compare_results(results)] == [[], []]
 
 
-@pytest.mark.parametrize("column", ["device", "threads"])
-def test_seconds_of_unequal_machines_are_refused(results: Results, column: str) -> None:
-    write(results, make_cell("soft"))
-    write(results, make_cell("hard"), **{column: {"device": "cuda", "threads": 2}[column]})
-    with pytest.raises(ResultsError, match=f"with {column} .*seconds are not comparable"):
-        analysis.equal_compute(analysis.load(results), axis="seconds")
+def _without_time(table: pd.DataFrame) -> pd.DataFrame:
+    return table.assign(train_seconds=table["train_seconds"].where(table["split"] != "test"))
 
 
-def test_evaluations_without_a_time_are_refused_on_that_axis(results: Results) -> None:
-    cell = write(results, make_cell("soft"))
-    evaluations = analysis.load(results)
-    evaluations.loc[3, "train_seconds"] = np.nan
-    with pytest.raises(ResultsError, match=f"cell {cell.id} has evaluations without train_second"):
-        analysis.equal_compute(evaluations, axis="seconds")
-    assert len(analysis.equal_compute(evaluations)) == 3
-
-
-def test_what_is_no_fraction_is_refused(results: Results) -> None:
-    cell = write(results, make_cell("soft"))
-    evaluations = analysis.load(results).assign(saif=1.7)
-    with pytest.raises(ResultsError, match=rf"cell {cell.id} has saif 1\.7 on the"):
-        analysis.equal_compute(evaluations)
-
-
-def test_what_is_not_finite_is_not_known(results: Results) -> None:
-    write(results, make_cell("soft"), loss=np.inf)
-    (comparison,) = compare(analysis.load(results))
-    assert comparison.summary["loss"].isna().all()
-    assert comparison.options["validation_loss"].isna().all()
-
-
-def test_wrong_arguments_are_told(results: Results) -> None:
-    write(results, make_cell())
-    evaluations = analysis.load(results)
-    with pytest.raises(ResultsError, match="no column heatmap"):
-        analysis.equal_compute(evaluations.drop(columns="heatmap"), threshold=0.6)
-    with pytest.raises(ResultsError, match="no columns saif, status"):
-        analysis.equal_compute(evaluations.drop(columns=["saif", "status"]))
-    with pytest.raises(ResultsError, match="a split must be one of train, validation, test, got"):
-        compare(evaluations.assign(split="valid"))
-    with pytest.raises(ResultsError, match="--select: unknown measure of digits 'bogus'"):
-        compare_results(results, select="bogus")
-    with pytest.raises(ResultsError, match="--test: unknown measure of digits 'bogus'"):
-        compare_results(results, test=["accuracy", "bogus"])
-    with pytest.raises(ValueError, match="select must be accuracy, saif or a recorded measure"):
-        analysis.choose(analysis.equal_compute(analysis.load(results)), "bogus")
-
-
-def test_columns_of_others_are_those_of_the_evaluation_at_the_cut(
-    studied: tuple[Results, pd.DataFrame],
+@pytest.mark.parametrize(
+    ("change", "how", "fact"),
+    [
+        ({"pack": 2}, {"axis": "seconds"}, r"1 of 2 cells .*--pack none --no-share"),
+        ({"shared_prefix": True}, {"axis": "seconds"}, r"1 of 2 cells .*--pack none --no-share"),
+        ({"device": "cuda"}, {"axis": "seconds"}, "device .*seconds are not comparable"),
+        ({"threads": 2}, {"axis": "seconds"}, "threads .*seconds are not comparable"),
+        (_without_time, {"axis": "seconds"}, "has evaluations without train_second"),
+        (lambda table: table.drop(columns="heatmap"), {"threshold": 0.6}, "no column heatmap"),
+        (lambda table: table.drop(columns=["saif", "status"]), {}, "no columns saif, status"),
+        (lambda table: table.assign(split="valid"), {}, "one of train, validation, test, got"),
+        (lambda table: table.assign(saif=1.7), {}, r"has saif 1\.7 on the"),
+        (lambda table: table.iloc[:0], {}, "no finished cell"),
+        ({}, {"threshold": 0.7}, r"\(0.2, 0.4, 0.6, 0.8\), got 0.7"),
+        ({}, {"threshold": 1.0}, r"\(0.2, 0.4, 0.6, 0.8\), got 1.0"),
+        ({}, {"budget": float("nan")}, "FLOPs > 0, got nan"),
+        ({}, {"budget": float("inf")}, "FLOPs > 0, got inf"),
+        ({}, {"budget": 0.0}, "FLOPs > 0, got 0"),
+        ({}, {"budget": "x"}, "FLOPs > 0, got x"),
+        ({}, {"budget": True}, "FLOPs > 0, got True"),
+        ({}, {"budget": -1.0, "axis": "seconds"}, "seconds > 0"),
+        ({}, {"axis": "epochs"}, "flops, seconds, mosaics, got 'epochs'"),
+    ],
+)
+def test_what_cannot_be_cut_is_refused(
+    results: Results,
+    change: dict[str, Any] | Callable[[pd.DataFrame], pd.DataFrame],
+    how: dict[str, Any],
+    fact: str,
 ) -> None:
-    evaluations = studied[1].assign(mine=10 * studied[1]["budget_fraction"])
-    rows = analysis.equal_compute(evaluations, 0.6 * BUDGET)
-    assert rows["mine"].tolist() == (10 * rows["budget_fraction"]).tolist()
-    assert set(rows["mine"]) == {5.0}
-    plain = analysis.equal_compute(evaluations.drop(columns="mine"), 0.6 * BUDGET)
-    pd.testing.assert_frame_equal(rows.drop(columns="mine"), plain)
+    write(results, make_cell("soft"))
+    write(results, make_cell("hard"), **({} if callable(change) else change))
+    table = analysis.load(results)
+    if how.get("axis") == "seconds" and "budget" not in how:
+        assert len(analysis.equal_compute(table, axis="mosaics")) == 6
+    with pytest.raises(ResultsError, match=fact):
+        analysis.equal_compute(change(table) if callable(change) else table, **how)
+
+
+def test_unknown_measures_are_told(results: Results) -> None:
+    write(results, make_cell(), loss=np.inf)  # what is not finite is not known
+    for how in ({"select": "bogus"}, {"test": ["accuracy", "bogus"]}):
+        with pytest.raises(
+            ResultsError, match=f"--{next(iter(how))}: unknown measure of digits 'bogus'"
+        ):
+            compare_results(results, **how)
+    with pytest.raises(ValueError, match="select must be accuracy, saif or a recorded measure"):
+        analysis.choose(at_the_cut(results), "bogus")
+    found = compared(results)
+    assert found.summary["loss"].isna().all()
+    assert found.options["validation_loss"].isna().all()
+
+
+def test_columns_of_others_are_those_of_the_evaluation_at_the_cut(results: Results) -> None:
+    write_study(results)
+    evaluations = analysis.load(results)
+    plain = analysis.equal_compute(evaluations, 0.6 * BUDGET)
+    more = evaluations.assign(mine=10 * evaluations["budget_fraction"])
+    rows = analysis.equal_compute(more, 0.6 * BUDGET)
+    assert set(rows.pop("mine")) == {5.0}
+    pd.testing.assert_frame_equal(rows, plain)
     again = analysis.equal_compute(rows)  # a table that is cut may be cut again
     pd.testing.assert_frame_equal(again[plain.columns.drop("cut")], plain.drop(columns="cut"))

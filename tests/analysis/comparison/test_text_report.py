@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import analysis
-from analysis.comparison.compare import Comparison, compare, compare_results
+from analysis.comparison.compare import compare, compare_results
 from analysis.comparison.paper.claims import claims
 from analysis.comparison.paper.published import TABLE_1, published, setting_differences
 from analysis.comparison.report.chapter import Compared
@@ -30,6 +31,7 @@ from tests.made_up.comparisons import (
     OF_KNOWN,
     SHARES,
     SPLITS,
+    compared,
     make_cell,
     make_results,
     make_text_cell,
@@ -38,7 +40,6 @@ from tests.made_up.comparisons import (
 )
 
 SAIF = {"hard": 0.1, "soft": 0.2, "hybrid": 0.45, "lvml": 0.4, "lvml-logits": 0.35}
-RATIONALES = ("foreground_share", *(measure.column for measure in POSTS.measures))
 EVERY_TENTH = tuple(i / 10 for i in range(11))
 
 
@@ -59,37 +60,23 @@ CUTS = (
 def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[Results, Results]:
     """The same numbers, once without a train rationale and once with all of them."""
     made = []
-    for name, share in (("none", 0.0), ("all", 1.0)):
-        results = make_results(tmp_path_factory.mktemp(name))
-        for paradigm in ("soft", "lvml"):
-            for lr in (0.1, 0.2):
-                for seed in range(2):
-                    cell = make_text_cell(paradigm, lr, seed, evaluation_points=EVERY_TENTH)
-                    saif = SAIF[paradigm] + lr / 10 + seed / 50
-                    write_text(results, cell, 0.6 - lr, saif, shares=SHARES | {"train": share})
+    for share in (0.0, 1.0):
+        results = make_results(tmp_path_factory.mktemp("shares"))
+        for paradigm, lr, seed in itertools.product(("soft", "lvml"), (0.1, 0.2), range(2)):
+            cell = make_text_cell(paradigm, lr, seed, evaluation_points=EVERY_TENTH)
+            saif = SAIF[paradigm] + lr / 10 + seed / 50
+            write_text(results, cell, 0.6 - lr, saif, shares=SHARES | {"train": share})
         lost = make_text_cell("hard", evaluation_points=EVERY_TENTH)
         write_text(results, lost, status="diverged", points=())
         made.append(results)
     return made[0], made[1]
 
 
-class _Cut(NamedTuple):
-    """The comparisons of `both` at one cut, and that of the first's table."""
-
-    none: Comparison
-    every: Comparison
-    of_table: Comparison
-
-
-@pytest.fixture(scope="module", params=CUTS, ids=str)
-def cut(request: pytest.FixtureRequest, both: tuple[Results, Results]) -> _Cut:
-    (none,), (every,) = (compare_results(results, **request.param) for results in both)
-    (of_table,) = compare(analysis.load(both[0]), **request.param)
-    return _Cut(none, every, of_table)
-
-
-def test_nothing_but_train_metrics_depends_on_train_rationales(cut: _Cut) -> None:
-    none, every = cut.none, cut.every
+@pytest.mark.parametrize("how", CUTS, ids=str)
+def test_nothing_but_train_metrics_depends_on_train_rationales(
+    both: tuple[Results, Results], how: dict[str, Any]
+) -> None:
+    none, every = (compared(results, **how) for results in both)
     for name in ("summary", "paired", "options", "choice"):
         pd.testing.assert_frame_equal(getattr(none, name), getattr(every, name))
     assert claims(none) == claims(every)
@@ -97,26 +84,16 @@ def test_nothing_but_train_metrics_depends_on_train_rationales(cut: _Cut) -> Non
     known = [name for name in OF_KNOWN if name in tables[0]]
     train = tables[0].xs("train", level="split")
     assert train[known].isna().all(axis=None)
-    assert (train["foreground_share"].dropna() == 0).all()
-    others = [table.drop("train", level="split") for table in tables]
-    pd.testing.assert_frame_equal(*others)
+    pd.testing.assert_frame_equal(*(table.drop("train", level="split") for table in tables))
     of_known = {*known, "foreground_share", "last_saif", *(f"between_{name}" for name in known)}
-    rest = [table.drop(columns=of_known & set(table)) for table in tables]
-    pd.testing.assert_frame_equal(*rest)
-
-
-def test_a_table_and_a_directory_say_the_same(cut: _Cut) -> None:
-    one, other = cut.none, cut.of_table
-    for name in ("at_budget", "summary", "paired", "options"):
-        pd.testing.assert_frame_equal(getattr(one, name), getattr(other, name))
+    pd.testing.assert_frame_equal(*(t.drop(columns=of_known & set(t)) for t in tables))
 
 
 def test_values_between_evaluations_hold_the_measures_of_text(
     both: tuple[Results, Results],
 ) -> None:
-    (comparison,) = compare_results(both[0], budget=6.5e5, interpolate=True)
-    rows = comparison.at_budget[comparison.at_budget["weight"] > 0]
-    rows = rows[rows["split"] == "test"]
+    rows = compared(both[0], budget=6.5e5, interpolate=True).at_budget
+    rows = rows[rows["weight"].gt(0) & rows["split"].eq("test")]
     assert len(rows) == 8
     for part, name in enumerate(("token_f1", "iou_f1", "auprc"), start=1):
         np.testing.assert_allclose(rows[name], rows["saif"] / part)
@@ -126,31 +103,26 @@ def test_values_between_evaluations_hold_the_measures_of_text(
 def test_a_diverged_cell_has_a_saif_only_where_there_could_be_one(
     both: tuple[Results, Results],
 ) -> None:
-    (comparison,) = compare_results(both[0])
-    hard = comparison.at_budget[comparison.at_budget["paradigm"] == "hard"].set_index("split")
-    assert hard["saif"].to_dict() == pytest.approx(
-        {"train": math.nan, "validation": 0, "test": 0}, nan_ok=True
-    )
+    hard = compared(both[0]).at_budget.query("paradigm == 'hard'").set_index("split")
+    saif = {"train": math.nan, "validation": 0, "test": 0}
+    assert hard["saif"].to_dict() == pytest.approx(saif, nan_ok=True)
     assert set(hard["accuracy"]) == {1 / 4}
     assert hard[["token_f1", "iou_f1", "auprc"]].isna().all(axis=None)
 
 
 def test_posts_without_any_rationale_are_compared_by_accuracy(results: Results) -> None:
-    for paradigm in ("soft", "hard"):
-        for seed in range(6):
-            cell = make_text_cell(paradigm, seed=seed)
-            accuracy = 0.5 + (paradigm == "soft") * (10 + seed) / 100 + seed**2 / 500
-            write_text(results, cell, accuracy, shares=dict.fromkeys(SHARES, 0.0))
-    (comparison,) = compare_results(results)
-    verdicts = comparison.paired.set_index(["metric", "first", "second"])["verdict"]
-    assert verdicts["accuracy", "soft", "hard"] == "better"
-    assert comparison.metrics == ("accuracy",)
-    assert claims(comparison) == []
-    text = Compared(comparison).text()
-    assert "SAIF" not in text.replace("no SAIF on the", "")
-    names = [picture.name for picture in pictures(comparison)]
-    assert not [name for name in names if name.startswith("heatmaps")]
-    assert not any("F1" in header[1] for header, _ in further_cells(comparison))
+    for paradigm, seed in itertools.product(("soft", "hard"), range(6)):
+        accuracy = 0.5 + (paradigm == "soft") * (10 + seed) / 100 + seed**2 / 500
+        cell = make_text_cell(paradigm, seed=seed)
+        write_text(results, cell, accuracy, shares=dict.fromkeys(SHARES, 0.0))
+    found = compared(results)
+    assert found.metrics == ("accuracy",)
+    assert found.paired["verdict"].tolist() == ["better"]
+    assert claims(found) == []
+    assert "SAIF" not in Compared(found).text().replace("no SAIF on the", "")
+    names = [picture.name for picture in pictures(found)]
+    assert not any(name.startswith("heatmaps") for name in names)
+    assert not any("F1" in header[1] for header, _ in further_cells(found))
 
 
 # --- the words of a report
@@ -159,13 +131,13 @@ def test_posts_without_any_rationale_are_compared_by_accuracy(results: Results) 
 def test_posts_are_never_called_mosaics(
     results: Results, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for paradigm in ("soft", "hard"):
-        for seed in range(2):
-            write_text(results, make_text_cell(paradigm, seed=seed), mosaics=200_000)
+    for paradigm, seed in itertools.product(("soft", "hard"), range(2)):
+        write_text(results, make_text_cell(paradigm, seed=seed), mosaics=200_000)
     with not_drawn():
-        assert main([results.url, "--out", str(tmp_path / "out"), "--axis", "mosaics"]) == 0
-    page = (tmp_path / "out" / "report.md").read_text()
-    papers = [(tmp_path / "out" / name).read_text() for name in ("table1.tex", "paired.md")]
+        assert main([results.url, "--out", str(tmp_path), "--axis", "mosaics"]) == 0
+    page, *papers = (
+        (tmp_path / name).read_text() for name in ("report.md", "table1.tex", "paired.md")
+    )
     for text in (capsys.readouterr().out, page, *papers):
         assert "mosaic" not in text
     for fact in ("58 % of the validation posts", "59.4 % of the test posts", "9 words"):
@@ -177,9 +149,9 @@ def test_where_all_is_known_nothing_is_said_about_rationales(
     results: Results, shares: Mapping[str, float] | None
 ) -> None:
     write(results, make_cell(), shares=shares, data_notes="")
-    (comparison,) = compare_results(results)
-    assert share_sentences(comparison) == data_notes([comparison]) == []
-    assert not any("F1" in header[1] for header, _ in further_cells(comparison))
+    found = compared(results)
+    assert share_sentences(found) == data_notes([found]) == []
+    assert not any("F1" in header[1] for header, _ in further_cells(found))
 
 
 @pytest.mark.parametrize(("train", "splits"), [(0, ["test", "validation"]), (0.6, [*SPLITS])])
@@ -187,10 +159,10 @@ def test_heat_maps_are_of_the_splits_that_have_rationales(
     results: Results, train: float, splits: list[str]
 ) -> None:
     write_text(results, make_text_cell(), shares=SHARES | {"train": train})
-    (comparison,) = compare_results(results)
-    found = [each for each in pictures(comparison) if each.name.startswith("heatmaps")]
-    assert sorted(each.name for each in found) == sorted(f"heatmaps-{each}" for each in splits)
-    assert all("the posts that have a rationale" in each.caption for each in found)
+    captions = {each.name: each.caption for each in pictures(compared(results))}
+    found = {name: text for name, text in captions.items() if name.startswith("heatmaps")}
+    assert sorted(found) == sorted(f"heatmaps-{each}" for each in splits)
+    assert all("the posts that have a rationale" in text for text in found.values())
 
 
 def test_an_inference_that_all_share_is_in_every_name(results: Results) -> None:
@@ -205,33 +177,38 @@ def test_an_inference_that_all_share_is_in_every_name(results: Results) -> None:
 
 def test_iou_f1_may_exceed_one_and_no_other(results: Results) -> None:
     """It is not a share: see `study.evaluate.plausibility`."""
-    evaluations = analysis.load(_written(results))
-    (comparison,) = compare(evaluations.assign(iou_f1=1.2))
-    assert set(comparison.summary["iou_f1"]) == {1.2}
+    write_text(results, make_text_cell())
+    evaluations = analysis.load(results)
+    (found,) = compare(evaluations.assign(iou_f1=1.2))
+    assert set(found.summary["iou_f1"]) == {1.2}
     with pytest.raises(ResultsError, match=r"token_f1 1\.2 .* no fraction"):
         compare(evaluations.assign(token_f1=1.2))
-
-
-def _written(results: Results) -> Results:
-    write_text(results, make_text_cell())
-    return results
 
 
 # --- the paper's numbers
 
 
-def test_the_published_row_follows_the_model_at_any_m() -> None:
-    for m in (16, 64):
-        for number, model in enumerate(("embedding", "self-attention"), start=1):
-            row = published("hatexplain", m, model)
-            scores = TABLE_1[f"HateXplain-{number}"]
-            assert row.label == f"hatexplain ({number}, {model})"
-            assert {name: row.scores[name] for name in scores} == scores
-            assert row.scores["lvml-logits"] == scores["lvml"]
-    assert published("hatexplain", 64, "another").scores == {}
-    assert published("cifar10", 5, "any").label == "cifar10"
-    assert published("cifar10", 5, "any").scores == TABLE_1["CIFAR10 m=5"]
-    assert published("cifar10", 6, "any").scores == published("digits", 5, "any").scores == {}
+@pytest.mark.parametrize(
+    ("task", "m", "model", "label", "of"),
+    [
+        ("hatexplain", 16, "embedding", "hatexplain (1, embedding)", "HateXplain-1"),
+        ("hatexplain", 64, "self-attention", "hatexplain (2, self-attention)", "HateXplain-2"),
+        ("hatexplain", 64, "another", None, None),
+        ("cifar10", 5, "any", "cifar10", "CIFAR10 m=5"),
+        ("cifar10", 6, "any", "cifar10", None),
+        ("digits", 5, "any", "digits", None),
+    ],
+)
+def test_the_published_row_is_that_of_the_setting(
+    task: str, m: int, model: str, label: str | None, of: str | None
+) -> None:
+    row, expected = published(task, m, model), TABLE_1.get(of or "", {})
+    assert label in (row.label, None)
+    assert {name: row.scores[name] for name in expected} == expected
+    assert row.scores.get("lvml-logits") == (
+        expected.get("lvml") if task == "hatexplain" else None
+    )
+    assert bool(row.scores) == (of is not None)
 
 
 def test_the_settings_of_the_scripts_differ_by_the_vocabulary_alone() -> None:
@@ -259,15 +236,16 @@ def test_what_differs_from_the_published_setting_is_told(fact: str) -> None:
 
 
 def test_claims_are_of_the_posts_that_have_a_rationale(results: Results) -> None:
-    for paradigm, saif in SAIF.items():
-        for seed in range(6):
-            cell = make_text_cell(paradigm, seed=seed)
-            write_text(results, cell, 0.6 + seed % 3 / 100, saif * (1 + 0.01 * seed))
-    (comparison,) = compare_results(results)
-    found = {claim.name: claim for claim in claims(comparison)}
+    for (paradigm, saif), seed in itertools.product(SAIF.items(), range(6)):
+        cell = make_text_cell(paradigm, seed=seed)
+        write_text(results, cell, 0.6 + seed % 3 / 100, saif * (1 + 0.01 * seed))
+    found = {claim.name: claim for claim in claims(compared(results))}
     for name in ("C1", "C2", "C3", "C4", "C5", "C17"):
         assert "test posts that have a rationale" in found[name].test
     assert (found["C6"].verdict, found["C4"].verdict) == ("holds", "holds")
+
+
+OF_FOREGROUND = {*METRICS, *(each.column for each in POSTS.measures)} - {"loss", "accuracy"}
 
 
 @pytest.mark.parametrize(
@@ -282,15 +260,15 @@ def test_mlflow_is_given_what_is_known(
     assert all(math.isfinite(value) for value in logged.values())
     of_split = {key.partition("/")[2] for key in logged if key.startswith(f"{split}/")}
     assert {"loss", "accuracy", "foreground_share"} <= of_split
-    of_foreground = {*METRICS, *RATIONALES} - {"loss", "accuracy", "foreground_share"}
-    assert of_split & of_foreground == (of_foreground if known else set())
+    assert of_split & OF_FOREGROUND == (OF_FOREGROUND if known else set())
 
 
 def test_missing_equals_missing_in_a_repetition(results: Results) -> None:
-    rows = _written(results).evaluations()
+    write_text(results, make_text_cell())
+    rows = results.evaluations()
     assert compare_evaluations(rows, rows.iloc[::-1]) == (0.0, "", True)
     changes = [("train", "saif", 0.0), ("train", "heatmap", [0.0] * 25), ("test", "heatmap", None)]
-    changes += [("test", name, value) for name in RATIONALES for value in (0.01, math.nan)]
+    changes += [("test", "token_f1", value) for value in (0.01, math.nan)]
     for split, column, value in changes:
         other = rows.copy()
         other.at[rows.index[rows["split"] == split][0], column] = value

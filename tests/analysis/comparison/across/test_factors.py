@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import random
+import itertools
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -55,12 +55,19 @@ def full_grid() -> list[Comparison]:
     ]
 
 
+def one_wide() -> list[Comparison]:
+    return [network(focus_width=width) for width in WIDTHS]
+
+
 def only(found: list[Comparison]) -> Family:
     (family,) = families(found)
     return family
 
 
 def test_one_at_a_time() -> None:
+    found = [*one_at_a_time(), *full_grid()[1:]]
+    names = [each.name for each in only(found).settings]
+    assert [each.name for each in only(found[::-1]).settings] == names
     family = only(one_at_a_time())
     assert family.factors == ["m", "foregrounds", "depth", "normalisation"]
     assert [each.name for each in family.settings] == [
@@ -72,23 +79,30 @@ def test_one_at_a_time() -> None:
     assert family.grids() == []
 
 
-def test_what_is_a_function_of_m_is_no_factor() -> None:
-    assert only(one_at_a_time()).follows["m"] == ["n"]
-    family = only([setting(m=m, n=100 * m) for m in (2, 5, 20)])
-    assert (family.factors, family.follows) == (["m"], {"m": ["n"]})
-    # n takes fewer values than m, and m is no function of it.
-    family = only([setting(m=m, n=max(500, 100 * m)) for m in (2, 5, 20)])
-    assert (family.factors, family.follows) == (["m"], {"m": ["n"]})
-    # With one m, it is a factor.
-    assert only([setting(n=n) for n in (500, 2_000)]).factors == ["n"]
-
-
-def test_the_order_in_which_they_come_does_not_matter() -> None:
-    found = [*one_at_a_time(), *full_grid()[1:]]
-    names = [each.name for each in only(found).settings]
-    for seed in range(5):
-        again = random.Random(seed).sample(found, len(found))
-        assert [each.name for each in only(again).settings] == names
+@pytest.mark.parametrize(
+    ("found", "factors", "follows"),
+    [
+        (one_at_a_time(), ["m", "foregrounds", "depth", "normalisation"], {"m": ["n"]}),
+        ([setting(m=m, n=100 * m) for m in (2, 5, 20)], ["m"], {"m": ["n"]}),
+        # n takes fewer values than m, and m is no function of it.
+        ([setting(m=m, n=max(500, 100 * m)) for m in (2, 5, 20)], ["m"], {"m": ["n"]}),
+        ([setting(n=n) for n in (500, 2_000)], ["n"], {}),  # with one m
+        ([setting(width=width) for width in (1.0, 2.0)], ["width"], {}),
+        # Widths of their own stand for that of the cell.
+        (
+            [setting(), setting(m=2), setting(m=5), setting(width=2.0), *one_wide()],
+            ["m", "focus_width", "classifier_width"],
+            {},
+        ),
+    ],
+    ids=itertools.count(),
+)
+def test_what_is_a_function_of_another_is_no_factor(
+    found: list[Comparison], factors: list[str], follows: dict[str, list[str]]
+) -> None:
+    family = only(found)
+    assert family.factors == factors
+    assert {name: each for name, each in family.follows.items() if name in follows} == follows
 
 
 def test_in_a_full_grid_the_base_has_the_usual_values() -> None:
@@ -103,21 +117,12 @@ def test_in_a_full_grid_the_base_has_the_usual_values() -> None:
 
 
 def test_the_base_is_what_most_settings_have_in_common_whatever_is_usual() -> None:
-    family = only(
-        [network(depth=2), *(network(depth=2, focus_width=w) for w in WIDTHS), setting()]
-    )
+    deep = [network(depth=2), *(network(depth=2, focus_width=w) for w in WIDTHS)]
+    family = only([*deep, setting()])
     assert family.base.values == {"focus_width": 1.0, "depth": 2}
     assert [each.name for each in family.others] == [
         "focus width 0.5", "focus width 2", "focus width 4", "depth 0",
     ]  # fmt: skip
-
-
-def test_widths_of_their_own_stand_for_that_of_the_cell() -> None:
-    assert only([setting(width=width) for width in (1.0, 2.0)]).factors == ["width"]
-    several = [setting(m=m) for m in (2, 5, 10)]
-    family = only([*several, setting(width=2.0), *(network(focus_width=w) for w in WIDTHS)])
-    assert family.factors == ["m", "focus_width", "classifier_width"]
-    assert family.grids() == [("focus_width", "classifier_width")]
 
 
 def test_each_task_has_its_own_base() -> None:
