@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import torch
 
-from benchmarks.support.measure import (
+from benchmarks.support.stepping import (
     WARM_UP_STEPS,
     CapturedStep,
     build_model,
@@ -217,7 +217,7 @@ def test_so_does_the_graph_of_a_benchmark(monkeypatch: pytest.MonkeyPatch, captu
         tuned.append(torch.backends.cudnn.benchmark)
         return train_step(*args, **named)
 
-    monkeypatch.setattr("benchmarks.support.measure.train_step", noting)
+    monkeypatch.setattr("benchmarks.support.stepping.train_step", noting)
     model, mosaics = build_model("small"), made_up_mosaics(60, 3, CPU, images=200)
     held = [weakref.ref(parameter) for parameter in model.parameters()]
     graph = CapturedStep(step_of(model, "soft", mosaics, 8), torch.arange(8))
