@@ -202,7 +202,10 @@ def true_mean(study: Study) -> dict[str, float]:
     normal = ndtri((np.arange(2_000) + 0.5) / 2_000)
     of_runs = normal
     if study.heavy or study.skewed:  # the sum of two parts of it: by simulation
-        parts = noise(study, np.random.default_rng(0), 2, 1_000_000)
+        generator = np.random.default_rng(0)
+        parts = 1 - generator.standard_exponential((2, 1_000_000))
+        if study.heavy:
+            parts = generator.standard_t(3, (2, 1_000_000)) / math.sqrt(3)
         of_runs = math.sqrt(SEED_SHARED) * parts[0] + math.sqrt(1 - SEED_SHARED) * parts[1]
         of_runs = np.sort(of_runs)[250::500]
     of_backgrounds = math.sqrt(HELD * bool(study.backgrounds)) * study.background_sd
