@@ -11,16 +11,12 @@ is the largest resident size of that process.
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import itertools
-import json
 import os
-import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +25,8 @@ import pyarrow as pa
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a file, without an installation
 
-from benchmarks.support.processes import peak_bytes
+from benchmarks.support import measure
+from benchmarks.support.tables import Table
 from study.cell import Budget, Cell, Schedule
 from study.results import (
     CELLS_SCHEMA,
@@ -47,8 +44,6 @@ POINTS = tuple((i + 1) / EVALUATIONS for i in range(EVALUATIONS))
 SEEDS = 20
 RATES = tuple(round(0.001 * 1.3**i, 6) for i in range(20))
 SWITCH_POINTS = tuple(round((i + 1) / 23, 3) for i in range(22))
-OPTIONS = 3 * len(RATES) + len(RATES) * len(SWITCH_POINTS)
-"""Options of a comparison: rates of soft, hard and lvml; rates and switch points of a hybrid."""
 
 INSTANCES, M = 10_000, 20
 """Of the test split, and segments of each, as of CIFAR-10."""
@@ -59,17 +54,16 @@ CELLS_A_FILE = ROWS_A_FILE // ROWS_A_CELL
 
 def main() -> None:
     """Prints one row a number of cells."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--cells", type=int, nargs="+", default=[10_000, 100_000])
-    parser.add_argument("--keep", type=Path, metavar="DIR", help="make the directories in DIR")
-    parser.add_argument("--measure", metavar="RESULTS_DIR", help=argparse.SUPPRESS)
-    args = parser.parse_args()
-    if args.measure:
-        print(json.dumps(measure(args.measure)))
-        return
+    args = measure.options(
+        __doc__,
+        cells=[10_000, 100_000],
+        keep={"type": Path, "metavar": "DIR", "help": "make the directories in DIR"},
+    ).parse_args()
     print(f"{os.cpu_count()} cores; numpy {np.__version__}, pyarrow {pa.__version__}")
-    print(f"{'cells':>8} {'million rows':>13} {'GB':>5}  {'compared s':>10} {'GB':>5}  "
-          f"{'with heat maps s':>16} {'GB':>5}  {'tables s':>8}")  # fmt: skip
+    table = Table(
+        "cells", "million rows", "GB", "compared s", "GB", "with heat maps s", "GB", "tables s",
+        first=8,
+    )  # fmt: skip
     for cells in args.cells:
         with contextlib.ExitStack() as stack:
             folder = args.keep or Path(stack.enter_context(tempfile.TemporaryDirectory()))
@@ -77,38 +71,29 @@ def main() -> None:
             if not directory.exists():
                 make(directory, cells)
             size = sum(file.stat().st_size for file in directory.rglob("*.parquet"))
-            command = [sys.executable, __file__, "--measure", str(directory)]
-            done = subprocess.run(command, check=True, capture_output=True, text=True)
-            found = json.loads(done.stdout)
-        print(
-            f"{cells:8,d} {found['rows'] / 1e6:13.1f} {size / 1e9:5.1f}  "
-            f"{found['compare']:10.2f} {found['compare_peak'] / 1e9:5.2f}  "
-            f"{found['heatmaps']:16.2f} {found['heatmaps_peak'] / 1e9:5.2f}  "
-            f"{found['tables']:8.2f}",
-            flush=True,
-        )
+            found = stack.enter_context(measure.in_a_process(analysed, str(directory)))()
+        table.row(f"{cells:,d}", f"{found[0] / 1e6:.1f}", f"{size / 1e9:.1f}",
+                  *(f"{each:.2f}" for each in found[1:]))  # fmt: skip
 
 
-def measure(directory: str) -> dict[str, float]:
-    """Seconds of each stage, and the peak memory until its end, in bytes."""
+def analysed(directory: str) -> Callable[[], list[float]]:
+    """Rows; seconds of the comparison and GB until its end, likewise with details; of tables."""
     from analysis.comparison.compare import compare_results
     from analysis.comparison.report.tables import comparison_cells
 
-    found: dict[str, float] = {}
-    started = time.perf_counter()
-    comparisons = compare_results(directory, details=False)
-    found["compare"] = time.perf_counter() - started
-    found["compare_peak"] = peak_bytes()
-    started = time.perf_counter()
-    comparisons = compare_results(directory)
-    found["heatmaps"] = time.perf_counter() - started
-    found["heatmaps_peak"] = peak_bytes()
-    started = time.perf_counter()
-    for comparison in comparisons:
-        assert comparison_cells(comparison)
-    found["tables"] = time.perf_counter() - started
-    found["rows"] = sum(len(each.cells) for each in comparisons) * ROWS_A_CELL
-    return found
+    def stages() -> list[float]:
+        comparisons: list[Any] = []
+        found: list[float] = []
+
+        def stage(function: Callable[[], object]) -> None:
+            found.extend([measure.seconds_of(function), measure.peak_bytes() / 1e9])
+
+        stage(lambda: compare_results(directory, details=False))
+        stage(lambda: comparisons.extend(compare_results(directory)))
+        tables = measure.seconds_of(lambda: [*map(comparison_cells, comparisons)])
+        return [sum(len(each.cells) for each in comparisons) * ROWS_A_CELL, *found, tables]
+
+    return stages
 
 
 def make(directory: Path, cells: int) -> None:
@@ -131,47 +116,27 @@ def make(directory: Path, cells: int) -> None:
 
 def all_cells() -> Iterator[Cell]:
     """Cells, comparison by comparison, of growing m."""
-    for m in range(2, 1_000):
-        for rate in RATES:
-            schedules = [Schedule.single(name, rate) for name in ("soft", "hard", "lvml")]
-            schedules += [Schedule.hybrid(rate, rate, point) for point in SWITCH_POINTS]
-            for schedule in schedules:
-                for seed in range(SEEDS):
-                    yield Cell(
-                        task="digits",
-                        data_digest="0123456789abcdef",
-                        m=m,
-                        n=10_000,
-                        architecture="perceptron",
-                        schedule=schedule,
-                        seed=seed,
-                        budget=Budget(10**12),
-                        evaluation_points=POINTS,
-                    )
+    for m, rate in itertools.product(range(2, 1_000), RATES):
+        schedules = [Schedule.single(name, rate) for name in ("soft", "hard", "lvml")]
+        schedules += [Schedule.hybrid(rate, rate, point) for point in SWITCH_POINTS]
+        for schedule, seed in itertools.product(schedules, range(SEEDS)):
+            yield Cell(
+                task="digits", data_digest="0123456789abcdef", m=m, n=10_000,
+                architecture="perceptron", schedule=schedule, seed=seed, budget=Budget(10**12),
+                evaluation_points=POINTS,
+            )  # fmt: skip
 
 
 def row_of(cell: Cell) -> dict[str, object]:
     """The columns of the cell."""
     return {
-        "study": "made-up",
-        "kind": "training",
-        **cell_columns(cell),
-        "num_classes": 3,
-        "status": "done",
-        "status_reason": "",
-        "steps": 10_000,
-        "total_train_seconds": 100.0,
-        "total_evaluate_seconds": 5.0,
-        "total_seconds": 106.0,
-        "device": "cpu",
-        "threads": 1,
-        "pack": 1,
-        "micro_batch": 64,
-        "shared_prefix": False,
-        "code_version": "0.1.0",
+        "study": "made-up", "kind": "training", **cell_columns(cell), "num_classes": 3,
+        "status": "done", "status_reason": "", "steps": 10_000, "total_train_seconds": 100.0,
+        "total_evaluate_seconds": 5.0, "total_seconds": 106.0, "device": "cpu", "threads": 1,
+        "pack": 1, "micro_batch": 64, "shared_prefix": False, "code_version": "0.1.0",
         "package_versions": '{"numpy": "2.4.6", "torch": "2.15.0"}',
         "finished_at": "2026-01-01T00:00:00+00:00",
-    }
+    }  # fmt: skip
 
 
 def evaluations_of(cells: list[Cell], digest: str, random: np.random.Generator) -> pa.Table:
@@ -186,44 +151,36 @@ def evaluations_of(cells: list[Cell], digest: str, random: np.random.Generator) 
     saif = share(level)
     heatmap = random.integers(0, 400, (rows, 25)) / 1e4
     heatmap[:, -1] = saif
+    accuracy = share(0.5 + level / 2)
     columns: dict[str, Any] = {
-        "cell_id": pa.DictionaryArray.from_arrays(
-            np.repeat(np.arange(len(cells), dtype=np.int32), ROWS_A_CELL),
-            [cell.id for cell in cells],
-        ).cast(pa.string()),
+        "cell_id": np.repeat([cell.id for cell in cells], ROWS_A_CELL),
         "step": (fraction * 10_000).astype(int),
         "mosaics_seen": (fraction * 640_000).astype(int),
         "budget_fraction": fraction,
         "compute_flops": (fraction * 10**12).astype(int) - random.integers(0, 1000, rows),
         "train_seconds": np.round(fraction * random.uniform(90, 110, rows), 3),
-        "split": pa.array(np.tile(SPLITS, len(cells) * EVALUATIONS)),
-        "inference": pa.array(np.repeat("soft", rows)),
+        "split": np.tile(SPLITS, len(cells) * EVALUATIONS),
+        "inference": np.repeat("soft", rows),
         "num_evaluated": np.full(rows, 10_000),
         "loss": random.uniform(0.1, 1.0, rows),
-        "accuracy": share(0.5 + level / 2),
+        "accuracy": accuracy,
         "saif": saif,
-        "foreground_attention_mean": share(level),
-        **{name: share(level) for name in ("ftpt", "ffpt", "ftpf", "ffpf")},
-        "heatmap": pa.ListArray.from_arrays(
-            np.arange(rows + 1, dtype=np.int32) * 25, heatmap.ravel()
-        ),
-    }
-    others = [name for name in EVALUATIONS_SCHEMA.names if name not in columns]
-    columns |= {name: pa.nulls(rows) for name in others}  # of texts, and of known foregrounds
-    columns |= {
-        "instances": at_ends(len(cells), [digest] * len(cells)),
-        "instance_right": at_ends(len(cells), bits(columns["accuracy"], random)),
-        "instance_known": at_ends(len(cells), bits(np.ones(rows), random)),
-        "instance_saif": at_ends(len(cells), bits(saif, random)),
-    }
-    return pa.table(columns).select(EVALUATIONS_SCHEMA.names).cast(EVALUATIONS_SCHEMA)
+        **{name: share(level) for name in ("foreground_attention_mean", "ftpt", "ffpt", "ftpf",
+                                           "ffpf")},
+        "heatmap": pa.FixedSizeListArray.from_arrays(heatmap.ravel(), 25),
+        "instances": at_ends(itertools.repeat(digest, len(cells))),
+        "instance_right": at_ends(bits(accuracy, random)),
+        "instance_known": at_ends(bits(np.ones(rows), random)),
+        "instance_saif": at_ends(bits(saif, random)),
+    }  # fmt: skip
+    # What is of texts, and of known foregrounds, is missing.
+    every = {name: columns.get(name, pa.nulls(rows)) for name in EVALUATIONS_SCHEMA.names}
+    return pa.table(every).cast(EVALUATIONS_SCHEMA)
 
 
-def at_ends(cells: int, values: Iterable[Any]) -> pa.Array:
+def at_ends(values: Iterable[Any]) -> list[Any]:
     """A column with a value at the last evaluation on the test split of each cell."""
-    column = np.full(cells * ROWS_A_CELL, None, object)
-    column[ROWS_A_CELL - 1 :: ROWS_A_CELL] = np.fromiter(values, object, cells)
-    return pa.array(column)
+    return [each for value in values for each in (*[None] * (ROWS_A_CELL - 1), value)]
 
 
 def bits(shares: np.ndarray, random: np.random.Generator) -> Iterator[bytes]:

@@ -13,15 +13,12 @@ interval.
 
 from __future__ import annotations
 
-import argparse
+import math
 import os
-import statistics
 import sys
-import time
-import tracemalloc
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
+from typing import Any
 
 import numpy as np
 import scipy
@@ -29,133 +26,97 @@ from scipy.special import softmax
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a file, without an installation
 
-from study.terminal.options import positive
+from benchmarks.support import measure
+from benchmarks.support.tables import Table
 from study.theory.attention_paths import Solution, memory, path_features, solve
 
 WIDTH = 30.0
 TEMPERATURE = 0.01
 
-
-@dataclass(frozen=True)
-class Sizes:
-    """A problem; by default that of the published hidden Markov task.
-
-    Attributes:
-        samples: P.
-        heads: (H_1, ..., H_L).
-        tokens: T.
-        size: N_0.
-    """
-
-    samples: int = 100
-    heads: tuple[int, ...] = (2, 2)
-    tokens: int = 31
-    size: int = 231
-
-
-@dataclass(frozen=True)
-class Measured:
-    """What one problem took.
-
-    Attributes:
-        features: seconds of `path_features`, by round.
-        solve: seconds of `solve`, by round.
-        peak: bytes of arrays in `solve`.
-        solution: what it found.
-    """
-
-    features: list[float]
-    solve: list[float]
-    peak: int
-    solution: Solution
+TWO = (2, 2)
+"""Heads of the published hidden Markov task."""
 
 
 def main() -> None:
     """Prints one table a size that grows, and the exponents."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--samples", type=positive, nargs="+", default=[125, 250, 500, 1000, 2000])
-    parser.add_argument("--layers-of-four", type=positive, nargs="+", default=[1, 2, 3, 4])
-    parser.add_argument("--layers-of-one", type=positive, nargs="+", default=[1, 2, 4, 8, 16])
-    parser.add_argument("--tokens", type=positive, nargs="+", default=[16, 32, 64, 128, 256])
-    parser.add_argument("--rounds", type=positive, default=1)
-    args = parser.parse_args()
+    args = measure.options(
+        __doc__,
+        samples=[125, 250, 500, 1000, 2000],
+        layers_of_four=[1, 2, 3, 4],
+        layers_of_one=[1, 2, 4, 8, 16],
+        tokens=[16, 32, 64, 128, 256],
+        rounds=1,
+    ).parse_args()
     print(
         f"numpy {np.__version__}, scipy {scipy.__version__}; OMP_NUM_THREADS="
         f"{os.environ.get('OMP_NUM_THREADS', 'unset')} of {os.cpu_count()} cores; "
         f"N = {WIDTH:g}, T = {TEMPERATURE:g}"
     )
-    two = Sizes().heads
-    series: list[tuple[str, list[tuple[int, Sizes]]]] = [
-        ("samples P", [(n, Sizes(samples=n)) for n in args.samples]),
-        ("paths D", [(4**n, Sizes(heads=(4,) * n)) for n in args.layers_of_four]),
-        (
-            "layers L",
-            [(n + len(two), Sizes(heads=(*two, *(1,) * n))) for n in args.layers_of_one],
-        ),
-        ("tokens T", [(n, Sizes(tokens=n, samples=20)) for n in args.tokens]),
-    ]
-    for name, problems in series:
-        grow(name, problems, args.rounds)
+    grow("samples P", {n: {"samples": n} for n in args.samples}, args.rounds)
+    grow("paths D", {4**n: {"heads": (4,) * n} for n in args.layers_of_four}, args.rounds)
+    layers = {n + len(TWO): {"heads": (*TWO, *(1,) * n)} for n in args.layers_of_one}
+    grow("layers L", layers, args.rounds)
+    grow("tokens T", {n: {"tokens": n, "samples": 20} for n in args.tokens}, args.rounds)
 
 
-def grow(name: str, problems: Sequence[tuple[int, Sizes]], rounds: int) -> None:
+def grow(name: str, problems: dict[int, dict[str, Any]], rounds: int) -> None:
     """Prints a row a problem, and the exponents."""
-    print(f"\n{name:<10}{'features s':>12}{'solve s':>10}{'GFLOP':>9}{'steps':>7}{'residual':>10}"
-          f"{'peak MB':>9}{'memory()':>9}")  # fmt: skip
-    found = []
-    for value, sizes in problems:
-        measured = measure(sizes, rounds)
-        found.append((value, measured))
-        solution = measured.solution
-        promised = memory(*solution.features.shape)
-        print(
-            f"{value:<10}{statistics.median(measured.features):>12.4f}"
-            f"{statistics.median(measured.solve):>10.3f}{solution.flops / 1e9:>9.2f}"
-            f"{solution.iterations:>7}{solution.residual:>10.0e}{measured.peak / 1e6:>9.1f}"
-            f"{promised / 1e6:>9.1f}",
-            flush=True,
-        )
-    columns: dict[str, Callable[[Measured], Sequence[float]]] = {
-        "features s": lambda measured: measured.features,
-        "solve s": lambda measured: measured.solve,
-        "peak": lambda measured: [measured.peak],
-    }
-    for column, values in columns.items():
-        pairs = [(value, each) for value, measured in found for each in values(measured)]
-        print(f"{column} ~ {name.split()[-1]}^{exponent(pairs)}")
+    print()
+    head = "features s", "solve s", "GFLOP", "steps", "residual", "peak MB", "memory()"
+    table = Table(name, *head, first=10)
+    found: dict[str, list[tuple[int, float]]] = {"features s": [], "solve s": [], "peak": []}
+    for value, sizes in problems.items():
+        seconds, peak, solution = measured(rounds, **sizes)
+        for column, values in zip(found, (*seconds, [peak]), strict=True):
+            found[column] += [(value, each) for each in values]
+        table.row(
+            f"{value}", f"{median(seconds[0]):.4f}", f"{median(seconds[1]):.3f}",
+            f"{solution.flops / 1e9:.2f}", f"{solution.iterations}", f"{solution.residual:.0e}",
+            f"{peak / 1e6:.1f}", f"{memory(*solution.features.shape) / 1e6:.1f}",
+        )  # fmt: skip
+    for column, pairs in found.items():
+        slope, low, high = measure.exponent(*zip(*pairs, strict=True))
+        law = f"{slope:.2f} [{low:.2f}, {high:.2f}], {len(pairs)} values"
+        if math.isnan(low):
+            law = "? (two sizes and three values at least)"
+        print(f"{column} ~ {name.split()[-1]}^{law}")
 
 
-def measure(sizes: Sizes, rounds: int) -> Measured:
-    """Times the rounds, then follows the memory of one more."""
+def measured(
+    rounds: int,
+    samples: int = 100,
+    heads: tuple[int, ...] = TWO,
+    tokens: int = 31,
+    size: int = 231,
+) -> tuple[tuple[list[float], list[float]], int, Solution]:
+    """Times the rounds of a problem, then follows the memory of one more.
+
+    Args:
+        rounds: of both.
+        samples: P; by default all sizes are those of the published hidden Markov task.
+        heads: (H_1, ..., H_L).
+        tokens: T.
+        size: N_0.
+
+    Returns:
+        Seconds of `path_features` and of `solve` by round; most bytes of arrays in `solve`; what
+        it found.
+    """
     random = np.random.default_rng(0)
-    shape = (sizes.samples, sizes.tokens, sizes.tokens)
-    inputs = random.normal(size=(sizes.samples, sizes.size, sizes.tokens))
-    attention = [softmax(random.normal(size=(h, *shape)), axis=2) for h in sizes.heads]
-    features_seconds, solve_seconds = [], []
+    inputs = random.normal(size=(samples, size, tokens))
+    attention = [softmax(random.normal(size=(h, samples, tokens, tokens)), axis=2) for h in heads]
+    features = path_features(inputs, attention)
+    labels = np.sign(features[:, 0].sum(axis=1))
+
+    def solved() -> Solution:
+        return solve(features, labels, heads, WIDTH, TEMPERATURE)
+
+    seconds: tuple[list[float], list[float]] = [], []
     for _ in range(rounds):
-        began = time.perf_counter()
-        features = path_features(inputs, attention)
-        features_seconds.append(time.perf_counter() - began)
-        labels = np.sign(features[:, 0].sum(axis=1))
-        began = time.perf_counter()
-        solution = solve(features, labels, sizes.heads, WIDTH, TEMPERATURE)
-        solve_seconds.append(time.perf_counter() - began)
-    tracemalloc.start()
-    solve(features, labels, sizes.heads, WIDTH, TEMPERATURE)
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    return Measured(features_seconds, solve_seconds, peak, solution)
-
-
-def exponent(pairs: Sequence[tuple[float, float]]) -> str:
-    """Slope of log y over log x by least squares, with its 95 % interval (Student's t)."""
-    x, y = np.log(pairs).T
-    if len(set(x)) < 2 or len(x) < 3:
-        return "? (two sizes and three values at least)"
-    fit = scipy.stats.linregress(x, y)
-    margin = scipy.stats.t.ppf(0.975, len(x) - 2) * fit.stderr
-    low, high = fit.slope - margin, fit.slope + margin
-    return f"{fit.slope:.2f} [{low:.2f}, {high:.2f}], {len(x)} values"
+        seconds[0].append(measure.seconds_of(lambda: path_features(inputs, attention)))
+        seconds[1].append(measure.seconds_of(solved))
+    peak, solution = measure.peak_of_arrays(solved)
+    return seconds, peak, solution
 
 
 if __name__ == "__main__":

@@ -15,10 +15,12 @@ from __future__ import annotations
 import argparse
 import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, replace
-from itertools import chain, combinations, repeat
+from dataclasses import replace
+from functools import partial
+from itertools import combinations, groupby, product, repeat
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +46,9 @@ from benchmarks.support.calibration_studies import (
     scored,
     true_mean,
 )
+from benchmarks.support.tables import markdown
+
+table = partial(markdown, rule="---:")
 
 STEADY, HIGHER = 1.45, 2.20
 """Logits of .81 and .90."""
@@ -59,83 +64,70 @@ LARGEST_FOLLOW_UP = 300  # seeds; advice beyond it is counted, not run
 LARGEST_TEST = 20_000  # images; likewise
 
 
-@dataclass(frozen=True, eq=False)
-class Verdicts:
-    """Numbers of one replicate: of the pairs, metric by metric, and of the means."""
-
-    pairs: list[dict[str, Any]]
-    means: dict[str, list[CrossedMean]]
+def each(seeds: tuple[int, ...], what: str = "", **fields: Any) -> list[Study]:
+    """A study of each number of seeds, which its name tells with what else there is to it."""
+    return [Study(f"{n} seeds{what}", n, **fields) for n in seeds]
 
 
-MIXED = tuple(
-    Study(f"{n} seeds, each learns with chance {chance:g}", n, learns=(chance,))
+def backgrounds(n: int, count: int, how: str, sd: float, base: float = 1.0) -> Study:
+    """A study of the README's size, of so many background images."""
+    more = ", scores near 0.97" if base > 1 else ""
+    return Study(
+        f"{n} seeds, 108 images, {count} backgrounds that {how}{more}", n, images=108,
+        instances=18, backgrounds=count, background_sd=sd, base=base,
+    )  # fmt: skip
+
+
+MIXED = [
+    study
     for chance in (0.9, 0.8, 0.5, 0.15)
-    for n in (6, 12)
-)
-NULL = (
-    *(Study(f"{n} seeds", n) for n in (6, 8, 12, 24)),
-    *(
-        Study(f"{n} seeds, options 1/1/81/1, tuned on {TUNING_SEEDS} others", n, (1, 1, 81, 1))
-        for n in (6, 12)
-    ),
-    *(Study(f"{n} seeds, images alike", n, image_sd=0.0) for n in (6, 12)),
-    *(Study(f"{n} seeds, images differ much", n, image_sd=3.0) for n in (6, 24)),
-    *(Study(f"{n} seeds, seeds hardly differ", n, seed_sd=0.05) for n in (6, 24)),
-    Study("6 seeds, 36 images", images=36, instances=28),
-    Study("12 seeds, 36 images", 12, images=36, instances=28),
-    Study("6 seeds, 1000 images", images=1_000),
-    Study("12 seeds, few images have most instances", 12, heavy_images=True),
-    Study("12 seeds, classes of 80, 15 and 5 %", 12, classes=True),
-    *(Study(f"{n} seeds, heavy tails (t, 3 df)", n, heavy=True) for n in (6, 12)),
-    *(Study(f"{n} seeds, skewed (exponential)", n, skewed=True) for n in (6, 12)),
-    *(Study(f"{n} seeds, a run in 10 fails", n, failed=0.1) for n in (8, 12)),
-    Study("12 seeds, scores near 0.97", 12, base=4.0),
-    Study("12 seeds, 108 images, scores near 0.97", 12, images=108, instances=9, base=4.0),
-    Study("6 seeds, 36 images, scores near 0.97", images=36, instances=28, base=4.0),
-    Study("12 seeds, scores near 0.03", 12, base=-4.0),
-    *(
-        Study(f"6 seeds, images alike, {k} comparisons", image_sd=0.0, comparisons=k)
-        for k in (6, 16)
-    ),
-    *(
-        Study(
-            f"{n} seeds, 108 images, {count} backgrounds that {how}", n, images=108, instances=18,
-            backgrounds=count, background_sd=sd, base=base,
-        )
-        for n, count, how, sd, base in (
-            (12, 251, "do not matter", 0.0, 1.0), (12, 251, "matter little", 0.1, 1.0),
-            (12, 251, "matter much", 0.3, 1.0), (6, 251, "matter much", 0.3, 1.0),
-            (12, 25, "matter much", 0.3, 1.0), (12, 5, "matter much", 0.3, 1.0),
-            (12, 251, "matter much, scores near 0.97", 0.3, 4.0),
-        )
-    ),
-)  # fmt: skip
+    for study in each((6, 12), f", each learns with chance {chance:g}", learns=(chance,))
+]
+NULL = [
+    *each((6, 8, 12, 24)),
+    *each((6, 12), f", options 1/1/81/1, tuned on {TUNING_SEEDS} others", options=(1, 1, 81, 1)),
+    *each((6, 12), ", images alike", image_sd=0.0),
+    *each((6, 24), ", images differ much", image_sd=3.0),
+    *each((6, 24), ", seeds hardly differ", seed_sd=0.05),
+    *each((6, 12), ", 36 images", images=36, instances=28),
+    *each((6,), ", 1000 images", images=1_000),
+    *each((12,), ", few images have most instances", heavy_images=True),
+    *each((12,), ", classes of 80, 15 and 5 %", classes=True),
+    *each((6, 12), ", heavy tails (t, 3 df)", heavy=True),
+    *each((6, 12), ", skewed (exponential)", skewed=True),
+    *each((8, 12), ", a run in 10 fails", failed=0.1),
+    *each((12,), ", scores near 0.97", base=4.0),
+    *each((12,), ", 108 images, scores near 0.97", images=108, instances=9, base=4.0),
+    *each((6,), ", 36 images, scores near 0.97", images=36, instances=28, base=4.0),
+    *each((12,), ", scores near 0.03", base=-4.0),
+    *each((6,), ", images alike, 6 comparisons", image_sd=0.0, comparisons=6),
+    *each((6,), ", images alike, 16 comparisons", image_sd=0.0, comparisons=16),
+    backgrounds(12, 251, "do not matter", 0.0),
+    backgrounds(12, 251, "matter little", 0.1),
+    backgrounds(12, 251, "matter much", 0.3),
+    backgrounds(6, 251, "matter much", 0.3),
+    backgrounds(12, 25, "matter much", 0.3),
+    backgrounds(12, 5, "matter much", 0.3),
+    backgrounds(12, 251, "matter much", 0.3, base=4.0),
+]
 """Studies of which every number is promised."""
 
-NOT_PROMISED = (
-    *(
-        Study(f"{n} seeds, options 1/1/81/1, one stage", n, (1, 1, 81, 1), two_stage=False)
-        for n in (6, 12)
-    ),
-    *(Study(f"{n} seeds, a run in 10 diverges", n, diverged=0.1) for n in (6, 12, 24)),
+NOT_PROMISED = [
+    *each((6, 12), ", options 1/1/81/1, one stage", options=(1, 1, 81, 1), two_stage=False),
+    *each((6, 12, 24), ", a run in 10 diverges", diverged=0.1),
     *MIXED,
-    *(
-        Study(
-            f"{n} seeds, .81 beside .90 with chance .9, else 0", n, image_sd=0.0,
-            residual_sd=0.0, seed_sd=0.1, learns=(1.0, 1.0, 1.0, 0.9),
-            bases=(STEADY, STEADY, STEADY, HIGHER),
-        )
-        for n in (6, 8, 12)
+    *each(
+        (6, 8, 12), ", .81 beside .90 with chance .9, else 0", image_sd=0.0, residual_sd=0.0,
+        seed_sd=0.1, learns=(1.0, 1.0, 1.0, 0.9), bases=(STEADY, STEADY, STEADY, HIGHER),
     ),
-)  # fmt: skip
+]  # fmt: skip
 """Corners where some number is not kept."""
 
-PLANNED = (
-    Study("6 seeds, images alike", image_sd=0.0),
-    Study("6 seeds"),
-    Study("12 seeds", 12),
-    Study("12 seeds, images differ much", 12, image_sd=3.0),
-)
+PLANNED = [
+    *each((6,), ", images alike", image_sd=0.0),
+    *each((6, 12)),
+    *each((12,), ", images differ much", image_sd=3.0),
+]
 
 
 def main() -> None:
@@ -147,41 +139,45 @@ def main() -> None:
     parser.add_argument("--resample", metavar="RESULTS", help="coverage in a study's own runs")
     args = parser.parse_args()
     if args.resample:
-        header("study", "of", "SAIF", "accuracy")
-        for setting, what, *found in resampled(args.resample, args.replicates):
-            row(setting, what, *(f"{each:.3f}" for each in found))
+        table(("study", "of", "SAIF", "accuracy"), resampled(args.resample, args.replicates))
         return
     replicates, tables = (20, 2) if args.quick else (args.replicates, args.through_package)
     error = math.sqrt(LEVEL * (1 - LEVEL) / replicates)
     print(f"{replicates} replicates a row; Monte Carlo error {error:.3f} at .05 and at .95\n")
     columns = [f"{what}, {m}" for what in ("mean", "difference") for m in ("SAIF", "accuracy")]
-    for studies in (NULL, NOT_PROMISED):
-        header("study", "false verdicts", *columns, "pairs apart")
-        with ProcessPoolExecutor() as pool:
-            rows_of = pool.map(rates, studies, repeat(replicates))
-            for study, numbers in zip(studies, rows_of, strict=True):
-                row(study.name, *numbers)
-        print()
+    with ProcessPoolExecutor() as pool:
+        for studies in (NULL, NOT_PROMISED):
+            found = pool.map(rates, studies, repeat(replicates))
+            table(("study", "false verdicts", *columns, "pairs apart"), found)
+            print()
     looks = f"{looked(replicates):.3f}"
     print(f"False verdicts at any of the looks {LOOKS}, were later seeds counted: {looks}\n")
     advised = ("told seeds", "median", "power", "told images", "power", "larger yet")
-    header("advised by", "difference", *advised)
-    for study in PLANNED:
-        for name, beforehand in (("named beforehand", True), ("far end of the interval", False)):
-            row(study.name, name, *followed(study, beforehand, replicates))
+    differences = {"named beforehand": True, "far end of the interval": False}
+    table(
+        ("advised by", "difference", *advised),
+        (
+            (study.name, name, *followed(study, beforehand, replicates))
+            for study in PLANNED
+            for name, beforehand in differences.items()
+        ),
+    )
     print()
-    header("seeds", "1 sd decided", "overstated by", "2 sd decided", "overstated by")
-    for n in (6, 8, 12, 24):
-        row(str(n), *(text for sds in (1, 2) for text in overstated(n, sds, 10 * replicates)))
+    table(
+        ("seeds", "1 sd decided", "overstated by", "2 sd decided", "overstated by"),
+        ((str(n), *overstated(n, 10 * replicates)) for n in (6, 8, 12, 24)),
+    )
     print()
     ends = {"false_holds": "falsely holds", "false_refuted": "falsely refuted"}
-    header("claim", "lost", *(f"{text}, {n} seeds" for text in ends.values() for n in SEEDS))
-    rows: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    for claim in simulate_claims(replicates, seed=0, laws=(*ROWS, UNSEEN)):
-        name = (claim["row"], f"{claim['failures']:.2f}")
-        rows.setdefault(name, []).append(claim)
-    for name, claims in rows.items():
-        row(*name, *(f"{claim[end]:.3f}" for end in ends for claim in claims))
+    claims = simulate_claims(replicates, seed=0, laws=(*ROWS, UNSEEN))
+    table(
+        ("claim", "lost", *(f"{text}, {n} seeds" for text in ends.values() for n in SEEDS)),
+        (
+            (name, f"{lost:.2f}", *(f"{claim[end]:.3f}" for end in ends for claim in same))
+            for (name, lost), group in groupby(claims, itemgetter("row", "failures"))
+            for same in ([*group],)
+        ),
+    )
     by_table = (study for study in (*NULL, *NOT_PROMISED) if study.comparisons == 1)
     with ProcessPoolExecutor() as pool:
         largest = max(pool.map(largest_deviation, by_table, repeat(tables)))
@@ -191,45 +187,38 @@ def main() -> None:
 
 
 def rates(study: Study, replicates: int) -> list[str]:
-    """Share of studies with a false verdict, coverage of means and differences, pairs apart."""
+    """Its name; false verdicts, coverage of means and differences, pairs apart, as shares."""
     truth = true_mean(study)
-    wrong, apart = 0, 0.0
+    wrong, apart = 0, []
     covered: dict[tuple[str, str], list[bool]] = {(a, m): [] for a in "mp" for m in METRICS}
     # The intervals of paradigms that had no more options than others would hide a biased choice.
     best_of = [k == max(study.options) for k in study.options]
     for generator in generators(study, replicates):
         drawn = [draw(study, generator) for _ in range(study.comparisons)]
-        found = [verdicts(each) for each in drawn]
-        wrong += any(
-            is_decided(row) for row in decided([*chain(*(each.pairs for each in found))], LEVEL)[0]
-        )
-        apart += float(np.mean(["learned" in row for each in found for row in each.pairs]))
-        for each in found:
-            for (metric, (second, first)), pair in zip(FAMILY, each.pairs, strict=True):
-                if (best_of[first] or best_of[second]) and not math.isnan(pair["low"]):
+        found = [verdicts(one) for one in drawn]
+        wrong += has_verdict(pair for tests, _ in found for pair in tests)
+        apart += ["learned" in pair for tests, _ in found for pair in tests]
+        for tests, means in found:
+            for (metric, places), pair in zip(FAMILY, tests, strict=True):
+                if any(best_of[place] for place in places) and not math.isnan(pair["low"]):
                     covered["p", metric].append(pair["low"] <= 0 <= pair["high"])
-            for metric, means in each.means.items():
-                for place, mean in enumerate(means):
-                    if best_of[place] and not math.isnan(mean.low):
-                        covered["m", metric].append(mean.low <= truth[metric] <= mean.high)
-    shares = (f"{np.mean(each):.3f}" if each else "-" for each in covered.values())
-    return [f"{wrong / replicates:.3f}", *shares, f"{apart / replicates:.2f}"]
+            for (metric, place), mean in means.items():
+                if best_of[place] and not math.isnan(mean.low):
+                    covered["m", metric].append(mean.low <= truth[metric] <= mean.high)
+    shares = (f"{np.mean(times):.3f}" if times else "-" for times in covered.values())
+    return [study.name, f"{wrong / replicates:.3f}", *shares, f"{np.mean(apart):.2f}"]
 
 
-def is_decided(row: dict[str, Any]) -> bool:
-    """Whether a row has a verdict."""
-    return bool(row["verdict"] != "undecided")
+def has_verdict(tests: Iterable[dict[str, Any]]) -> bool:
+    """Whether any of tests that are decided together has a verdict."""
+    return any(row["verdict"] != "undecided" for row in decided([*tests], LEVEL)[0])
 
 
 def looked(replicates: int) -> float:
     """Share of studies with a false verdict at any look, each with all seeds that there are."""
     study = Study("looks", LOOKS[-1], image_sd=0.0)
     found = (draw(study, generator) for generator in generators(study, replicates))
-    wrong = (
-        any(is_decided(row) for n in LOOKS for row in decided([*pairs(drawn, n)], LEVEL)[0])
-        for drawn in found
-    )
-    return float(np.mean([*wrong]))
+    return float(np.mean([any(has_verdict(pairs(drawn, n)) for n in LOOKS) for drawn in found]))
 
 
 def followed(study: Study, beforehand: bool, replicates: int) -> list[str]:
@@ -256,14 +245,10 @@ def followed(study: Study, beforehand: bool, replicates: int) -> list[str]:
             by_images.append(first_pair(again, generator, effect).p < level)
         else:
             larger += 1
-    return [
-        f"{len(by_seeds) / replicates:.2f}",
-        f"{np.median(seeds):.0f}" if seeds else "-",
-        f"{np.mean(by_seeds):.3f}" if seeds else "-",
-        f"{len(by_images) / replicates:.2f}",
-        f"{np.mean(by_images):.3f}" if by_images else "-",
-        f"{larger / replicates:.2f}",
-    ]
+    power = [f"{np.mean(found):.3f}" if found else "-" for found in (by_seeds, by_images)]
+    told = (f"{count / replicates:.2f}" for count in (len(by_seeds), len(by_images), larger))
+    median = f"{np.median(seeds):.0f}" if seeds else "-"
+    return [next(told), median, power[0], next(told), power[1], next(told)]
 
 
 def first_pair(study: Study, generator: np.random.Generator, effect: float = 0.0) -> CrossedMean:
@@ -273,14 +258,16 @@ def first_pair(study: Study, generator: np.random.Generator, effect: float = 0.0
     return crossed_mean((first - second).shares + effect, first.weights)
 
 
-def overstated(n: int, sds: float, replicates: int) -> list[str]:
-    """How often a difference of some sds of a run is decided, and by what factor too large."""
-    true = sds * math.sqrt(0.5)  # in standard deviations of the pairs
-    pairs = np.random.default_rng(n).normal(true, 1, (replicates, n))
-    means = pairs.mean(axis=1)
-    t = means / pairs.std(axis=1, ddof=1) * math.sqrt(n)
-    found = np.abs(t) > stdtrit(n - 1, 1 - LEVEL / len(FAMILY) / 2)
-    return [f"{found.mean():.3f}", f"{np.abs(means[found]).mean() / true:.2f}"]
+def overstated(n: int, replicates: int) -> Iterator[str]:
+    """How often a difference of 1 and of 2 sds of a run is decided, and how much too large."""
+    for sds in (1, 2):
+        true = sds * math.sqrt(0.5)  # in standard deviations of the pairs
+        drawn = np.random.default_rng(n).normal(true, 1, (replicates, n))
+        means = drawn.mean(axis=1)
+        t = means / drawn.std(axis=1, ddof=1) * math.sqrt(n)
+        found = np.abs(t) > stdtrit(n - 1, 1 - LEVEL / len(FAMILY) / 2)
+        yield f"{found.mean():.3f}"
+        yield f"{np.abs(means[found]).mean() / true:.2f}"
 
 
 def generators(study: Study, replicates: int) -> Iterator[np.random.Generator]:
@@ -289,23 +276,20 @@ def generators(study: Study, replicates: int) -> Iterator[np.random.Generator]:
         yield np.random.default_rng(seed)
 
 
-def verdicts(drawn: Drawn) -> Verdicts:
-    """Tests of all pairs and intervals of all means, as the package makes them."""
+def verdicts(drawn: Drawn) -> tuple[list[dict[str, Any]], dict[tuple[str, int], CrossedMean]]:
+    """Tests of all pairs and intervals of all means, as the package makes them.
+
+    Returns:
+        A row a metric and pair; metric and place of the paradigm -> mean.
+    """
     means = {}
-    for metric in METRICS:
-        means[metric] = []
-        for place, failed in enumerate(drawn.failed):
-            found = scored(drawn, metric, place, ~failed)
-            means[metric].append(
-                share_mean(
-                    found.shares,
-                    found.weights,
-                    FLOORS[metric],
-                    backgrounds=found.of_backgrounds,
-                )
-            )
+    for metric, (place, failed) in product(METRICS, enumerate(drawn.failed)):
+        found = scored(drawn, metric, place, ~failed)
+        means[metric, place] = share_mean(
+            found.shares, found.weights, FLOORS[metric], backgrounds=found.of_backgrounds
+        )
     rows, _ = decided([*pairs(drawn, drawn.failed.shape[1])], LEVEL)
-    return Verdicts(rows, means)
+    return rows, means
 
 
 def pairs(drawn: Drawn, seeds: int) -> Iterator[dict[str, Any]]:
@@ -325,37 +309,23 @@ def largest_deviation(study: Study, replicates: int) -> float:
     from analysis.comparison.choice import choose, summarise
     from analysis.comparison.paired import paired_table
 
-    largest = 0.0
+    gaps: list[np.ndarray] = []
+    numbers = ["difference", "low", "high", "background_se", "p_holm", "p_signs"]
     for generator in generators(study, replicates):
         drawn = draw(study, generator)
-        table = at_budget(study, drawn)
-        choice = choose(table)
-        paired, summary = paired_table(table, choice), summarise(table, choice)
-        found = verdicts(drawn)
-        names = [(PARADIGMS[first], PARADIGMS[second]) for second, first in PAIRS]
-        assert list(zip(paired["first"], paired["second"], strict=True)) == 2 * names
-        numbers = ["difference", "low", "high", "background_se", "p_holm", "p_signs"]
-        expected = pd.DataFrame(found.pairs)
-        assert paired["verdict"].tolist() == expected["verdict"].tolist()
-        gaps = [np.abs(paired[numbers].to_numpy(float) - expected[numbers].to_numpy(float))]
-        by_paradigm = summary.set_index("paradigm").loc[list(PARADIGMS)]
-        for metric in METRICS:
-            columns = [metric, f"{metric}_low", f"{metric}_high"]
-            means = [(each.mean, each.low, each.high) for each in found.means[metric]]
-            gaps.append(np.abs(by_paradigm[columns].to_numpy(float) - means))
-        largest = max(largest, *(float(np.nan_to_num(gap).max()) for gap in gaps))
-    return largest
-
-
-def header(*names: str) -> None:
-    """Prints the head of a Markdown table."""
-    row(*names)
-    row("---", *("---:" for _ in names[1:]))
-
-
-def row(*cells: str) -> None:
-    """Prints a row of a Markdown table."""
-    print(f"| {' | '.join(cells)} |", flush=True)
+        rows = at_budget(study, drawn)
+        choice = choose(rows)
+        paired, summary = paired_table(rows, choice), summarise(rows, choice)
+        tests, means = verdicts(drawn)
+        expected = pd.DataFrame(tests)
+        for name in ("first", "second", "verdict"):
+            assert paired[name].tolist() == expected[name].tolist()
+        gaps.append(paired[numbers].to_numpy(float) - expected[numbers].to_numpy(float))
+        by_paradigm = summary.set_index("paradigm")
+        for (metric, place), mean in means.items():
+            row = by_paradigm.loc[PARADIGMS[place], [metric, f"{metric}_low", f"{metric}_high"]]
+            gaps.append(row.to_numpy(float) - [mean.mean, mean.low, mean.high])
+    return max(float(np.abs(np.nan_to_num(gap)).max()) for gap in gaps)
 
 
 if __name__ == "__main__":

@@ -18,12 +18,12 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import itertools
 import math
 import statistics
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -31,10 +31,10 @@ from torch import Tensor, nn
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a file, without an installation
 
-from benchmarks.support.measure import Child, Figures, machine, positive, ratio, set_up, timed
-from benchmarks.support.processes import peak_bytes
-from study import hardware, models, paradigms, tasks
-from study.cell import Budget, Cell, DecoderSettings, Options, Phase, Schedule
+from benchmarks.support import measure, stepping
+from benchmarks.support.tables import Table
+from study import hardware, models, paradigms
+from study.cell import DecoderSettings, Options, Phase, Schedule
 from study.paradigms.base import Sampling
 from study.tasks.captions import encoder_networks
 from study.tasks.captions.captions import Captions
@@ -47,7 +47,7 @@ LENGTHS = {9: 16, 10: 22, 11: 21, 12: 15, 13: 10, 14: 6, 15: 4, 16: 2, 17: 1, 18
 
 LR, BETA = 1e-3, 0.9
 BATCHES = 8  # of made-up captions, taken in turn
-PLAIN, GIVEN, STUDY = "plain loop", "plain loop, features given", "study"
+PLAIN = "plain loop"
 
 Measured = tuple[float, int, int]
 """Seconds of a step, bytes before the first one, and the most bytes so far."""
@@ -55,141 +55,100 @@ Measured = tuple[float, int, int]
 
 def main() -> None:
     """Measures what the command line asks for and prints a table."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
-    parser.add_argument("--encoder", choices=tuple(ENCODERS), default="vgg19")
-    parser.add_argument("--m", type=positive, default=196, help="regions, a square")
-    parser.add_argument("--units", type=positive, default=512, help="of LSTM, word and attention")
-    parser.add_argument("--batch-size", type=positive, default=32)
-    parser.add_argument("--threads", type=positive, default=torch.get_num_threads())
-    parser.add_argument("--rounds", type=positive, default=5)
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there, too")
-    args = parser.parse_args()
+    parser = measure.options(
+        __doc__,
+        device="cpu",
+        encoder={"choices": tuple(ENCODERS), "default": "vgg19"},
+        m={"type": measure.positive, "default": 196, "help": "regions, a square"},
+        units={"type": measure.positive, "default": 512, "help": "of LSTM, word and attention"},
+        batch_size=32,
+        threads=torch.get_num_threads(),
+        rounds=5,
+        json=measure.FILE,
+    )
+    args = stepping.set_up(parser)
     if math.isqrt(args.m) ** 2 != args.m:
         parser.error("--m must be a square")
-    device = set_up(parser, args.device, args.threads)
-    figures = Figures(args.json, device, args)
-    print(machine(device))
+    figures = stepping.Figures(args)
+    print(stepping.machine(args.device))
     print(
         f"soft, {args.encoder} frozen, m={args.m}, batch {args.batch_size}, {args.units} units",
         flush=True,
     )
-    ways: dict[str, tuple[Callable[..., Callable[[], Measured]], *tuple[object, ...]]] = {
-        PLAIN: (plain_loop, args, True),
-        GIVEN: (plain_loop, args, False),
-        STUDY: (study_step, args),
-    }
+    ways = {PLAIN: (plain_loop, True), f"{PLAIN}, features given": (plain_loop, False),
+            "study": (of_study, False)}  # fmt: skip
     with contextlib.ExitStack() as stack:
-        children = {name: stack.enter_context(Child(*way)) for name, way in ways.items()}
-        for child in children.values():  # a warm-up
-            child()
-        rounds = [{name: child() for name, child in children.items()} for _ in range(args.rounds)]
-    seconds = {name: [each[name][0] for each in rounds] for name in ways}
-    print(f"{'step':<28}{'ms':>9}{'captions/s':>12}{'x plain':>9}   {'least to most':<16}"
-          f"{'GB before':>10}{'peak':>7}")  # fmt: skip
+        steps = {
+            name: stack.enter_context(measure.in_a_process(measured, args, *way))
+            for name, way in ways.items()
+        }
+        rounds = measure.side_by_side(steps, args.rounds)
+    table = Table("step", "ms", "captions/s", "x plain", "  least to most", "GB before", "peak")
+    seconds = {name: [each[0] for each in found] for name, found in rounds.items()}
     for name, times in seconds.items():
         typical = statistics.median(times)
-        middle, low, high = ratio(seconds, PLAIN, name)
-        before, peak = rounds[-1][name][1:]
-        print(
-            f"{name:<28}{1000 * typical:>9.1f}{args.batch_size / typical:>12.1f}{middle:>9.2f}   "
-            f"{f'{low:.2f} to {high:.2f}':<16}{before / 1e9:>10.2f}{peak / 1e9:>7.2f}"
-        )
+        to_plain = measure.ratio(seconds[PLAIN], times)
+        _, before, peak = rounds[name][-1]
+        table.row(
+            name, f"{1000 * typical:.1f}", f"{args.batch_size / typical:.1f}",
+            f"{to_plain.median:.2f}", to_plain.spread, f"{before / 1e9:.2f}", f"{peak / 1e9:.2f}",
+        )  # fmt: skip
         figures.add(
-            step=name,
-            seconds=times,
-            times_plain_loop=middle,
-            least_to_most=[low, high],
-            bytes_before=before,
-            peak_bytes=peak,
-        )
-
-
-def plain_loop(args: argparse.Namespace, encodes: bool) -> Callable[[], Measured]:
-    """A step of `PlainLoop`, for a child process, with the settings that PyTorch has by default.
-
-    Args:
-        args: of the command line.
-        encodes: whether it encodes its images, or is given their features.
-    """
-    torch.set_num_threads(args.threads)
-    device = torch.device(args.device)
-    split = made_up_captions(args, device, pixels=encodes)
-    known = ENCODERS[args.encoder]
-    encoder = encoder_networks.build(args.encoder) if encodes else None
-    loop = PlainLoop(encoder, known.channels, len(split.vocabulary), args.units).to(device)
-    return measured(loop.step, split, args.batch_size, device)
-
-
-def study_step(args: argparse.Namespace) -> Callable[[], Measured]:
-    """The study's step, for a child process."""
-    device = hardware.set_up(args.threads, gpu=args.device == "cuda")
-    split = made_up_captions(args, device, pixels=False)
-    model = models.build(
-        "show-attend-tell",
-        "mscoco",
-        (len(split.vocabulary),),
-        len(split.vocabulary),
-        further=models.Captions(args.encoder, False, decoder_of(args)),
-    ).to(device)
-    generator = torch.Generator(device).manual_seed(0)
-
-    def step(split: Captions, rows: Tensor) -> None:
-        train_step(
-            rows,
-            model,
-            paradigms.get("soft"),
-            optimiser,
-            split,
-            Sampling(generator),
-            hardware.micro_batch(args.batch_size, split.bytes_each, device),
-        )
-
-    optimiser = Adam(model.parameters(), LR, BETA)
-    return measured(step, split, args.batch_size, device)
+            step=name, seconds=times, times_plain_loop=to_plain.median,
+            least_to_most=[to_plain.least, to_plain.most], bytes_before=before, peak_bytes=peak,
+        )  # fmt: skip
 
 
 def measured(
-    step: Callable[[Captions, Tensor], object],
-    split: Captions,
-    batch_size: int,
-    device: torch.device,
+    args: argparse.Namespace, way: Callable[..., Callable[[Tensor], object]], encodes: bool
 ) -> Callable[[], Measured]:
-    """Times a step on the next batch, and says what memory this process has taken."""
-    batches = itertools.cycle(torch.arange(len(split), device=device).split(batch_size))
-    before = peak_memory(device)
-    timer = timed(lambda: step(split, next(batches)), device)
-    return lambda: (timer(), before, peak_memory(device))
+    """A step on the next captions and what memory it has taken, for a process of its own.
+
+    Args:
+        args: of the command line.
+        way: made-up captions -> a step on rows of them.
+        encodes: whether their images are pixels; else they are features.
+    """
+    torch.set_num_threads(args.threads)  # all else as PyTorch has it by default
+    if way is of_study:
+        hardware.set_up(args.threads, gpu=args.device.type == "cuda")
+    cell, task = stepping.made_up(
+        "mscoco", BATCHES * args.batch_size, Options(encoder=args.encoder), LENGTHS, m=args.m,
+        architecture="show-attend-tell", batch_size=args.batch_size, decoder=decoder_of(args),
+        schedule=Schedule((Phase("soft", LR, encoder_lr=LR if encodes else None),)),
+    )  # fmt: skip
+    step = way(args, task.splits(cell, args.device)["train"], encodes)
+    batches = itertools.cycle(torch.arange(cell.n, device=args.device).split(args.batch_size))
+    before = stepping.peak_memory(args.device)
+    timer = stepping.timed(lambda: step(next(batches)), args.device)
+    return lambda: (timer(), before, stepping.peak_memory(args.device))
 
 
-def peak_memory(device: torch.device) -> int:
-    """The most bytes so far, of the process or of the GPU."""
-    return torch.cuda.max_memory_allocated() if device.type == "cuda" else peak_bytes()
+def plain_loop(
+    args: argparse.Namespace, split: Captions, encodes: bool
+) -> Callable[[Tensor], object]:
+    """A step of `PlainLoop`."""
+    encoder = encoder_networks.build(args.encoder) if encodes else None
+    channels = ENCODERS[args.encoder].channels
+    loop = PlainLoop(encoder, channels, len(split.vocabulary), args.units).to(args.device)
+    return functools.partial(loop.step, split)
 
 
-def made_up_captions(args: argparse.Namespace, device: torch.device, pixels: bool) -> Captions:
-    """Captions of noise, with its pixels or its features."""
-    options = tasks.resolved("mscoco", Options(encoder=args.encoder))
-    info = tasks.info("mscoco", options)
-    count = BATCHES * args.batch_size
-    task = info.made_up(replace(info.nominal, lengths=LENGTHS), count)
-    cell = Cell(
-        task="mscoco",
-        data_digest=task.facts.digest,
-        m=args.m,
-        n=count,
-        architecture="show-attend-tell",
-        schedule=Schedule((Phase("soft", LR, encoder_lr=LR if pixels else None),)),
-        seed=0,
-        budget=Budget(count, "mosaics"),
-        batch_size=args.batch_size,
-        train_metrics_size=1,
-        validation_size=1,
-        test_size=1,
-        decoder=decoder_of(args),
-        options=options,
+def of_study(args: argparse.Namespace, split: Captions, _: bool) -> Callable[[Tensor], object]:
+    """The study's step."""
+    num_words = len(split.vocabulary)
+    further = models.Captions(args.encoder, False, decoder_of(args))
+    model = models.build("show-attend-tell", "mscoco", (num_words,), num_words, further=further)
+    model = model.to(args.device)
+    return functools.partial(
+        train_step,
+        model=model,
+        paradigm=paradigms.get("soft"),
+        optimiser=Adam(model.parameters(), LR, BETA),
+        split=split,
+        sampling=Sampling(torch.Generator(args.device).manual_seed(0)),
+        micro_batch=hardware.micro_batch(args.batch_size, split.bytes_each, args.device),
     )
-    return task.splits(cell, device)["train"]
 
 
 def decoder_of(args: argparse.Namespace) -> DecoderSettings:
@@ -230,13 +189,12 @@ class PlainLoop(nn.Module):
             regions = self.encoder(images).flatten(2).transpose(1, 2)
         mean = regions.mean(dim=1)
         hidden, cell = self.first_hidden(mean).tanh(), self.first_cell(mean).tanh()
-        words = self.words(before)
         logits = []
-        for t in range(before.shape[1]):
+        for word in self.words(before).unbind(dim=1):
             compared = (self.of_region(regions) + self.of_state(hidden)[:, None]).tanh()
             attention = self.score(compared).softmax(dim=1)
             context = (attention * regions).sum(dim=1)
-            hidden, cell = self.lstm(torch.cat([words[:, t], context], dim=1), (hidden, cell))
+            hidden, cell = self.lstm(torch.cat([word, context], dim=1), (hidden, cell))
             logits.append(self.out(self.dropout(hidden)))
         return torch.stack(logits, dim=1)
 

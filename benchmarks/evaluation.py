@@ -10,30 +10,23 @@ evaluations of the CIFAR-10 preset `paper`.
 
 from __future__ import annotations
 
-import argparse
 import functools
 import statistics
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import torch
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a file, without an installation
 
-from benchmarks.support.measure import (
-    CIFAR_SHAPE,
-    build_model,
-    machine,
-    made_up_mosaics,
-    positive,
-    set_up,
-    side_by_side,
-    step_of,
-    timed,
-)
-from study import hardware, paradigms
+from benchmarks.support import measure, stepping
+from benchmarks.support.tables import Table
+from study import hardware
 from study.evaluate.classification import evaluate
 from study.models.base import Model
+from study.paradigms import get
+from study.paradigms.base import Paradigm
 from study.tasks.mosaics.mosaics import Mosaics
 from study.train.budget import cost
 
@@ -44,72 +37,62 @@ SPLITS = {"train": (2_000, 45_000), "validation": (2_000, 5_000), "test": (10_00
 
 def main() -> None:
     """Prints one line a paradigm."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
-    parser.add_argument("--m", type=positive, default=5)
-    parser.add_argument(
-        "--paradigm", nargs="+", choices=("soft", "hard", "lvml"), default=["soft", "lvml"]
+    parser = measure.options(
+        __doc__,
+        device="cpu",
+        m=5,
+        paradigm=["soft", "lvml"],
+        architecture=("scripts", "paper", "small"),
+        threads=torch.get_num_threads(),
+        rounds=3,
     )
-    parser.add_argument("--architecture", choices=("scripts", "paper", "small"), default="scripts")
-    parser.add_argument("--threads", type=positive, default=torch.get_num_threads())
-    parser.add_argument("--rounds", type=positive, default=3)
-    args = parser.parse_args()
-    device = set_up(parser, args.device, args.threads)
+    args = stepping.set_up(parser)
     splits = [
-        made_up_mosaics(count, args.m, device, images=images) for count, images in SPLITS.values()
+        stepping.made_up_mosaics(count, args.m, args.device, images=images)
+        for count, images in SPLITS.values()
     ]
-    print(machine(device))
+    print(stepping.machine(args.device))
     print(f"m={args.m}, {args.architecture}, batch {BATCH_SIZE}, {EVALUATIONS} evaluations")
-    print(
-        f"{'paradigm':<10}{'s a step':>10}{'s an evaluation':>17}{'without sharing':>17}"
-        f"{'steps':>8}{'share %':>9}{'without %':>11}"
-    )
+    table = Table(
+        "paradigm", "s a step", "s an evaluation", "without sharing", "steps", "share %",
+        "without %", first=10,
+    )  # fmt: skip
+    micro_batch = hardware.micro_batch(BATCH_SIZE, splits[0].bytes_each, args.device)
+    rows = torch.arange(BATCH_SIZE, device=args.device)
     for name in args.paradigm:
-        model = build_model(args.architecture).to(device)
-        micro_batch = hardware.micro_batch(BATCH_SIZE, splits[0].bytes_each, device)
-        rows = torch.arange(BATCH_SIZE, device=device)
-        functions = {
-            "step": functools.partial(step_of(model, name, splits[0], micro_batch), rows),
-            "evaluation": functools.partial(of_all, evaluate_split, model, name, splits),
-            "without": functools.partial(of_all, mosaic_by_mosaic, model, name, splits),
+        model = stepping.build_model(args.architecture).to(args.device)
+        ways = {
+            "step": functools.partial(stepping.step_of(model, name, splits[0], micro_batch), rows),
+            "evaluation": functools.partial(on_all, splits, evaluate, model, get(name)),
+            "without": functools.partial(on_all, splits, mosaic_by_mosaic, model, get(name)),
         }
-        timers = {key: timed(function, device) for key, function in functions.items()}
-        seconds = side_by_side(timers, args.rounds)
-        step, evaluation, without = (statistics.median(each) for each in seconds.values())
-        flops = model.flops(CIFAR_SHAPE)
+        timers = {key: stepping.timed(way, args.device) for key, way in ways.items()}
+        found = measure.side_by_side(timers, args.rounds)
+        step, evaluation, without = map(statistics.median, found.values())
+        flops = model.flops(stepping.CIFAR_SHAPE)
         budget = cost.soft_epochs(EPOCHS, flops, args.m, N).amount
         steps = budget // (BATCH_SIZE * cost.training_flops(name, flops, args.m))
-        shares = [
-            EVALUATIONS * each / (EVALUATIONS * each + steps * step)
-            for each in (evaluation, without)
-        ]
-        print(
-            f"{name:<10}{step:>10.3f}{evaluation:>17.2f}{without:>17.2f}{steps:>8}"
-            f"{100 * shares[0]:>9.1f}{100 * shares[1]:>11.1f}",
-            flush=True,
-        )
+        shares = [100 / (1 + steps * step / EVALUATIONS / each) for each in (evaluation, without)]
+        table.row(
+            name, f"{step:.3f}", f"{evaluation:.2f}", f"{without:.2f}", f"{steps}",
+            *(f"{share:.1f}" for share in shares),
+        )  # fmt: skip
 
 
-def of_all(function, model: Model, paradigm: str, splits: list[Mosaics]) -> None:
-    """Calls a function on each split."""
+def on_all(splits: list[Mosaics], evaluate: Callable[..., object], *known: object) -> None:
+    """Evaluates each split."""
     for split in splits:
-        function(model, paradigm, split)
-
-
-def evaluate_split(model: Model, paradigm: str, mosaics: Mosaics) -> None:
-    """Evaluates as studies do."""
-    evaluate(model, paradigms.get(paradigm), mosaics)
+        evaluate(*known, split)
 
 
 @torch.no_grad()
-def mosaic_by_mosaic(model: Model, paradigm: str, mosaics: Mosaics) -> None:
+def mosaic_by_mosaic(model: Model, paradigm: Paradigm, mosaics: Mosaics) -> None:
     """The same inference and loss, with every segment of every mosaic through the networks."""
-    one, device = paradigms.get(paradigm), mosaics.labels.device
-    size = hardware.pass_size(mosaics.bytes_each, device)
-    for rows in torch.arange(len(mosaics), device=device).split(size):
+    networks = model.focus, model.classifier
+    for rows in mosaics.passes(hardware.pass_size(mosaics.bytes_each, mosaics.labels.device)):
         batch = mosaics.batch(rows)
-        attention, _ = one.predict(model.focus, model.classifier, batch.segments)
-        one.loss(model.focus, model.classifier, batch.segments, batch.labels, attention=attention)
+        attention, _ = paradigm.predict(*networks, batch.segments)
+        paradigm.loss(*networks, batch.segments, batch.labels, attention=attention)
 
 
 if __name__ == "__main__":

@@ -35,7 +35,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +96,8 @@ SLOW_M, FAST_ENOUGH = 20, 15e12
 CLOSING_SECONDS = 20.0
 """Kept free at the end of a slice."""
 
+GPU_FACTS = "name,driver_version,memory.total,clocks.sm,clocks.max.sm,power.limit"
+
 OUT_OF_TIME = "out of time"
 
 ENDS_WITH_SLICE = """
@@ -106,8 +108,11 @@ if os.getppid() == int(sys.argv[1]):  # it has not ended before
 """
 """Becomes the Python that runs a step; Linux kills it when its parent has died."""
 
-MOST_FILES, MOST_BYTES, TRAVELS_BYTES = 8, 2**24, 2**26
-"""Of --out, of a file there, and of all that is brought to the machine."""
+MOST_FILES, MOST_BYTES = 8, 2**24
+"""Of --out, and of a file there."""
+
+KEPT = ("record.json", "tests.xml", "figures.json", "log.txt")
+"""What a slice takes over from the last one, beside its cells."""
 
 
 class Slice:
@@ -121,14 +126,12 @@ class Slice:
 
     def __init__(self, args: argparse.Namespace, scratch: Path) -> None:
         self.args = args
-        self.out = args.out
-        self.results = Results(scratch / "results")
-        self.cells = scratch / "results" / "cells"
-        self.instances = scratch / "results" / "instances"
+        self.out: Path = args.out
         self.scratch = scratch
+        self.results = Results(scratch / "results")
+        self.record: list[dict[str, Any]] = []
         self._end = time.monotonic() + 60 * args.minutes - CLOSING_SECONDS
         self._published: set[str] = set()
-        self.record: list[dict[str, Any]] = []
 
     @property
     def left(self) -> float:
@@ -136,14 +139,19 @@ class Slice:
         return self._end - time.monotonic()
 
     @property
-    def steps(self) -> dict[str, dict[str, Any]]:
-        """The last run of every step, by name."""
-        return {step["name"]: step for each in self.record for step in each["steps"]}
+    def figures(self) -> dict[str, Any]:
+        """What the benchmarks found, by name."""
+        file = self.out / "figures.json"
+        return json.loads(file.read_text()) if file.exists() else {}
 
     def is_over(self, name: str) -> bool:
-        """Whether a step need not run again: it ended by itself, or its figures are there."""
-        ended = name in self.steps and self.steps[name]["status"] != OUT_OF_TIME
-        return ended or compares(measured(self.out).get(name, {}))
+        """Whether a step need not run again: it ended by itself, or its figures compare.
+
+        The first figure of a benchmark is what all others relate to.
+        """
+        last = {step["name"]: step["status"] for each in self.record for step in each["steps"]}
+        compares = len(self.figures.get(name, {}).get("figures", ())) > 1
+        return compares or last.get(name, OUT_OF_TIME) != OUT_OF_TIME
 
     def begin(self) -> None:
         """Gathers what earlier slices left.
@@ -151,16 +159,17 @@ class Slice:
         Raises:
             RequestError: it is no directory.
         """
-        if self.args.results.exists() and not self.args.results.is_dir():
-            raise RequestError(f"--results {self.args.results} is no directory")
+        given: Path = self.args.results
+        if given.exists() and not given.is_dir():
+            raise RequestError(f"--results {given} is no directory")
         self.results.prepare()
         self.out.mkdir(parents=True, exist_ok=True)
-        for place, source in enumerate((self.args.out, self.args.results)):
-            if (source / "cells").is_dir():
-                shutil.copytree(source / "cells", self.cells / str(place))
-            if (source / "instances").is_dir():
-                shutil.copytree(source / "instances", self.instances, dirs_exist_ok=True)
-            for name in ("record.json", "tests.xml", "figures.json", "log.txt"):
+        for place, source in enumerate((self.out, given)):
+            for folder, target in (("cells", f"cells/{place}"), ("instances", "instances")):
+                if (source / folder).is_dir():
+                    target_folder = self.scratch / "results" / target
+                    shutil.copytree(source / folder, target_folder, dirs_exist_ok=True)
+            for name in KEPT:
                 if (source / name).exists() and not (self.out / name).exists():
                     write(self.out / name, (source / name).read_text())
         self.results.set_aside(self.results.survey().damaged)
@@ -169,8 +178,8 @@ class Slice:
         self.record.append({"environment": environment(), "steps": []})
         self.save()
         self.publish()
-        if not (self.args.results / "record.json").exists():
-            self.say(f"no earlier slice in {self.args.results}")
+        if not (given / "record.json").exists():
+            self.say(f"no earlier slice in {given}")
         if left := len(self.results.finished()):
             self.say(f"earlier slices left {left} cells")
 
@@ -202,7 +211,12 @@ class Slice:
             process_group=0, cwd=PROJECT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
             text=True, errors="replace",
         )  # fmt: skip
-        reader = threading.Thread(target=self._hear, args=(process,), daemon=True)
+
+        def hear() -> None:
+            for line in process.stdout or ():
+                self.say(line.rstrip("\n"))
+
+        reader = threading.Thread(target=hear, daemon=True)
         status: int | str = OUT_OF_TIME
         try:
             reader.start()
@@ -222,10 +236,6 @@ class Slice:
         self.save()
         self.say(f"--- {name}: {status if status else 'done'} after {took} s")
 
-    def _hear(self, process: subprocess.Popen[str]) -> None:
-        for line in process.stdout or ():
-            self.say(line.rstrip("\n"))
-
     def publish(self) -> None:
         """Copies all recorded cells to --out, merged, unless they are there already."""
         done = self.results.finished()
@@ -233,15 +243,13 @@ class Slice:
             return
         compact(self.results)
         there = Results(self.out).storage
-        there.make("instances")
-        for path in self.instances.iterdir():
-            there.write(f"instances/{path.name}", path.read_bytes())
-        there.make("cells")
-        files = {path.name: path for path in self.cells.rglob("*.parquet")}
-        for name, path in files.items():
-            there.write(f"cells/{name}", path.read_bytes())
+        for folder in ("instances", "cells"):
+            there.make(folder)
+            files = [p for p in (self.scratch / "results" / folder).rglob("*") if p.is_file()]
+            for path in files:
+                there.write(f"{folder}/{path.name}", path.read_bytes())
         for path in (self.out / "cells").iterdir():
-            if path.name not in files:
+            if path.name not in {each.name for each in files}:
                 path.unlink()
         self._published = done
 
@@ -258,7 +266,6 @@ def _run(argv: Sequence[str] | None) -> int:
         this = Slice(args, Path(scratch))
         try:
             this.begin()
-            this.say(travels(args))
             tasks.load(STUDY, Places(str(args.data)))
             progress(this)  # refuses --set before anything runs
             tests(this)
@@ -275,7 +282,7 @@ def tests(this: Slice) -> None:
     if this.is_over("tests") or seconds < LEAST_SECONDS:
         return
     report = this.scratch / "tests.xml"
-    this.run("tests", f"{TESTS} --junitxml {quoted(report)}", seconds)
+    this.run("tests", f"{TESTS} --junitxml {shlex.quote(str(report))}", seconds)
     if report.exists():
         write(this.out / "tests.xml", report.read_text())
 
@@ -283,28 +290,17 @@ def tests(this: Slice) -> None:
 def benchmarks(this: Slice) -> None:
     """The benchmarks that no slice ran; figures of those that ran out of time count, too."""
     end = time.monotonic() + min(BENCHMARK_SECONDS, this.left / 2)  # some is for cells
+    file = this.scratch / "figures.json"
+    options = f"--device {this.args.device} --json {shlex.quote(str(file))}"
     for name, command in BENCHMARKS.items():
-        file = this.scratch / "figures.json"
-        file.unlink(missing_ok=True)
         seconds = end - time.monotonic()
         if this.is_over(name) or seconds < LEAST_SECONDS:
             continue
-        options = f"--device {this.args.device} --json {quoted(file)}"
+        file.unlink(missing_ok=True)
         this.run(name, f"benchmarks/{command} {options} {this.args.benchmark_options}", seconds)
         if file.exists():
-            found = {**measured(this.out), name: json.loads(file.read_text())}
+            found = {**this.figures, name: json.loads(file.read_text())}
             write(this.out / "figures.json", json.dumps(found, indent=1))
-
-
-def measured(out: Path) -> dict[str, Any]:
-    """What the benchmarks found, by name."""
-    file = out / "figures.json"
-    return json.loads(file.read_text()) if file.exists() else {}
-
-
-def compares(found: Mapping[str, Any]) -> bool:
-    """Whether a benchmark got as far as to compare; its first figure is what others relate to."""
-    return len(found.get("figures", ())) > 1
 
 
 def precision_of(this: Slice) -> str:
@@ -318,13 +314,13 @@ def precision_of(this: Slice) -> str:
         rows = this.results.cells(columns=["m", "precision"])
         for precision in rows.loc[rows["m"] == SLOW_M, "precision"]:
             return str(precision)
-    reached: dict[str, float] = {}
-    for each in measured(this.out).get(f"steps, m={SLOW_M}", {}).get("figures", ()):
+    reached = dict.fromkeys(PRECISIONS, 0.0)
+    for each in this.figures.get(f"steps, m={SLOW_M}", {}).get("figures", ()):
         if str(each.get("step", "baseline")).startswith("study"):
-            rate = each["flops_per_second"]
-            reached[each["precision"]] = max(rate, reached.get(each["precision"], 0.0))
-    enough = (name for name in PRECISIONS if reached.get(name, 0.0) >= FAST_ENOUGH)
-    return next(enough, max(reached, key=reached.__getitem__, default=PRECISIONS[0]))
+            name = each["precision"]
+            reached[name] = max(reached[name], each["flops_per_second"])
+    enough = (name for name, rate in reached.items() if rate >= FAST_ENOUGH)
+    return next(enough, max(reached, key=reached.__getitem__))
 
 
 def train(this: Slice) -> None:
@@ -357,16 +353,15 @@ def progress(this: Slice) -> tuple[int, int]:
 def close(this: Slice) -> int:
     """Says what there is now, and what went wrong; the exit status."""
     what = ["m", "precision", "paradigm", "status"]
-    for (m, precision, paradigm, status), count in (
-        this.results.cells(columns=what).value_counts(what).sort_index().items()
-    ):
+    counts = this.results.cells(columns=what).value_counts(what).sort_index()
+    for (m, precision, paradigm, status), count in counts.items():
         this.say(f"m={m}, {precision}, {paradigm}: {count} {status}")
     done, every = progress(this)
     left = f"{done} of {every} cells done, {every - done} left"
     this.say(left if done < every else f"all {every} cells are done")
     files = [path for path in this.out.rglob("*") if path.is_file()]
     large = [str(path) for path in files if path.stat().st_size > MOST_BYTES]
-    if large or len(files) > MOST_FILES:
+    if too_much := large or len(files) > MOST_FILES:
         this.say(f"too much to bring back: {len(files)} files, too large: {large}")
     failed = [
         step["name"]
@@ -374,82 +369,25 @@ def close(this: Slice) -> int:
         if step["status"] and not (step["status"] == OUT_OF_TIME and this.is_over(step["name"]))
     ]
     this.say(f"failed: {', '.join(failed)}" if failed else "all steps of this slice went well")
-    return FAILED if failed or large or len(files) > MOST_FILES else DONE
-
-
-def travels(args: argparse.Namespace) -> str:
-    """How much was brought to the machine.
-
-    Raises:
-        RequestError: more than can be.
-    """
-    parts = {"tree": PROJECT, "data": args.data, "results": args.results}
-    sizes = {name: sum(map(os.path.getsize, files_of(path))) for name, path in parts.items()}
-    text = " + ".join(f"{name} {size / 2**20:.1f}" for name, size in sizes.items())
-    total = sum(sizes.values())
-    if total > TRAVELS_BYTES:
-        raise RequestError(f"{text} MiB are more than {TRAVELS_BYTES >> 20} MiB can travel")
-    return f"travels: {text} = {total / 2**20:.1f} of {TRAVELS_BYTES >> 20} MiB"
-
-
-def files_of(folder: Path) -> Iterator[Path]:
-    """The files below a folder; of the project those that git knows, or all but hidden ones."""
-    if folder == PROJECT:
-        with contextlib.suppress(OSError, subprocess.SubprocessError):
-            command = ["git", "ls-files", "-z"]
-            names = subprocess.run(command, cwd=PROJECT, capture_output=True, check=True)
-            found = (PROJECT / name for name in names.stdout.decode().split("\0") if name)
-            yield from (path for path in found if path.is_file())
-            return
-    for path in folder.rglob("*"):
-        hidden = any(part.startswith((".", "__")) for part in path.relative_to(folder).parts)
-        if path.is_file() and not hidden:
-            yield path
+    return FAILED if failed or too_much else DONE
 
 
 def environment() -> dict[str, Any]:
     """The machine and the versions of what runs on it."""
-    packages = ("torch", "numpy", "pandas", "pyarrow", "scipy", "scikit-learn", "pytest")
     versions = {}
-    for name in packages:
+    for name in ("torch", "numpy", "pandas", "pyarrow", "scipy", "scikit-learn", "pytest"):
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
             versions[name] = importlib.metadata.version(name)
-    gpu = "name,driver_version,memory.total,clocks.sm,clocks.max.sm,power.limit"
     gpus = None
     with contextlib.suppress(OSError, subprocess.SubprocessError):
-        command = ["nvidia-smi", f"--query-gpu={gpu}", "--format=csv"]
+        command = ["nvidia-smi", f"--query-gpu={GPU_FACTS}", "--format=csv"]
         done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=True)
         gpus = done.stdout.splitlines()
     return {
         "at": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "python": platform.python_version(),
-        "system": platform.platform(),
-        "cores": os.cpu_count(),
-        "gpus": gpus,
-        "code": code_version(),
-        "packages": versions,
-    }
-
-
-def quoted(path: str | Path) -> str:
-    """A path as a word of a command."""
-    return shlex.quote(str(path))
-
-
-def assignment(text: str) -> str:
-    """AXIS=V from the command line."""
-    if not text.partition("=")[1]:
-        raise argparse.ArgumentTypeError(f"must be AXIS=V, got {text!r}")
-    return text
-
-
-def words(text: str) -> str:
-    """Options of another command, from the command line."""
-    try:
-        shlex.split(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(f"{error}, in {text!r}") from error
-    return text
+        "python": platform.python_version(), "system": platform.platform(),
+        "cores": os.cpu_count(), "gpus": gpus, "code": code_version(), "packages": versions,
+    }  # fmt: skip
 
 
 def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
@@ -460,22 +398,26 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     """
     about, _, more = __doc__.partition("\n\n")
     parser = Parser("benchmarks.gpu_hour", about, more)
+    folder: dict[str, Any] = {"type": Path, "required": True, "metavar": "DIR"}
     add = parser.add_argument
     add("--device", choices=("cpu", "cuda"), default="cuda")
     add("--minutes", type=above_zero, default=8.0, help="of this slice (8)")
-    add("--data", "--data-dir", type=Path, required=True, metavar="DIR", help="CIFAR-10")
-    add("--results", type=Path, required=True, metavar="DIR", help="--out of the last slice")
-    add("--out", type=Path, required=True, metavar="DIR", help="what is brought back")
-    add("--set", type=assignment, nargs="+", default=[], metavar="AXIS=V",
-        help="other sizes of the cells")  # fmt: skip
-    add("--benchmark-options", type=words, default="", metavar="TEXT",
-        help="other sizes of the benchmarks")  # fmt: skip
+    add("--data", "--data-dir", help="CIFAR-10", **folder)
+    add("--results", help="--out of the last slice", **folder)
+    add("--out", help="what is brought back", **folder)
+    add("--set", nargs="+", default=[], metavar="AXIS=V", help="other sizes of the cells")
+    add("--benchmark-options", default="", metavar="TEXT", help="other sizes of the benchmarks")
     args = parser.parse_args(argv)
+    if wrong := [each for each in args.set if "=" not in each]:
+        raise RequestError(f"--set must be AXIS=V, got {wrong[0]!r}")
+    try:
+        shlex.split(args.benchmark_options)
+    except ValueError as error:
+        raise RequestError(f"--benchmark-options {args.benchmark_options!r}: {error}") from error
     if args.device == "cuda" and not torch.cuda.is_available():
         raise RequestError("no CUDA device here")
-    args.data, args.results, args.out = (
-        each.expanduser().resolve() for each in (args.data, args.results, args.out)
-    )
+    for name in ("data", "results", "out"):
+        setattr(args, name, getattr(args, name).expanduser().resolve())
     return args
 
 

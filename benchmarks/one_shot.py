@@ -13,13 +13,11 @@ kernels of all pairs of paths would take what stands last.
 
 from __future__ import annotations
 
-import argparse
 import math
 import os
 import statistics
 import sys
 import time
-import tracemalloc
 from pathlib import Path
 
 import torch
@@ -27,6 +25,7 @@ from torch import Tensor
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a file, without an installation
 
+from benchmarks.support import measure, stepping
 from study import models, paradigms
 from study.cell import TransformerSettings
 from study.cell.seeds import stream_seed
@@ -36,7 +35,6 @@ from study.paradigms.base import NO_SAMPLING
 from study.posterior.methods import Split, at_best_temperature
 from study.tasks.one_shot.characters import made_up_characters
 from study.tasks.one_shot.episodes import Episodes, OneShotTask
-from study.terminal.options import positive
 from study.theory.attention_paths import memory, path_features
 from study.theory.attention_paths.data_term import kernel_bytes
 from study.train.steps.step import Adam, train_step
@@ -53,18 +51,18 @@ ASKED, WIDTH = 1_000, 10
 
 def main() -> None:
     """Measures what the command line asks for, and prints it."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--sizes", nargs="+", choices=SIZES, default=list(SIZES))
-    parser.add_argument("--rounds", type=positive, default=7)
-    parser.add_argument("--examples", type=positive, default=600, help="P, of the theory (600)")
-    args = parser.parse_args()
+    args = measure.options(
+        __doc__,
+        sizes={"nargs": "+", "choices": SIZES, "default": list(SIZES)},
+        rounds=7,
+        examples={"type": measure.positive, "default": 600, "help": "P, of the theory (600)"},
+    ).parse_args()
     torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", torch.get_num_threads())))
     print(f"torch {torch.__version__}, threads {torch.get_num_threads()}, batch {BATCH}")
     for name in args.sizes:
         pixels, sizes = SIZES[name]
         task = OneShotTask("made-up", made_up_characters(pixels), 3)
-        episodes = task.drawn("train", 2 * BATCH, seed=0)
-        steps(name, sizes, episodes, args.rounds)
+        steps(name, sizes, task.drawn("train", 2 * BATCH, seed=0), args.rounds)
         theory(name, sizes, task, args.examples)
 
 
@@ -94,20 +92,13 @@ def steps(name: str, sizes: TransformerSettings, episodes: Episodes, rounds: int
         loss.backward()
         theirs.step()
 
-    seconds: list[tuple[float, float]] = []
-    for _ in range(rounds + 1):
-        times = []
-        for each in (step, plain_step):
-            started = time.perf_counter()
-            each()
-            times.append(time.perf_counter() - started)
-        seconds.append((times[0], times[1]))
-    measured = seconds[1:]  # the first round warms up
-    one, other = (1e3 * statistics.median(column) for column in zip(*measured, strict=True))
-    ratios = [plain / own for own, plain in measured]
+    timers = {each: stepping.timed(each, rows.device) for each in (step, plain_step)}
+    seconds = measure.side_by_side(timers, rounds)
+    own, other = (1e3 * statistics.median(times) for times in seconds.values())
+    times = measure.ratio(seconds[plain_step], seconds[step])
     print(
-        f"{name}: a step {one:.1f} ms, of a plain loop {other:.1f} ms: "
-        f"{statistics.median(ratios):.2f} times ({min(ratios):.2f} to {max(ratios):.2f})"
+        f"{name}: a step {own:.1f} ms, of a plain loop {other:.1f} ms: "
+        f"{times.median:.2f} times ({times.spread})"
     )
 
 
@@ -131,22 +122,23 @@ def layer_by_layer(model: AttentionPaths, images: Tensor) -> Tensor:
 @torch.no_grad()
 def theory(name: str, sizes: TransformerSettings, task: OneShotTask, examples: int) -> None:
     """Prints the time and memory of theory at ten temperatures."""
-    parts = {}
+    parts = []
     for split, count in (("train", examples), ("test", ASKED)):
         episodes = task.drawn(split, count, seed=stream_seed("benchmark") % 1_000)
-        tokens = network(sizes, episodes).encoder(episodes.batch(torch.arange(count)).segments)
-        maps = network(sizes, episodes).focus(tokens)
-        attention = [layer.transpose(0, 1).mT.double().numpy() for layer in maps]
+        model = network(sizes, episodes)
+        tokens = model.encoder(episodes.batch(torch.arange(count)).segments)
+        attention = [layer.transpose(0, 1).mT.double().numpy() for layer in model.focus(tokens)]
         features = path_features(tokens.mT.double().numpy(), attention, readout="mean")
-        parts[split] = Split(features, signs(episodes.labels).double().numpy())
+        parts.append(Split(features, signs(episodes.labels).double().numpy()))
     heads = (sizes.heads,) * sizes.layers
-    _, paths, size = parts["train"].features.shape
-    tracemalloc.start()
-    started = time.perf_counter()
-    at_best_temperature(parts["train"], parts["test"], heads, WIDTH, TEMPERATURES)
-    seconds = time.perf_counter() - started
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
+    _, paths, size = parts[0].features.shape
+
+    def solved() -> float:
+        started = time.perf_counter()
+        at_best_temperature(*parts, heads, WIDTH, TEMPERATURES)
+        return time.perf_counter() - started
+
+    peak, seconds = measure.peak_of_arrays(solved)
     print(
         f"{name}: theory of P={examples}, D={paths}, N_0={size} at N={WIDTH} and "
         f"{len(TEMPERATURES)} temperatures {seconds:.1f} s; arrays took up to "

@@ -10,8 +10,8 @@ products take is the floor of all that a study can do around them.
 
 from __future__ import annotations
 
-import argparse
 import collections
+import itertools
 import sys
 import time
 from collections.abc import Sequence
@@ -24,15 +24,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a file, without an installation
 
-from benchmarks.support.measure import (
-    WARM_UP_STEPS,
-    build_model,
-    machine,
-    made_up_mosaics,
-    positive,
-    set_up,
-    step_of,
-)
+from benchmarks.support import measure, stepping
 from study import hardware
 
 GROUPS = {
@@ -42,8 +34,9 @@ GROUPS = {
     "ReLU": ("relu", "threshold"),
     "copies, casts": ("clone", "_to_copy", "copy_", "index_select"),
     "SGD": ("_foreach",),
+    "others": ("",),
 }
-"""Names in the table -> beginnings of the names of operators."""
+"""Names in the table -> beginnings of the names of operators; the first that fits counts."""
 
 
 class Clock(TorchDispatchMode):
@@ -74,54 +67,48 @@ class Clock(TorchDispatchMode):
 
 def main() -> None:
     """Prints a table of groups and one of the dearest operators, a paradigm and precision."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--m", type=positive, default=5)
-    parser.add_argument("--paradigm", nargs="+", default=["soft"])
-    parser.add_argument("--precision", nargs="+", default=["float32", "bfloat16"])
-    parser.add_argument("--architecture", default="scripts")
-    parser.add_argument("--batch-size", type=positive, default=32)
-    parser.add_argument("--threads", type=positive, default=torch.get_num_threads())
-    parser.add_argument("--steps", type=positive, default=50)
-    parser.add_argument("--top", type=positive, default=8, help="operators to print")
-    args = parser.parse_args()
-    device = set_up(parser, "cpu", args.threads)
-    print(machine(device))
-    mosaics = made_up_mosaics(max(1_000, args.batch_size), args.m, device)
-    parts = hardware.micro_batch(args.batch_size, mosaics.bytes_each, device)
+    parser = measure.options(
+        __doc__,
+        m=5,
+        paradigm={"nargs": "+", "default": ["soft"]},
+        precision=["float32", "bfloat16"],
+        architecture={"default": "scripts"},
+        batch_size=32,
+        threads=torch.get_num_threads(),
+        steps=50,
+        top={"type": measure.positive, "default": 8, "help": "operators to print"},
+    )
+    parser.set_defaults(device="cpu")
+    args = stepping.set_up(parser)
+    print(stepping.machine(args.device))
+    mosaics = stepping.made_up_mosaics(max(1_000, args.batch_size), args.m, args.device)
+    parts = hardware.micro_batch(args.batch_size, mosaics.bytes_each, args.device)
     rows = torch.arange(args.batch_size)
-    for paradigm in args.paradigm:
-        for precision in args.precision:
-            model = build_model(args.architecture, precision=precision)
-            step = step_of(model, paradigm, mosaics, parts)
-            for _ in range(WARM_UP_STEPS):
+    for paradigm, precision in itertools.product(args.paradigm, args.precision):
+        model = stepping.build_model(args.architecture, precision)
+        step = stepping.step_of(model, paradigm, mosaics, parts)
+        for _ in range(stepping.WARM_UP_STEPS):
+            step(rows)
+        with Clock() as clock:
+            for _ in range(args.steps):
                 step(rows)
-            with Clock() as clock:
-                for _ in range(args.steps):
-                    step(rows)
-            print(f"\n{paradigm}, {precision}, m={args.m}, batch {args.batch_size}, ", end="")
-            print(args.architecture)
-            show(clock, args.steps, args.top)
+        sizes = f"m={args.m}, batch {args.batch_size}, {args.architecture}"
+        print(f"\n{paradigm}, {precision}, {sizes}")
+        show(clock, args.steps, args.top)
 
 
 def show(clock: Clock, steps: int, top: int) -> None:
     """Prints the milliseconds of a step by groups of operators, and the dearest operators."""
     spent = {key: 1000 * min(each) * len(each) / steps for key, each in clock.seconds.items()}
     total = sum(spent.values())
-    groups = dict.fromkeys((*GROUPS, "others"), 0.0)
+    groups = dict.fromkeys(GROUPS, 0.0)
     for (name, _), milliseconds in spent.items():
-        groups[group_of(name)] += milliseconds
+        groups[next(g for g, starts in GROUPS.items() if name.startswith(starts))] += milliseconds
     for group, milliseconds in groups.items():
         print(f"{group:<16}{milliseconds:>8.2f} ms{100 * milliseconds / total:>7.1f} %")
     print(f"{'all':<16}{total:>8.2f} ms")
     for name, shapes in sorted(spent, key=spent.__getitem__, reverse=True)[:top]:
         print(f"    {spent[name, shapes]:>8.3f} ms  {name} {shapes}")
-
-
-def group_of(name: str) -> str:
-    """The group of an operator's name."""
-    return next(
-        (group for group, beginnings in GROUPS.items() if name.startswith(beginnings)), "others"
-    )
 
 
 if __name__ == "__main__":

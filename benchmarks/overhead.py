@@ -20,7 +20,7 @@ import pandas as pd
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a file, without an installation
 
-from benchmarks.support.measure import machine
+from benchmarks.support.stepping import machine
 from search_spaces import all_studies
 from study import hardware, tasks
 from study.cell.work import Work
@@ -57,18 +57,15 @@ def main() -> None:
     """Runs a study and prints one table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("study", choices=sorted(all_studies()))
-    parser.add_argument("--data-dir")
+    parser.add_argument("--data-dir", type=Path)
     parser.add_argument("--set", nargs="+", default=[])
     args = parser.parse_args()
     space = all_studies()[args.study]
+    data_dir = str(args.data_dir.resolve()) if args.data_dir else None
+    places = Places(data_dir)
     try:
         axes = resolve(space, "quick", args.set)
-        plan = make_plan(
-            space,
-            "quick",
-            axes,
-            lambda task, options: tasks.load(task, Places(args.data_dir), options).facts,
-        )
+        plan = make_plan(space, "quick", axes, lambda task, o: tasks.load(task, places, o).facts)
     except RequestError as error:
         parser.exit(2, f"{parser.prog}: {error}\n")
     with tempfile.TemporaryDirectory() as folder:
@@ -77,12 +74,9 @@ def main() -> None:
         times = Times(plan)
         watch = Watch(times, lambda cell_id, status: None)
         work = Work(
-            study=space.name,
-            results=folder,
-            data_dir=args.data_dir and str(Path(args.data_dir).resolve()),
-            code_version="benchmark",
+            study=space.name, results=folder, data_dir=data_dir, code_version="benchmark",
             threads=plan.threads,
-        )
+        )  # fmt: skip
         began = time.perf_counter()
         with ray_session(plan.concurrent * plan.threads) as ray:
             from study.launch.tune import run_trials
@@ -95,26 +89,26 @@ def main() -> None:
         sys.exit(f"{len(watch.failures)} cells failed: {watch.failures[0].reason}")
     print(machine(hardware.set_up(plan.threads)))
     print(f"{args.study}: {len(cells)} cells, {plan.concurrent} at a time, {wall:.0f} s")
-    trials = pd.Series(times.ends) - pd.Series(times.starts)
-    train, evaluate = cells["total_train_seconds"], cells["total_evaluate_seconds"]
-    rest = cells["total_seconds"] - train - evaluate
-    print(f"trials' wall time      {trials.sum():8.1f} s")
-    for name, seconds in (
+    ends = pd.Series(times.ends).sort_values()
+    trials = (ends - pd.Series(times.starts)).sum()
+    totals = ["total_train_seconds", "total_evaluate_seconds", "total_seconds"]
+    train, evaluate, every = cells[totals].sum()
+    print(f"trials' wall time      {trials:8.1f} s")
+    for name, part in (
         ("training steps", train),
         ("evaluations", evaluate),
-        ("warm-up, mosaics, files", rest),
+        ("warm-up, mosaics, files", every - train - evaluate),
     ):
-        print(f"  {name:<24}{seconds.sum():8.1f} s {100 * seconds.sum() / trials.sum():6.1f} %")
-    share = evaluate.sum() / (train + evaluate).sum()
+        print(f"  {name:<24}{part:8.1f} s {100 * part / trials:6.1f} %")
+    share = evaluate / (train + evaluate)
     print(f"evaluations / (steps + evaluations): {100 * share:.1f} %")
-    ends = sorted(times.ends, key=times.ends.__getitem__)
     first, later = ends[: plan.concurrent], ends[plan.concurrent :]
-    if not later:
+    if later.empty:
         return
-    print(f"first trials: {max(times.ends[e] for e in first) - began:.1f} s from launch to end")
+    print(f"first trials: {first.max() - began:.1f} s from launch to end")
     # After the first trials, the workers do nothing but further trials.
-    busy = plan.concurrent * times.ends[ends[-1]] - sum(times.ends[e] for e in first)
-    spent = cells.loc[later, "total_seconds"].sum()
+    busy = (ends.max() - first).sum()
+    spent = cells.loc[later.index, "total_seconds"].sum()
     print(f"start-up of a further trial: {(busy - spent) / len(later):.2f} s")
 
 

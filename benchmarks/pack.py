@@ -15,132 +15,110 @@ Cells of different seeds, each with its own batches, on made-up data:
 from __future__ import annotations
 
 import argparse
-import statistics
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
+from statistics import median
 
 import torch
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a file, without an installation
 
-from benchmarks.support.measure import (
-    Figures,
-    Timer,
-    machine,
-    members,
-    positive,
-    ratio,
-    set_up,
-    side_by_side,
-    timed,
-)
+from benchmarks.support import measure, stepping
+from benchmarks.support.tables import Table
 from study import hardware
-from study.cell import PRECISIONS
+from study.cell import Schedule
+from study.train.steps.pack_member import Member
 from study.train.steps.side_by_side import stepping_on
 
-ALONE = "one after the other"
+ALONE, PACKED = "one after the other", "side by side"
+INPUTS = 4_096
 
 
 def main() -> None:
     """Measures what the command line asks for and prints one table a number of members."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
-    parser.add_argument("--m", type=positive, default=5)
-    parser.add_argument(
-        "--paradigm", nargs="+", choices=("soft", "hard", "lvml"), default=["soft"]
+    parser = measure.options(
+        __doc__,
+        device="cpu",
+        m=5,
+        paradigm=["soft"],
+        architecture=("scripts", "small", "perceptron", "embedding", "self-attention"),
+        precision="float32",
+        batch_size=256,
+        members=[4],
+        whole=False,
+        threads=torch.get_num_threads(),
+        rounds=7,
+        steps={"type": measure.positive, "default": 20, "help": "a turn"},
+        json=measure.FILE,
     )
-    parser.add_argument(
-        "--architecture",
-        choices=("scripts", "small", "perceptron", "embedding", "self-attention"),
-        default="scripts",
-    )
-    parser.add_argument("--precision", choices=PRECISIONS, default="float32")
-    parser.add_argument("--batch-size", type=positive, default=256)
-    parser.add_argument("--members", type=positive, nargs="+", default=[4])
-    parser.add_argument("--whole", action="store_true", help="a batch in one pass")
-    parser.add_argument("--threads", type=positive, default=torch.get_num_threads())
-    parser.add_argument("--rounds", type=positive, default=7)
-    parser.add_argument("--steps", type=positive, default=20, help="a turn")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there, too")
-    args = parser.parse_args()
-    device = set_up(parser, args.device, args.threads)
-    print(machine(device))
-    figures = Figures(args.json, device, args)
-    with hardware.products(args.precision, device):
+    args = stepping.set_up(parser)
+    print(stepping.machine(args.device))
+    figures = stepping.Figures(args)
+    with hardware.products(args.precision, args.device):
         for count in args.members:
             for paradigm in args.paradigm:
-                measure(paradigm, count, args, device, figures)
+                compare(paradigm, count, args, figures)
 
 
-def measure(
-    paradigm: str, count: int, args: argparse.Namespace, device: torch.device, figures: Figures
+def compare(
+    paradigm: str, count: int, args: argparse.Namespace, figures: stepping.Figures
 ) -> None:
     """Times steps of one cell and of all members, and prints them."""
-    hosts: dict[str, list[float]] = {ALONE: [], "side by side": []}
-    timers = {
-        ALONE: steps(paradigm, 1, args, device, hosts[ALONE]),
-        "side by side": steps(paradigm, count, args, device, hosts["side by side"]),
-    }
-    seconds = side_by_side(timers, args.rounds)
-    hosts = {name: each[-args.rounds :] for name, each in hosts.items()}  # without the warm-up
-    for of_name in (seconds, hosts):  # one cell alone, times the number of cells
-        of_name[ALONE] = [count * each for each in of_name[ALONE]]
+    ways = {ALONE: steps(paradigm, 1, args), PACKED: steps(paradigm, count, args)}
+    found = measure.side_by_side(ways, args.rounds)
     print(
         f"\n{paradigm}, {count} members, m={args.m}, batch {args.batch_size}, "
         f"{args.architecture}, {args.precision}"
     )
-    print(
-        f"{'cells':<24}{'ms a cell-step':>15}{'cell-steps/s':>14}{'host us':>9}{'x':>8}"
-        "   least to most"
+    table = Table(
+        "cells", "ms a cell-step", "cell-steps/s", "host us", "x", "  least to most", first=24
     )
-    for name, times in seconds.items():
-        typical, host = (
-            statistics.median(each) / count / args.steps for each in (times, hosts[name])
-        )
-        middle, low, high = ratio(seconds, ALONE, name)
-        print(
-            f"{name:<24}{1000 * typical:>15.3f}{1 / typical:>14.1f}{1e6 * host:>9.1f}"
-            f"{middle:>8.2f}   {low:.2f} to {high:.2f}",
-            flush=True,
-        )
+    alone: list[float] = []
+    for name, cells in ((ALONE, 1), (PACKED, count)):
+        cell_steps = cells * args.steps
+        seconds, host = ([s / cell_steps for s in each] for each in zip(*found[name], strict=True))
+        alone = alone or seconds
+        times = measure.ratio(alone, seconds)
+        table.row(
+            name, f"{1000 * median(seconds):.3f}", f"{1 / median(seconds):.1f}",
+            f"{1e6 * median(host):.1f}", f"{times.median:.2f}", times.spread,
+        )  # fmt: skip
         figures.add(
-            paradigm=paradigm,
-            m=args.m,
-            precision=args.precision,
-            members=count,
-            way=name,
-            seconds_a_cell_step=typical,
-            host_seconds_a_cell_step=host,
-            times_alone=middle,
-            least_to_most=[low, high],
-        )
+            paradigm=paradigm, m=args.m, precision=args.precision, members=count, way=name,
+            seconds_a_cell_step=median(seconds), host_seconds_a_cell_step=median(host),
+            times_alone=times.median, least_to_most=[times.least, times.most],
+        )  # fmt: skip
 
 
 def steps(
-    paradigm: str, count: int, args: argparse.Namespace, device: torch.device, host: list[float]
-) -> Timer:
-    """A timer of steps of a pack; `host` takes the seconds until the device has got them all."""
-    pack = members(
-        count,
-        args.architecture,
-        paradigm,
-        args.m,
-        args.batch_size,
-        args.precision,
-        device,
-        args.batch_size if args.whole else None,
-    )
-    stepping = stepping_on(device)
-    stepping.prepare(pack)
+    paradigm: str, count: int, args: argparse.Namespace
+) -> Callable[[], tuple[float, float]]:
+    """Steps of a pack of cells that differ in seed: their seconds, and those of the host."""
+    micro_batch = args.batch_size if args.whole else None
+    pack = []
+    for seed in range(count):
+        cell, task = stepping.made_up(
+            stepping.task_of(args.architecture), INPUTS, m=args.m, seed=seed,
+            architecture=args.architecture, schedule=Schedule.single(paradigm, stepping.LR),
+            batch_size=args.batch_size, precision=args.precision,
+        )  # fmt: skip
+        pack.append(Member(cell, task, args.device, micro_batch))
+        pack[-1].enter_phase(0)
+    together = stepping_on(args.device)
+    together.prepare(pack)
 
-    def take() -> None:
+    def take() -> tuple[float, float]:
+        stepping.synchronise(args.device)
         started = time.perf_counter()
-        for _ in stepping.steps(pack, args.steps):
+        for _ in together.steps(pack, args.steps):
             pass
-        host.append(time.perf_counter() - started)
+        host = time.perf_counter() - started
+        stepping.synchronise(args.device)
+        return time.perf_counter() - started, host
 
-    return timed(take, device, 1)
+    return take
 
 
 if __name__ == "__main__":

@@ -36,6 +36,7 @@ from benchmarks.support.mlflow_server import MLflowServer, serving, tracking_ser
 from benchmarks.support.processes import training
 from benchmarks.support.soak_faults import Flip, SmallDisk, flip, jumping_clock, small_disk
 from benchmarks.support.soak_verdict import Recorded, faults, runs
+from benchmarks.support.tables import markdown
 from study.results import Results
 from study.terminal.command import DONE, UNUSABLE
 
@@ -70,16 +71,15 @@ PATIENCE = 900.0
 MOST_IN_VAIN = 3
 """Times in a row that the command may end by itself without another cell."""
 
-FLIPPED = {"result": ("cells",), "checkpoint": ("checkpoints",)}
-"""Whose bytes flip -> the folders of such files."""
+FLIPPED = {"result": "cells", "checkpoint": "checkpoints"}
+"""Whose bytes flip -> the folder of such files."""
 
 
 def main() -> int:
     args = arguments()
-    seeds = args.cells // CELLS_A_SEED
     command = [
         sys.executable, "-m", "study.run", "digits", "--checkpoint-every", "0.1",
-        "--max-retries", "10", "--set", *GRID, f"seed=0-{seeds - 1}",
+        "--max-retries", "10", "--set", *GRID, f"seed=0-{args.cells // CELLS_A_SEED - 1}",
     ]  # fmt: skip
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="soak-")))
@@ -89,8 +89,8 @@ def main() -> int:
         disk = stack.enter_context(small_disk(folder / "disk"))
         if args.keep:
             stack.callback(shutil.copytree, folder, args.keep, dirs_exist_ok=True)
-        database = f"sqlite:///{folder / 'mlflow' / 'mlflow.db'}"
         (folder / "mlflow").mkdir()
+        database = f"sqlite:///{folder / 'mlflow' / 'mlflow.db'}"
         server = tracking_server(folder / "mlflow", database, environment)
         stack.enter_context(serving(server))
         study = Study([*command, "--tracking", server.uri], disk, server, environment)
@@ -100,16 +100,19 @@ def main() -> int:
         soak.run(soak.drawn(args.kills, args.disks, args.bytes))
         seconds = time.monotonic() - started
         say("MLflow is given what it lacks")
-        track(study.results, server)
+        server.wait()
+        run("-m", "study.track", str(study.results), "--tracking", server.uri)
         say("compared with the uninterrupted study")
         found = {
             **faults(reference, study.results, study.recorded, soak.flipped),
             "full disks that ended otherwise": soak.full.total() - soak.full[UNUSABLE],
             "hung": study.hung,
-            "tracebacks shown": study.tracebacks,
+            "tracebacks shown": study.log.count("Traceback (most recent call last)"),
             **runs(database, set(Results(reference).finished())),
         }
-        print_table(args.seed, soak, study, found)
+        print(f"seed {args.seed}, {time.strftime('%Y-%m-%d')}, {os.cpu_count()} cores\n")
+        rows = {**soak.told(), **{name: str(count) for name, count in found.items()}}
+        markdown(("", ""), rows.items())
         print(f"\nThe command ended by itself: {dict(soak.ends)} (exit status: times).")
         print(f"It took {seconds:,.0f} s with {study.starts} starts of the command.")
         if straight:
@@ -133,6 +136,8 @@ class Study:
         hung: how often it was killed since it did not train, stop or end.
     """
 
+    _process: subprocess.Popen[bytes]
+
     def __init__(
         self,
         command: list[str],
@@ -147,7 +152,6 @@ class Study:
         self._command = [*command, "--results", str(self.results)]
         self._environment = environment
         self._log = disk.folder.parent / "log"
-        self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
         self.starts += 1
@@ -158,54 +162,46 @@ class Study:
 
     def status(self) -> int | None:
         """The exit status of the last start; None while it runs."""
-        assert self._process
         return self._process.poll()
 
     def workers(self) -> list[int]:
         """Waits until workers train; empty if the command ends before."""
         found: list[int] = []
 
-        def is_training() -> bool:
-            found[:] = training(self._process.pid) if self._process else []
-            return bool(found) or self.status() is not None
+        def train() -> bool:
+            found[:] = training(self._process.pid)
+            return bool(found)
 
-        self.wait_until(is_training)
+        self.wait_until(train)
         return found
 
     def signal(self, number: int) -> None:
         """Sends a signal to the driver, and waits for its end."""
-        assert self._process
         self._process.send_signal(number)
         self.ended()
 
     def ended(self) -> int:
         """Waits for the end of the command; its exit status."""
-        assert self._process
-        self.wait_until(lambda: self.status() is not None)
+        self.wait_until(lambda: False)
         return self._process.wait()
 
     def wait_until(self, holds: Callable[[], bool]) -> None:
-        """Waits until something holds, as it does at the end of the command at the latest."""
-        assert self._process
+        """Waits until something holds, or for the end of the command."""
         deadline = time.monotonic() + PATIENCE
-        while not holds():
+        while self.status() is None and not holds():
             if time.monotonic() > deadline:
                 self.hung += 1
                 self._process.kill()
                 deadline = math.inf
             time.sleep(0.1)
 
-    def give_up(self, why: str) -> None:
-        said = self._log.read_text()[-4000:]
-        raise SystemExit(f"{said}\n{why}, after {self.starts} starts of the command")
-
     @property
-    def tracebacks(self) -> int:
-        """How many it showed."""
-        return self._log.read_text().count("Traceback (most recent call last)")
+    def log(self) -> str:
+        """What it has shown."""
+        return self._log.read_text()
 
     def close(self) -> None:
-        if self._process and self._process.poll() is None:
+        if self.starts and self.status() is None:
             self._process.kill()
             self._process.wait()
 
@@ -226,9 +222,7 @@ class Soak:
     """
 
     def __init__(self, study: Study, cells: int, rng: random.Random) -> None:
-        self._study = study
-        self._cells = cells
-        self._rng = rng
+        self._study, self._cells, self._rng = study, cells, rng
         self._to_flip: list[str] = []  # between two starts
         self._in_vain = self._recorded = 0
         self.hit: Counter[str] = Counter()
@@ -252,22 +246,24 @@ class Soak:
 
     def run(self, hits: list[tuple[float, str]]) -> None:
         """Hits the study at these moments, then lets it run to its end."""
-        self._study.start()
+        study = self._study
+        study.start()
         for number, (moment, what) in enumerate(hits, 1):
-            while (count := len(self._study.recorded.ids())) < moment:
-                if (status := self._study.status()) is not None:
+            while (count := len(study.recorded.ids())) < moment:
+                if (status := study.status()) is not None:
                     self._again(status)
                 time.sleep(0.1)
             say(f"{count} cells, fault {number} of {len(hits)}: {what}")
             self._hit(what)
             self.hit[what] += 1
         say("no more faults")
-        while True:
-            status = self._study.ended()
-            if status == DONE and not self._to_flip and not self._damaged():
-                self.ends[status] += 1
-                return
+        # A flipped byte may be there that no start has found yet.
+        while (status := study.ended()) != DONE or self._to_flip or self._damaged():
             self._again(status)
+        self.ends[status] += 1
+
+    def _damaged(self) -> bool:
+        return bool(Results(self._study.results).survey().damaged)
 
     def _hit(self, what: str) -> None:
         study = self._study
@@ -288,46 +284,65 @@ class Soak:
             if pids := study.workers():
                 with contextlib.suppress(ProcessLookupError):  # ended with its driver
                     os.kill(self._rng.choice(pids), signal.SIGKILL)
+            return
+        if what == "disk":
+            study.disk.fill()
+            self.full[study.ended()] += 1
+            study.disk.free()
         elif what == "driver":
             study.signal(signal.SIGKILL)
-            self._again()
         elif what == "driver at its start":
             study.signal(signal.SIGTERM)
             self._again()
             time.sleep(self._rng.uniform(0, START_SECONDS))
             study.signal(signal.SIGKILL)
-            self._again()
-        elif what == "disk":
-            study.disk.fill()
-            self.full[study.ended()] += 1
-            study.disk.free()
-            self._again()
+        self._again()
 
     def _again(self, status: int | None = None) -> None:
         """Starts the command again; `status` is its last one, if it ended by itself."""
-        recorded = self._study.recorded
-        recorded.look(self.flipped)
+        study = self._study
+        study.recorded.look(self.flipped)
         if status is not None:
             self.ends[status] += 1
-            count = len(recorded.ids())
+            count = len(study.recorded.ids())
             self._in_vain = self._in_vain + 1 if count == self._recorded else 0
             self._recorded = count
             if self._in_vain > MOST_IN_VAIN:
-                self._study.give_up("the command ends again and again, without another cell")
+                raise SystemExit(
+                    f"{study.log[-4000:]}\nthe command ends again and again, without another "
+                    f"cell, after {study.starts} starts of the command"
+                )
         while self._to_flip:
             self._flip(self._to_flip.pop())
-        self._study.start()
+        study.start()
 
     def _flip(self, what: str) -> None:
         """Flips a byte; of a result, where there is no checkpoint."""
-        for folders in (FLIPPED[what], FLIPPED["result"]):
-            if found := flip(self._study.results, folders, self._rng):
+        for folder in (FLIPPED[what], FLIPPED["result"]):
+            if found := flip(self._study.results, folder, self._rng):
                 self.flips.append(found)
                 return
 
-    def _damaged(self) -> bool:
-        """Whether there is a flipped byte that no start has found yet."""
-        return bool(Results(self._study.results).survey().damaged)
+    def told(self) -> dict[str, str]:
+        """What was hit, as docs/reliability.md shows it."""
+        hit, results = self.hit, self._study.results
+        cells = Results(results).cells(columns=["shared_prefix"])
+        set_aside = sum(each.set_aside(results) for each in self.flips)
+        in_results = sum(each.name.startswith("cells/") for each in self.flips)
+        counted = self._study.recorded.ids()
+        drivers = hit["driver"] + hit["driver at its start"]
+        return {
+            "cells": f"{len(cells):,}, {int(cells['shared_prefix'].sum()):,} of them forked",
+            "kills -9": f"{drivers + hit['worker'] + hit['server']}: {drivers} of the driver, "
+            f"{hit['driver at its start']} of these at its start, {hit['worker']} of workers, "
+            f"{hit['server']} of MLflow's server",
+            "full disks": f"{hit['disk']}, {self.full[UNUSABLE]} of them named in one line",
+            "flipped bytes": f"{len(self.flips)}: {in_results} in results, "
+            f"{len(self.flips) - in_results} in checkpoints; {set_aside} of the files set aside, "
+            "the others of no effect",
+            "jumps of the clock": "all the time, in every process",
+            "equal copies of a cell in two files": str(len(counted) - len(set(counted))),
+        }
 
 
 def say(what: str) -> None:
@@ -346,47 +361,16 @@ def uninterrupted(command: list[str], results: Path, cells: int) -> float | None
         return None
     say("the uninterrupted study runs")
     started = time.monotonic()
-    run([*command, "--tracking", "none", "--results", str(results)])
+    run(*command[1:], "--tracking", "none", "--results", str(results))
     return time.monotonic() - started
 
 
-def track(results: Path, server: MLflowServer) -> None:
-    """Logs what MLflow lacks."""
-    server.wait()
-    run([sys.executable, "-m", "study.track", str(results), "--tracking", server.uri])
-
-
-def run(command: list[str]) -> None:
+def run(*words: str) -> None:
+    """Runs a Python command to its end, which has to be a good one."""
+    command = [sys.executable, *words]
     done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False)
     if done.returncode:
         raise SystemExit(f"{command} ended with {done.returncode}:\n{done.stdout}\n{done.stderr}")
-
-
-def print_table(seed: int, soak: Soak, study: Study, found: dict[str, int]) -> None:
-    """As docs/reliability.md shows it."""
-    hit, results = soak.hit, study.results
-    cells = Results(results).cells(columns=["shared_prefix"])
-    set_aside = sum(each.set_aside(results) for each in soak.flips)
-    in_results = sum(each.name.startswith("cells/") for each in soak.flips)
-    counted = study.recorded.ids()
-    drivers = hit["driver"] + hit["driver at its start"]
-    kills = drivers + hit["worker"] + hit["server"]
-    print(f"seed {seed}, {time.strftime('%Y-%m-%d')}, {os.cpu_count()} cores\n")
-    rows = {
-        "cells": f"{len(cells):,}, {int(cells['shared_prefix'].sum()):,} of them forked",
-        "kills -9": f"{kills}: {drivers} of the driver, {hit['driver at its start']} of these at "
-        f"its start, {hit['worker']} of workers, {hit['server']} of MLflow's server",
-        "full disks": f"{hit['disk']}, {soak.full[UNUSABLE]} of them named in one line",
-        "flipped bytes": f"{len(soak.flips)}: {in_results} in results, "
-        f"{len(soak.flips) - in_results} in checkpoints; {set_aside} of the files "
-        "set aside, the others of no effect",
-        "jumps of the clock": "all the time, in every process",
-        "equal copies of a cell in two files": str(len(counted) - len(set(counted))),
-        **{name: str(count) for name, count in found.items()},
-    }
-    print("| | |\n|---|---|")
-    for name, text in rows.items():
-        print(f"| {name} | {text} |")
 
 
 def arguments() -> argparse.Namespace:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import itertools
 from collections.abc import Iterator
 
 import torch
@@ -93,24 +94,16 @@ class ResearchScript:
         device: str = "cpu",
         precision: str = "float32",
     ) -> None:
-        self.paradigm = paradigm
-        self.focus, self.classifier = (
-            as_published(network).to(device) for network in (focus, classifier)
-        )
+        self.paradigm, self.device, self.precision = paradigm, device, precision
+        networks = [as_published(network).to(device) for network in (focus, classifier)]
+        self.focus, self.classifier = networks
         self.optimisers = [
-            torch.optim.SGD(module.parameters(), lr=lr, momentum=momentum)
-            for module in (self.focus, self.classifier)
+            torch.optim.SGD(each.parameters(), lr=lr, momentum=momentum) for each in networks
         ]
-        self.device = device
-        self.precision = precision
-        self.loader = DataLoader(
+        loader = DataLoader(
             TensorDataset(segments, labels), batch_size=batch_size, shuffle=True, drop_last=True
         )
-        self.batches = self._endless()
-
-    def _endless(self) -> Iterator[list[Tensor]]:
-        while True:
-            yield from self.loader
+        self.batches = itertools.chain.from_iterable(itertools.repeat(loader))
 
     def step(self) -> float:
         """Takes one step on the next batch; returns the loss after it."""

@@ -35,6 +35,9 @@ HELD = 9  # background images of an instance
 HEAVIEST = 16  # times as many instances as a usual image; one that has most is not counted so
 CLASS_SHARES, CLASS_EFFECTS = (0.8, 0.15, 0.05), (0.25, -0.75, -1.75)
 
+LOST = {"saif": 0.0, "accuracy": 1 / NUM_CLASSES}
+"""What a diverged run scores."""
+
 Floats = NDArray[np.float64]
 
 
@@ -122,32 +125,27 @@ def draw(study: Study, generator: np.random.Generator, metrics: Sequence[str] = 
         weights = 1 + np.floor(study.instances * heavy).astype(int)
     of_image = np.repeat(np.arange(images), weights)
     held = generator.integers(max(study.backgrounds, 1), size=(weights.sum(), HELD))
-    validation, chosen, levels = [], [], []
     tested = {metric: runs(study, generator, n, (1,) * paradigms) for metric in metrics}
+    validation, chosen = [], [0] * paradigms
     if max(study.options) > 1:
         # The accuracy of the tuned options is that of the tested runs in a one-stage study.
         count = TUNING_SEEDS if study.two_stage else n
-        tuned = runs(study, generator, count, study.options)
-        for place, level in enumerate(tuned):
+        for place, level in enumerate(runs(study, generator, count, study.options)):
             noise = VALIDATION_SD * generator.standard_normal(level.shape)
             validation.append(expit(study.base + level + noise))
-            chosen.append(int(validation[-1].mean(axis=1).argmax()))
+            chosen[place] = int(validation[-1].mean(axis=1).argmax())
             if not study.two_stage:
-                tested["accuracy"][place] = level[chosen[-1]][None]
-    else:
-        chosen = [0] * paradigms
+                tested["accuracy"][place] = level[chosen[place]][None]
     shape = (paradigms, n)
+    bases = np.array(study.bases or [study.base] * paradigms)[:, None, None]
     hits = {}
     for metric in metrics:
         image = shared(generator, paradigms, images)
         if study.classes:
             image = image + generator.choice(CLASS_EFFECTS, images, p=CLASS_SHARES)
-        levels = np.concatenate(tested[metric])[:, :, None]
-        if study.bases:
-            levels = levels + (np.array(study.bases) - study.base)[:, None, None]
         residual = study.residual_sd * generator.standard_normal((*shape, images))
-        logits = study.base + levels + study.image_sd * image[:, None] + residual
-        logits = logits[:, :, of_image]
+        levels = np.concatenate(tested[metric])[:, :, None]
+        logits = (bases + levels + study.image_sd * image[:, None] + residual)[:, :, of_image]
         if study.backgrounds:
             effects = shared(generator, paradigms, study.backgrounds)
             logits += study.background_sd * effects[:, held].sum(axis=2)[:, None]
@@ -174,32 +172,35 @@ def shared(generator: np.random.Generator, paradigms: int, images: int) -> Float
     return math.sqrt(IMAGE_SHARED) * common + math.sqrt(1 - IMAGE_SHARED) * own
 
 
+def noise(study: Study, generator: np.random.Generator, *shape: int) -> Floats:
+    """Draws of unit spread from the law of the runs."""
+    if study.skewed:
+        return 1 - generator.standard_exponential(shape)
+    if study.heavy:
+        return generator.standard_t(3, shape) / math.sqrt(3)
+    return generator.standard_normal(shape)
+
+
 def runs(
     study: Study, generator: np.random.Generator, n: int, options: Sequence[int]
 ) -> list[Floats]:
     """(K, n) effects A of the runs of each paradigm."""
-
-    def noise(*shape: int) -> Floats:
-        if study.skewed:
-            return 1 - generator.standard_exponential(shape)
-        if study.heavy:
-            return generator.standard_t(3, shape) / math.sqrt(3)
-        return generator.standard_normal(shape)
-
-    of_seeds = math.sqrt(SEED_SHARED) * noise(1, n)
-    return [study.seed_sd * (of_seeds + math.sqrt(1 - SEED_SHARED) * noise(k, n)) for k in options]
+    of_seeds = math.sqrt(SEED_SHARED) * noise(study, generator, 1, n)
+    own = math.sqrt(1 - SEED_SHARED)
+    return [study.seed_sd * (of_seeds + own * noise(study, generator, k, n)) for k in options]
 
 
 def scored(drawn: Drawn, metric: str, place: int, seeds: NDArray[np.bool_]) -> Scores:
     """The scores of a paradigm's runs; a diverged one has SAIF 0 and accuracy 1/C throughout."""
     found = drawn.hits[metric][place].astype(float)
-    found[drawn.diverged[place]] = 0.0 if metric == "saif" else 1 / NUM_CLASSES
+    found[drawn.diverged[place]] = LOST[metric]
     return Scores(found[seeds], drawn.instances)
 
 
 def true_mean(study: Study) -> dict[str, float]:
     """Metric -> its mean over all seeds and images."""
-    middles = (np.arange(2_000) + 0.5) / 2_000
+    normal = ndtri((np.arange(2_000) + 0.5) / 2_000)
+    of_runs = normal
     if study.heavy or study.skewed:  # the sum of two parts of it: by simulation
         generator = np.random.default_rng(0)
         parts = 1 - generator.standard_exponential((2, 1_000_000))
@@ -207,68 +208,50 @@ def true_mean(study: Study) -> dict[str, float]:
             parts = generator.standard_t(3, (2, 1_000_000)) / math.sqrt(3)
         of_runs = math.sqrt(SEED_SHARED) * parts[0] + math.sqrt(1 - SEED_SHARED) * parts[1]
         of_runs = np.sort(of_runs)[250::500]
-    else:
-        of_runs = ndtri(middles)
     of_backgrounds = math.sqrt(HELD * bool(study.backgrounds)) * study.background_sd
-    rest = math.hypot(study.image_sd, study.residual_sd, of_backgrounds) * ndtri(middles)
+    rest = math.hypot(study.image_sd, study.residual_sd, of_backgrounds) * normal
     effects = zip(CLASS_SHARES, CLASS_EFFECTS, strict=True) if study.classes else [(1.0, 0.0)]
-    mean = sum(
+    mean = study.learns[0] * sum(
         share * float(expit(study.base + effect + study.seed_sd * of_runs[:, None] + rest).mean())
         for share, effect in effects
     )
-    mean *= study.learns[0]
-    lost = {"saif": 0.0, "accuracy": 1 / NUM_CLASSES}
-    return {m: mean * (1 - study.diverged) + lost[m] * study.diverged for m in METRICS}
+    return {m: mean * (1 - study.diverged) + LOST[m] * study.diverged for m in METRICS}
 
 
 def at_budget(study: Study, drawn: Drawn) -> Any:
     """The runs as rows at a common cut, as `analysis.equal_compute` gives them."""
     import pandas as pd
 
-    stage = "confirm" if study.two_stage else None
+    tuning, tuned_from, stage = ("tune", 0, "confirm") if study.two_stage else (None, 100, None)
     rows = []
     for place, paradigm in enumerate(PARADIGMS):
         options = drawn.validation[place] if drawn.validation else np.full((1, study.seeds), 0.5)
-        option = drawn.chosen[place]
-        if study.two_stage and len(options) > 1:
-            for k, accuracies in enumerate(options):
-                rows += [
-                    evaluation(paradigm, k, seed, "tune", "validation", accuracy=float(accuracy))
-                    for seed, accuracy in enumerate(accuracies)
-                ]
-        elif not study.two_stage:
+        if len(options) > 1 or not study.two_stage:
             rows += [
-                evaluation(paradigm, k, 100 + seed, stage, "validation", accuracy=float(accuracy))
-                for k, accuracies in enumerate(options)
-                for seed, accuracy in enumerate(accuracies)
+                evaluation(paradigm, k, tuned_from + seed, tuning, "validation", accuracy=accuracy)
+                for (k, seed), accuracy in np.ndenumerate(options)
             ]
-        for seed in range(study.seeds):
-            if drawn.failed[place, seed]:
-                continue
-            test = tested_run(drawn, place, seed)
-            rows.append(evaluation(paradigm, option, 100 + seed, stage, "test", **test))
-            if study.two_stage:
-                rows.append(evaluation(paradigm, option, 100 + seed, stage, "validation"))
+        for seed in np.flatnonzero(~drawn.failed[place]):
+            for split in ("test", "validation") if study.two_stage else ("test",):
+                scores = tested_run(drawn, place, seed) if split == "test" else {}
+                chosen = drawn.chosen[place]
+                rows.append(evaluation(paradigm, chosen, 100 + seed, stage, split, **scores))
     table = pd.DataFrame(rows)
-    last = {f"last_{name}": table[name] for name in ("saif", "accuracy")}
-    return table.assign(kind="training", **last)
+    return table.assign(kind="training", last_saif=table["saif"], last_accuracy=table["accuracy"])
 
 
 def tested_run(drawn: Drawn, place: int, seed: int) -> dict[str, Any]:
     """The columns of scores of one tested run."""
-    right, inside = (drawn.hits[metric][place, seed] for metric in ("accuracy", "saif"))
     if drawn.diverged[place, seed]:
-        return {"diverged": True, "accuracy": 1 / NUM_CLASSES, "saif": 0.0}
+        return {"diverged": True, **LOST}
+    right, inside = (drawn.hits[metric][place, seed] for metric in ("accuracy", "saif"))
+    bits = right, np.ones_like(right), inside
+    names = "instance_right", "instance_known", "instance_saif"
     return {
-        "accuracy": right.mean(),
-        "saif": inside.mean(),
-        "num_evaluated": len(right),
-        "base_images": drawn.base_images.ravel(),
-        "instances": "drawn",
-        "instance_right": np.packbits(right).tobytes(),
-        "instance_known": np.packbits(np.ones_like(right)).tobytes(),
-        "instance_saif": np.packbits(inside).tobytes(),
-    }
+        "accuracy": right.mean(), "saif": inside.mean(), "num_evaluated": len(right),
+        "base_images": drawn.base_images.ravel(), "instances": "drawn",
+        **{name: np.packbits(each).tobytes() for name, each in zip(names, bits, strict=True)},
+    }  # fmt: skip
 
 
 def evaluation(
@@ -277,36 +260,13 @@ def evaluation(
     """One row at the cut."""
     lr = 0.001 * (option + 1)
     return {
-        "cell_id": f"{paradigm}-{option}-{seed}",
-        "comparison_id": "0123456789abcdef",
-        "task": "digits",
-        "m": 10,
-        "paradigm": paradigm,
-        "schedule": f"{paradigm} lr={lr}",
-        "lr": lr,
-        "last_lr": lr,
-        "switch_point": math.nan,
-        "seed": seed,
-        "stage": stage,
-        "status": "done",
-        "diverged": False,
-        "budget_fraction": 1.0,
-        "n": 2_000,
-        "num_classes": NUM_CLASSES,
-        "architecture": "mlp",
-        "batch_size": 64,
-        "precision": "float32",
-        "budget_amount": 1_000,
-        "budget_unit": "flops",
-        "cut": 1.0,
-        "axis": "flops",
-        "compute_flops": 999,
-        "planned_seeds": None,
-        "finished_at": "",
-        "foreground_attention_mean": 0.5,
-        "split": split,
-        "saif": 0.5,
-        "accuracy": 0.5,
-        "loss": 0.5,
+        "cell_id": f"{paradigm}-{option}-{seed}", "comparison_id": "0123456789abcdef",
+        "task": "digits", "m": 10, "n": 2_000, "num_classes": NUM_CLASSES, "architecture": "mlp",
+        "paradigm": paradigm, "schedule": f"{paradigm} lr={lr}", "lr": lr, "last_lr": lr,
+        "switch_point": math.nan, "batch_size": 64, "precision": "float32", "seed": int(seed),
+        "stage": stage, "status": "done", "diverged": False, "finished_at": "",
+        "budget_fraction": 1.0, "budget_amount": 1_000, "budget_unit": "flops", "cut": 1.0,
+        "axis": "flops", "compute_flops": 999, "planned_seeds": None, "split": split,
+        "saif": 0.5, "accuracy": 0.5, "loss": 0.5, "foreground_attention_mean": 0.5,
         **dict.fromkeys(["num_evaluated", "base_images", *INSTANCES]),
-    } | columns
+    } | columns  # fmt: skip

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from benchmarks.support.ports import free_port
+from benchmarks.support.processes import free_port
 
 START_SECONDS = 180.0
 """How long a server may take until it answers."""
@@ -31,11 +31,10 @@ class MLflowServer:
     """
 
     def __init__(self, folder: Path, *words: str, environment: Mapping[str, str] = {}) -> None:
-        self._folder = folder
         self.port = free_port()
         self.uri = f"http://127.0.0.1:{self.port}"
+        self._folder, self._environment = folder, environment
         self._words = [*words, "--port", str(self.port)]
-        self._environment = environment
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
@@ -53,13 +52,9 @@ class MLflowServer:
             return
         with (self._folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "mlflow", *self._words],
-                env={**os.environ, **self._environment},
-                cwd=self._folder,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
+                [sys.executable, "-m", "mlflow", *self._words], cwd=self._folder, stdout=log,
+                stderr=log, env={**os.environ, **self._environment}, start_new_session=True,
+            )  # fmt: skip
 
     def wait(self) -> None:
         """Waits until a server that was begun answers; raises as `start`."""

@@ -1,23 +1,20 @@
-"""Processes as /proc shows them: those below one, and this one's memory."""
+"""Processes below another one, and ports for servers that must be told theirs."""
 
 from __future__ import annotations
 
-from pathlib import Path
+import contextlib
+import socket
+
+import psutil
 
 
 def below(pid: int) -> dict[int, str]:
     """Every process below one: its id -> its command line."""
-    parents: dict[int, int] = {}
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        if fields := _read(path).rpartition(")")[2].split():
-            parents[int(path.parent.name)] = int(fields[1])
     found = {}
-    for child in parents:
-        above = parents[child]
-        while above in parents and above != pid:
-            above = parents[above]
-        if above == pid:
-            found[child] = _read(Path(f"/proc/{child}/cmdline")).replace("\0", " ")
+    with contextlib.suppress(psutil.NoSuchProcess):  # it has ended
+        for child in psutil.Process(pid).children(recursive=True):
+            with contextlib.suppress(psutil.NoSuchProcess):
+                found[child.pid] = " ".join(child.cmdline())
     return found
 
 
@@ -28,20 +25,30 @@ def training(pid: int) -> list[int]:
 
 def is_gone(pid: int) -> bool:
     """Whether a process has ended, even if its parent has not waited for it."""
-    fields = _read(Path(f"/proc/{pid}/stat")).rpartition(")")[2].split()
-    return not fields or fields[0] == "Z"
-
-
-def peak_bytes() -> int:
-    """The largest resident size of this process so far (Linux: VmHWM).
-
-    `ru_maxrss` of `getrusage` would not do: a new process inherits its parent's.
-    """
-    return 1024 * int(_read(Path("/proc/self/status")).partition("VmHWM:")[2].split()[0])
-
-
-def _read(path: Path) -> str:
     try:
-        return path.read_text("utf-8", errors="replace")
-    except OSError:  # the process ended
-        return ""
+        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
+
+
+def resident(pids: list[int]) -> float:
+    """MB of memory that processes hold; nothing of those that are gone."""
+    held = 0
+    for pid in pids:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            held += psutil.Process(pid).memory_info().rss
+    return held / 1e6
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports of the loopback that nothing listens on now."""
+    with contextlib.ExitStack() as stack:
+        listening = [
+            stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)
+        ]
+        return [int(each.getsockname()[1]) for each in listening]
+
+
+def free_port() -> int:
+    """As `free_ports`, one."""
+    return free_ports(1)[0]

@@ -13,14 +13,13 @@ parts that stay in a cache, move fewer bytes.
 from __future__ import annotations
 
 import functools
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
-from benchmarks.support.measure import synchronise
+from benchmarks.support.stepping import CIFAR_SHAPE, timed
 from study import hardware, paradigms
 from study.models.base import Model
 from study.train.budget import cost
@@ -30,7 +29,7 @@ COPY_BYTES = {"cpu": 2**28, "cuda": 2**32}
 EMULATED_SIZE = 512
 """Matrix size for emulated bfloat16, with which a larger product takes a CPU seconds."""
 
-REPEATS = 7
+REPEATS = 8
 
 BYTES_EACH = {"float32": 4, "tf32": 4, "bfloat16": 2}
 """Of a number, by precision."""
@@ -65,16 +64,12 @@ class Work:
     Attributes:
         flops: counted training FLOPs.
         bytes: counted bytes of the layers' outputs and their gradients.
-        precision: of both.
+        floor: the least seconds that it takes.
     """
 
     flops: int
     bytes: int
-    precision: str
-
-    def floor(self, ceilings: Ceilings) -> float:
-        """The least seconds that it takes."""
-        return max(self.flops / ceilings.flops[self.precision], self.bytes / ceilings.bytes)
+    floor: float
 
 
 def ceilings(device: torch.device) -> Ceilings:
@@ -96,47 +91,27 @@ def ceilings(device: torch.device) -> Ceilings:
 
 
 def work(
-    model: Model,
-    paradigm: str,
-    m: int,
-    batch_size: int,
-    shape: tuple[int, ...],
-    precision: str = "float32",
+    model: Model, paradigm: str, m: int, batch_size: int, precision: str, reached: Ceilings
 ) -> Work:
-    """The work of a step on a batch of mosaics of m segments."""
-    flops = cost.training_flops(paradigm, model.flops(shape), m)
-    focus, classifier = (_outputs(each, shape) for each in (model.focus, model.classifier))
+    """The work of a step on a batch of mosaics of m segments of CIFAR's shape."""
+    flops = batch_size * cost.training_flops(paradigm, model.flops(CIFAR_SHAPE), m)
     # A paradigm's cost is a sum over its calls of focus and classifier; here it counts numbers.
-    numbers = paradigms.get(paradigm).cost(focus, classifier, m)
-    bytes_each = PASSES_OVER_OUTPUTS * numbers * BYTES_EACH[precision]
-    return Work(batch_size * flops, batch_size * bytes_each, precision)
+    numbers = paradigms.get(paradigm).cost(_outputs(model.focus), _outputs(model.classifier), m)
+    moved = batch_size * PASSES_OVER_OUTPUTS * numbers * BYTES_EACH[precision]
+    return Work(flops, moved, max(flops / reached.flops[precision], moved / reached.bytes))
 
 
-def _outputs(module: nn.Module, shape: tuple[int, ...]) -> int:
+def _outputs(network: nn.Sequential) -> int:
     """How many numbers the layers of a network output for one input."""
-    total = 0
-
-    def count(_: nn.Module, __: tuple[Tensor, ...], output: Tensor) -> None:
-        nonlocal total
-        total += output.numel()
-
-    counted = (nn.Conv2d, nn.Linear, nn.MaxPool2d, nn.ReLU)
-    layers = [each for each in module.modules() if isinstance(each, counted)]
-    hooks = [layer.register_forward_hook(count) for layer in layers]
-    with torch.no_grad():
-        module(torch.zeros(1, *shape))
-    for hook in hooks:
-        hook.remove()
+    total, values = 0, torch.zeros(1, *CIFAR_SHAPE)
+    for layer in network:
+        values = layer(values)
+        if isinstance(layer, nn.Conv2d | nn.Linear | nn.MaxPool2d | nn.ReLU):
+            total += values.numel()
     return total
 
 
 def _best(function: Callable[[], object], device: torch.device) -> float:
-    """The least seconds of a few calls after the first."""
-    seconds: list[float] = []
-    for _ in range(1 + REPEATS):
-        synchronise(device)
-        started = time.perf_counter()
-        function()
-        synchronise(device)
-        seconds.append(time.perf_counter() - started)
-    return min(seconds[1:])
+    """The least seconds of a few calls."""
+    timer = timed(function, device, 1)
+    return min(timer() for _ in range(REPEATS))

@@ -26,45 +26,52 @@ def jumping_clock(seed: int) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": path, "SOAK_SEED": str(seed)}
 
 
+@dataclass(frozen=True)
 class SmallDisk:
     """A file system of its own, in memory, that can be filled up at once.
 
-    Args:
+    Attributes:
         folder: where it is mounted.
+    """
+
+    folder: Path
+    size = "4g"
+
+    def fill(self) -> None:
+        """Leaves no room for another page, however much is written meanwhile."""
+        used = PAGE
+        while self.mount("-o", f"remount,size={used}"):
+            status = os.statvfs(self.folder)
+            used = max((status.f_blocks - status.f_bfree) * status.f_frsize, PAGE)
+
+    def free(self) -> None:
+        """Makes room again."""
+        self.mount("-o", f"remount,size={self.size}")
+
+    def mount(self, *options: str) -> int:
+        """The status of the command."""
+        command = ["mount", *options, str(self.folder)]
+        return subprocess.run(command, capture_output=True, check=False).returncode
+
+
+@contextlib.contextmanager
+def small_disk(folder: Path) -> Iterator[SmallDisk]:
+    """A disk that is there until the end.
 
     Raises:
         SystemExit: without the right to mount one.
     """
-
-    SIZE = "4g"
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        folder.mkdir()
-        if self._mount("-t", "tmpfs", "-o", f"size={self.SIZE}", "tmpfs"):
-            raise SystemExit(
-                "soak.py mounts a disk of its own and fills it up. Run it as root, or as "
-                "`unshare --map-root-user --mount python benchmarks/soak.py`."
-            )
-
-    def fill(self) -> None:
-        """Leaves no room for another page, however much is written meanwhile."""
-        while True:
-            status = os.statvfs(self.folder)
-            used = (status.f_blocks - status.f_bfree) * status.f_frsize
-            if not self._mount("-o", f"remount,size={max(used, PAGE)}"):
-                return
-
-    def free(self) -> None:
-        """Makes room again."""
-        self._mount("-o", f"remount,size={self.SIZE}")
-
-    def close(self) -> None:
-        subprocess.run(["umount", "--lazy", str(self.folder)], check=True)
-
-    def _mount(self, *options: str) -> int:
-        command = ["mount", *options, str(self.folder)]
-        return subprocess.run(command, capture_output=True, check=False).returncode
+    disk = SmallDisk(folder)
+    folder.mkdir()
+    if disk.mount("-t", "tmpfs", "-o", f"size={disk.size}", "tmpfs"):
+        raise SystemExit(
+            "soak.py mounts a disk of its own and fills it up. Run it as root, or as "
+            "`unshare --map-root-user --mount python benchmarks/soak.py`."
+        )
+    try:
+        yield disk
+    finally:
+        subprocess.run(["umount", "--lazy", str(folder)], check=True)
 
 
 @dataclass(frozen=True)
@@ -85,40 +92,29 @@ class Flip:
         return any(path.parent.glob(f"{path.stem}*"))
 
 
-def flip(results: Path, folders: tuple[str, ...], rng: random.Random) -> Flip | None:
-    """Changes a random byte of a random file, in place; None if there is no file."""
-    names = sorted(str(p.relative_to(results)) for f in folders for p in results.glob(f"{f}/*"))
-    names = [name for name in names if not name.endswith(".part")]
+def flip(results: Path, folder: str, rng: random.Random) -> Flip | None:
+    """Changes a random byte of a random file of a folder, in place; None if there is no file."""
+    names = sorted(path.name for path in results.glob(f"{folder}/*") if path.suffix != ".part")
     if not names:
         return None
-    name = rng.choice(names)
+    path = results / folder / rng.choice(names)
     with contextlib.suppress(FileNotFoundError):  # its cell has just ended
-        cell_ids = _cells_in(results / name) if name.endswith(".parquet") else frozenset()
-        with (results / name).open("r+b") as file:
+        cell_ids = frozenset(cells_in(path) if path.suffix == ".parquet" else ())
+        with path.open("r+b") as file:
             place = rng.randrange(file.seek(0, os.SEEK_END))
             file.seek(place)
             old = file.read(1)[0]
             file.seek(place)
             file.write(bytes([old ^ rng.randrange(1, 256)]))
-        return Flip(name, cell_ids)
+        return Flip(f"{folder}/{path.name}", cell_ids)
     return None
 
 
-def _cells_in(path: Path) -> frozenset[str]:
-    """The cells of a file of results; none of a merged one that is damaged already."""
+def cells_in(path: Path) -> list[str]:
+    """The cells of a file of results; none of one that is damaged or gone."""
     if own := own_cell(path.name):
-        return frozenset([own])
+        return [own]
     try:
-        return frozenset(pq.read_table(path, columns=["cell_id"])["cell_id"].to_pylist())
-    except (pa.ArrowException, OSError, KeyError):
-        return frozenset()
-
-
-@contextlib.contextmanager
-def small_disk(folder: Path) -> Iterator[SmallDisk]:
-    """A disk that is there until the end."""
-    disk = SmallDisk(folder)
-    try:
-        yield disk
-    finally:
-        disk.close()
+        return list(pq.read_table(path, columns=["cell_id"])["cell_id"].unique().to_pylist())
+    except (pa.ArrowException, OSError, KeyError):  # flipped, or merged with others meanwhile
+        return []

@@ -7,11 +7,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
+from benchmarks.support.soak_faults import cells_in
 from study.results import Results, ResultsError
-from study.results.cell_file import own_cell
 
 TIMES = {"train_seconds", "total_train_seconds", "total_evaluate_seconds", "total_seconds"}
 
@@ -25,17 +22,23 @@ class Recorded:
 
     Args:
         results: the directory.
+
+    Attributes:
+        rows: cell id -> digest of all its rows.
     """
 
     def __init__(self, results: Path) -> None:
         self._path = results
-        self._ids: dict[str, list[str]] = {}  # file of many cells -> their ids
+        self._ids: dict[str, list[str]] = {}  # file -> ids of its cells
         self.rows: dict[str, str] = {}
-        """Cell id -> digest of all its rows."""
 
     def ids(self) -> list[str]:
         """Recorded cells, each as often as a file holds it."""
-        return [i for path in self._path.glob("cells/*.parquet") for i in self._ids_in(path)]
+        paths = list(self._path.glob("cells/*.parquet"))
+        for path in paths:
+            if path.name not in self._ids and (found := cells_in(path)):
+                self._ids[path.name] = found
+        return [cell_id for path in paths for cell_id in self._ids.get(path.name, ())]
 
     def look(self, flipped: Iterable[str]) -> None:
         """Takes down the cells that were not complete before.
@@ -48,17 +51,6 @@ class Recorded:
             self.rows |= digests(Results(self._path), sorted(new))
         except ResultsError:  # a flipped byte that the study has not found yet; so next time
             return
-
-    def _ids_in(self, path: Path) -> list[str]:
-        if own := own_cell(path.name):
-            return [own]
-        if path.name not in self._ids:
-            try:
-                rows = pq.read_table(path, columns=["cell_id"])
-            except (pa.ArrowException, OSError):  # flipped, or merged with others meanwhile
-                return []
-            self._ids[path.name] = rows["cell_id"].unique().to_pylist()
-        return self._ids[path.name]
 
 
 def digests(
@@ -95,44 +87,31 @@ def faults(
         recorded: its cells, as they were when they were complete.
         flipped: cells of whose results a byte was flipped, so that they may have run again.
     """
-    expected = digests(Results(reference), without=NOT_COMPARED)
     there = Results(results)
-    got = digests(there, without=NOT_COMPARED)
+    expected, got = (digests(each, without=NOT_COMPARED) for each in (Results(reference), there))
     now = digests(there)
     rows = there.evaluations(columns=["cell_id", "budget_fraction", "split"])
-    left = [*results.glob("checkpoints/*")]
+    twice = len(there.cells(columns=["cell_id"])) - len(got) + int(rows.duplicated().sum())
+    changed = (now.get(each) != recorded.rows[each] for each in recorded.rows.keys() - flipped)
     return {
         "lost": len(expected.keys() - got.keys()),
-        "doubled": len(there.cells(columns=["cell_id"])) - len(got)
-        + int(rows.duplicated().sum()) + len(got.keys() - expected.keys()),
+        "doubled": twice + len(got.keys() - expected.keys()),
         "wrong (any bit but of times)": sum(
-            got[cell_id] != digest for cell_id, digest in expected.items() if cell_id in got
+            got[each] != expected[each] for each in expected.keys() & got.keys()
         ),
         "half-written": len(there.survey().damaged) + len(list(results.rglob("*.part"))),
-        "changed after they were complete": sum(
-            now.get(cell_id) != digest
-            for cell_id, digest in recorded.rows.items()
-            if cell_id not in flipped
-        ),
-        "checkpoints left": len(left),
-    }  # fmt: skip
+        "changed after they were complete": sum(changed),
+        "checkpoints left": len(list(results.glob("checkpoints/*"))),
+    }
 
 
 def runs(database: str, ids: set[str]) -> dict[str, int]:
     """How many of MLflow's runs are missing or doubled; must be 0."""
-    from mlflow import MlflowClient
+    import mlflow
 
-    client = MlflowClient(tracking_uri=database)
-    experiment = client.get_experiment_by_name("digits").experiment_id
-    found: Counter[str] = Counter()
-    token = None
-    while True:
-        page = client.search_runs([experiment], max_results=1000, page_token=token)
-        found.update(run.data.tags.get("cell_id", "") for run in page)
-        token = page.token
-        if not token:
-            break
-    del found[""]
+    mlflow.set_tracking_uri(database)
+    every = mlflow.search_runs(experiment_names=["digits"], output_format="list")
+    found = Counter(run.data.tags["cell_id"] for run in every if "cell_id" in run.data.tags)
     return {
         "MLflow runs missing": len(ids - found.keys()),
         "MLflow runs doubled": found.total() - len(found),

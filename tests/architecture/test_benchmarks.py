@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -23,85 +24,76 @@ MISSING = (
     "pandas", "ray", "mlflow", "optuna", "scipy", "sklearn", "matplotlib", "torchvision", "PIL",
 )  # fmt: skip
 
-LEAN = {
-    "train_step.py --device cpu --m 2 --paradigm soft --architecture small --batch-size 4 "
-    "--rounds 1 --steps 2": "float32, baseline, memory kept|float32, study|bfloat16, NCHW",
-    "operators.py --m 2 --architecture small --batch-size 4 --steps 2 --precision float32": (
-        "\nconvolutions |\nproducts |\nothers |\nall "
-    ),
-    "captions.py --encoder small --m 4 --units 4 --batch-size 2 --rounds 1 --threads 1": (
-        "plain loop, features given"
-    ),
-    **{
-        f"pack.py --architecture {name} --m 2 --batch-size 4 --members 3 --rounds 1 --steps 1 "
-        "--paradigm soft hard lvml": "side by side"
-        for name in ("small", "perceptron")
-    },
-}
-"""Benchmarks that run without these packages -> what they print."""
 
-FULL = {
-    "attention_paths.py --samples 10 20 --layers-of-four 1 2 --layers-of-one 1 2 --tokens 4 8 "
-    "--rounds 2": "solve s ~ P^|solve s ~ D^|solve s ~ L^|solve s ~ T^",
-    "one_shot.py --sizes quick --rounds 2 --examples 20": (
-        "quick: a step |theory of P=20, D=16, N_0=192 at N=10 and 10 temperatures"
-    ),
-}
+@pytest.fixture
+def bare(tmp_path: Path) -> dict[str, str]:
+    """The environment of processes without these packages."""
+    for name in MISSING:
+        (tmp_path / f"{name}.py").write_text(f"raise ImportError('no {name} here')\n")
+    return {**os.environ, "PYTHONPATH": str(tmp_path)}
 
 
-def output_of(command: str, lean: Path | None = None, *more: str) -> str:
-    """What a benchmark prints, which has to end well; without some packages, if asked."""
-    script, *options = command.split()
-    environment = dict(os.environ)
-    for name in MISSING if lean else ():
-        (Path(str(lean)) / f"{name}.py").write_text(f"raise ImportError('no {name} here')\n")
-        environment["PYTHONPATH"] = str(lean)
-    done = subprocess.run(
-        [sys.executable, f"benchmarks/{script}", *options, *more],
-        cwd=PROJECT, env=environment, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+def printed(script: str, options: str, environment: dict[str, str] | None = None) -> str:
+    """What a benchmark prints, which has to end well."""
+    command = [sys.executable, f"benchmarks/{script}.py", *options.split()]
+    done = subprocess.run(command, cwd=PROJECT, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
-@pytest.mark.parametrize("command", LEAN | FULL)
-def test_it_measures(command: str, tmp_path: Path) -> None:
-    """The study's step beside another one; what it writes are the quotients of what it timed."""
-    file = tmp_path / "figures.json"
-    lean = command in LEAN
-    written = ("--json", str(file)) if lean and "operators" not in command else ()
-    printed = output_of(command, tmp_path if lean else None, *written)
-    for words in (LEAN | FULL)[command].split("|"):
-        assert words in printed
-    if written:
-        found = json.loads(file.read_text())
-        assert {"device", "threads", "torch", "date", "options"} < found.keys()
-        first, *others = found["figures"]
-        for each in others:
-            baselines = [
-                other["seconds"][0]
-                for other in others
-                if other.get("step") == "baseline" and other["precision"] == each["precision"]
-            ]
-            for name, base in (
-                ("times_plain_loop", first["seconds"][0]),
-                ("times_baseline_of_its_precision", sum(baselines)),
-            ):
-                assert name not in each or each[name] == base / each["seconds"][0]
+def figures(script: str, options: str, environment: dict[str, str]) -> list[dict[str, Any]]:
+    """What it writes with --json."""
+    file = Path(environment["PYTHONPATH"]) / "figures.json"
+    printed(script, f"{options} --json {file}", environment)
+    found = json.loads(file.read_text())
+    assert {"device", "threads", "torch", "date", "options"} < found.keys()
+    return found["figures"]
 
 
-def table(printed: str) -> dict[str, list[str]]:
-    """First column -> the others, of all tables that were printed."""
-    lines = [line.strip("| ").split(" | ") for line in printed.splitlines() if line[:2] == "| "]
+def table(text: str) -> dict[str, list[str]]:
+    """First column -> the others, of all tables in Markdown."""
+    lines = [line.strip("| ").split(" | ") for line in text.splitlines() if line[:2] == "| "]
     return {line[0]: line[1:] for line in lines}
 
 
-def test_a_missing_gpu_is_said_in_one_line() -> None:
+def test_a_step_is_measured_against_the_baseline(bare: dict[str, str]) -> None:
+    _, *rows = figures(
+        "train_step", "--m 2 --architecture small --batch-size 4 --rounds 1 --steps 2", bare
+    )
+    found = {(each["precision"], each["step"]): each for each in rows}
+    names = ("baseline", "study", "NCHW")
+    wanted = {(precision, name) for precision in ("float32", "bfloat16") for name in names}
+    assert found.keys() == wanted | {("float32", "baseline, memory kept")}
+    for (precision, _), each in found.items():
+        own = found[precision, "baseline"]["seconds"][0] / each["seconds"][0]
+        assert each["times_baseline_of_its_precision"] == own
+
+
+def test_a_step_of_captions_is_measured_beside_a_plain_loop(bare: dict[str, str]) -> None:
+    options = "--encoder small --m 4 --units 4 --batch-size 2 --rounds 1 --threads 1"
+    plain, given, study = figures("captions", options, bare)
+    assert study["times_plain_loop"] == plain["seconds"][0] / study["seconds"][0]
+    assert all(0 < each["bytes_before"] <= each["peak_bytes"] for each in (plain, given, study))
+
+
+@pytest.mark.parametrize("architecture", ["small", "perceptron"])
+def test_a_pack_is_measured_beside_one_cell(bare: dict[str, str], architecture: str) -> None:
+    sizes = "--m 2 --batch-size 4 --members 3 --rounds 1 --steps 1 --paradigm soft hard lvml"
+    found = figures("pack", f"--architecture {architecture} {sizes}", bare)
+    assert [each["times_alone"] for each in found[::2]] == [1.0] * 3
+
+
+def test_operators_of_a_step_are_timed(bare: dict[str, str]) -> None:
+    text = printed("operators", "--m 2 --architecture small --batch-size 4 --steps 2", bare)
+    for row in ("convolutions", "products", "others", "all"):
+        assert text.count(f"\n{row} ") == 2  # in float32 and in bfloat16
+
+
+def test_a_missing_gpu_is_said_in_one_line(bare: dict[str, str]) -> None:
     """Of each benchmark, as one process runs them."""
     if torch.cuda.is_available():
         pytest.skip("needs a machine without a CUDA device")
-    names = ("train_step", "pack", "pass_size", "evaluation", "captions")
-    scripts = [f"{name}.py" for name in names]
+    scripts = ["train_step.py", "pack.py", "pass_size.py", "evaluation.py", "captions.py"]
     code = f"""
 import runpy, sys
 for script in {scripts}:
@@ -111,18 +103,57 @@ for script in {scripts}:
     except SystemExit as end:
         print(end.code)
 """
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True
-    )
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=PROJECT, env=bare, capture_output=True, text=True)
     assert done.stderr == "".join(f"{script}: no CUDA device here\n" for script in scripts)
     assert done.stdout.split() == ["2"] * len(scripts)
+
+
+@pytest.mark.parametrize(
+    ("script", "options", "said"),
+    [
+        (
+            "attention_paths",
+            "--samples 10 20 --layers-of-four 1 2 --layers-of-one 1 2 --tokens 4 8 --rounds 2",
+            [rf"solve s ~ {size}\^-?\d" for size in "PDLT"],
+        ),
+        (
+            "one_shot",
+            "--sizes quick --rounds 2 --examples 20",
+            [
+                r"quick: a step [\d.]+ ms, of a plain loop [\d.]+ ms: [\d.]+ times",
+                r"theory of P=20, D=16, N_0=192 at N=10 and 10 temperatures [\d.]+ s",
+            ],
+        ),
+        (
+            "segments",
+            "--m 64,128,256 --paradigm soft lvml --batch-size 2 --seconds 0.01 --figure FIGURE",
+            [r"lvml .* 1\.00 \(1\.00 to 1\.00\)", "more than 4 GB: none"],
+        ),
+        ("memory", "--n 8 --m 2 --architecture small --batch-size 4", [r"float32, study +[\d.]+"]),
+        ("pass_size", "--m 2 --architecture small --rounds 1", ["lvml evaluation .* 1.00"]),
+        ("analysis", "--cells 60", [r"60 ( +[\d.]+){7}"]),
+        (
+            "overhead",
+            "digits --set seed=0 lr=0.1 epochs=2 n=200 evaluations=1",
+            [r"training steps +[\d.]+ s", "evaluations / "],
+        ),
+    ],
+)  # fmt: skip
+def test_it_runs(script: str, options: str, said: list[str], tmp_path: Path) -> None:
+    figure = tmp_path / "figure.png"
+    text = printed(script, options.replace("FIGURE", str(figure)))
+    for each in said:
+        assert re.search(each, text), text
+    if "FIGURE" in options:
+        assert figure.read_bytes().startswith(b"\x89PNG")
 
 
 def test_scheduling_sends_cells_the_whole_way() -> None:
     """Through Ray Tune and MLflow, in packs; the benchmark ends badly if a cell is missing."""
     # So many that the thread of MLflow, which wakes once a second, logs some while they run.
     options = "--cells 200 --workers 1 --evaluations 3 --pack 2 --plan-cells 20"
-    text = output_of(f"scheduling.py {options}")
+    text = printed("scheduling", options)
     assert "The driver: 100 trials on 1 workers" in text
     found = table(text)
     assert len(found["driver CPU ms"]) == 5
@@ -133,27 +164,15 @@ def test_scheduling_sends_cells_the_whole_way() -> None:
 
 
 def test_a_cell_asks_an_object_store_for_little() -> None:
-    found = table(output_of("scheduling.py --requests --evaluations 3"))
+    found = table(printed("scheduling", "--requests --evaluations 3"))
     # The file of a cell, looked for and read, whatever else the directory holds.
     assert found["driver: MLflow's thread, of a cell"] == ["4", "0", "0", "0", "0", "4"]
     assert int(found["worker: a cell from start to record"][-1]) <= 8
 
 
-def test_the_cost_of_segments_is_fitted(tmp_path: Path) -> None:
-    options = "--m 64,128,256 --paradigm soft lvml --batch-size 2 --seconds 0.01"
-    files = tmp_path / "cost.json", tmp_path / "cost.png"
-    text = output_of(f"segments.py {options} --json {files[0]} --figure {files[1]}")
-    of_flops = text.partition("training FLOPs a step")[2]
-    assert re.search(r"\nlvml .* 1\.00 \(1\.00 to 1\.00\)", of_flops)
-    assert "more than 4 GB: none" in text
-    figures = json.loads(files[0].read_text())["figures"]
-    assert [(each["paradigm"], each["m"]) for each in figures[:2]] == [("soft", 64), ("lvml", 64)]
-    assert files[1].read_bytes().startswith(b"\x89PNG")
-
-
 def test_verdicts_are_simulated_through_the_packages_own_functions() -> None:
     """The benchmark ends badly where its numbers differ from those of the package's tables."""
-    found = table(output_of("calibration.py --quick"))
+    found = table(printed("calibration", "--quick"))
     for name in ("6 seeds", "24 seeds, images differ much", "6 seeds, a run in 10 diverges"):
         assert len(found[name]) >= 5
     decided, overstated, *of_two = map(float, found["12"])
@@ -173,23 +192,19 @@ def test_the_soak_fills_disks_and_flips_bytes(tmp_path: Path) -> None:
             (cells / "b.parquet").write_bytes(before)
         disk.free()
         (cells / "b.parquet").write_bytes(before)
-        flipped = flip(disk.folder, ("cells",), random.Random(0))
+        flipped = flip(disk.folder, "cells", random.Random(0))
         assert flipped is not None
-        after = {path.name: path.read_bytes() for path in cells.iterdir()}
-        changed = [name for name, data in after.items() if data != before]
-        assert changed == [Path(flipped.name).name]
-        assert sum(map(bool, after[changed[0]])) == 1
+        (changed,) = [path for path in cells.iterdir() if path.read_bytes() != before]
+        assert flipped.name == f"cells/{changed.name}"
+        assert sum(map(bool, changed.read_bytes())) == 1
         assert not flipped.set_aside(disk.folder)
 
 
 def test_the_soaks_clock_is_another_one_in_each_process() -> None:
-    def wrong_by() -> float:
+    wrong = []
+    for _ in range(2):
         command = [sys.executable, "-c", "import time; print(time.time())"]
-        done = subprocess.run(
-            command, env=jumping_clock(7), capture_output=True, text=True, check=True
-        )
-        return float(done.stdout) - time.time()
-
-    one, other = wrong_by(), wrong_by()
-    assert max(abs(one), abs(other)) < 3_660
-    assert abs(one - other) > 1
+        said = subprocess.check_output(command, env=jumping_clock(7), text=True)
+        wrong.append(float(said) - time.time())
+    assert max(map(abs, wrong)) < 3_660
+    assert abs(wrong[0] - wrong[1]) > 1

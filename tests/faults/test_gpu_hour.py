@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -96,10 +97,25 @@ def stop(process: subprocess.Popen[str], with_signal: signal.Signals) -> None:
     deadline = time.monotonic() + 20
     while not all(map(is_gone, started)) and time.monotonic() < deadline:
         time.sleep(0.05)
-    assert [pid for pid in started if not is_gone(pid)] == []
+    assert all(map(is_gone, started))
     if with_signal is signal.SIGTERM:
         assert process.returncode == TERMINATED
         assert printed.splitlines()[-1].startswith("stopped; ")
+
+
+def is_testing(process: subprocess.Popen[str]) -> bool:
+    return any("-m pytest" in command for command in below(process.pid).values())
+
+
+def has_cells(out: Path, _: object) -> bool:
+    return any(out.glob("cells/*.parquet"))
+
+
+def wait(process: subprocess.Popen[str], ready: Callable[[subprocess.Popen[str]], bool]) -> None:
+    deadline = time.monotonic() + 300
+    while not ready(process) and time.monotonic() < deadline:
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.05)
 
 
 def contents(folder: Path) -> dict[Path, bytes]:
@@ -122,39 +138,24 @@ def outs(python: str, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     folder = tmp_path_factory.mktemp("slices")
     made = [folder / "none"]
     for number in range(8):
-        made.append(folder / f"out-{number}")
+        made.append(out := folder / f"out-{number}")
         before = contents(made[-2])
-        process = start(python, made[-2], made[-1])
+        process = start(python, made[-2], out)
         if number == 0:
             wait(process, is_testing)
             stop(process, signal.SIGKILL)
         elif number == 1:
-            wait(process, functools.partial(has_cells, made[-1]))
+            wait(process, functools.partial(has_cells, out))
             stop(process, signal.SIGTERM)
         else:
             printed, _ = process.communicate()
             assert process.returncode in (0, 1), printed
         assert contents(made[-2]) == before  # what is given in stays as it is
-        measured = {"tests", *gpu_hour.BENCHMARKS} <= set(steps(made[-1]))
-        if measured and len(Results(made[-1]).finished()) == CELLS:
+        measured = {"tests", *gpu_hour.BENCHMARKS} <= set(steps(out))
+        if measured and len(Results(out).finished()) == CELLS:
             assert f"all {CELLS} cells are done" in printed
             break
     return made[1:]
-
-
-def is_testing(process: subprocess.Popen[str]) -> bool:
-    return any("-m pytest" in command for command in below(process.pid).values())
-
-
-def has_cells(out: Path, _: object) -> bool:
-    return any(out.glob("cells/*.parquet"))
-
-
-def wait(process: subprocess.Popen[str], ready: Callable[[subprocess.Popen[str]], bool]) -> None:
-    deadline = time.monotonic() + 300
-    while not ready(process) and time.monotonic() < deadline:
-        assert process.poll() is None, process.communicate()
-        time.sleep(0.05)
 
 
 @needs_data
@@ -166,8 +167,7 @@ def test_slices_go_on_where_one_ended(
         assert Results(out).survey().damaged == ()
         assert len(contents(out)) <= gpu_hour.MOST_FILES
         for path in contents(out):
-            assert len(path.relative_to(out).parts) <= 2
-            assert set(path.name) <= set("abcdefghijklmnopqrstuvwxyz0123456789._-")
+            assert re.fullmatch(r"([a-z0-9._-]+/)?[a-z0-9._-]+", str(path.relative_to(out)))
     rows = Results(outs[-1]).cells()
     assert len(rows) == CELLS
     assert set(rows["status"]) == {"done"}
@@ -190,6 +190,14 @@ def test_tests_and_benchmarks_run_once(outs: list[Path]) -> None:
     assert slices == ["2.11.0"] * len(outs)
 
 
+def a_slice(tmp_path: Path, **figures: list[dict[str, Any]]) -> gpu_hour.Slice:
+    """One that has not begun, with figures of earlier ones."""
+    found = {name: {"figures": rows} for name, rows in figures.items()}
+    (tmp_path / "figures.json").write_text(json.dumps(found))
+    args: Any = SimpleNamespace(out=tmp_path, minutes=1)
+    return gpu_hour.Slice(args, tmp_path)
+
+
 @pytest.mark.parametrize(
     ("rates", "expected"),
     [
@@ -206,21 +214,30 @@ def test_large_mosaics_train_in_a_precision_that_is_fast_enough(
         {"step": "study", "precision": name, "flops_per_second": 1e12 * rate}
         for name, rate in rates.items()
     ]
-    (tmp_path / "figures.json").write_text(json.dumps({"steps, m=20": {"figures": figures}}))
-    nothing: Any = SimpleNamespace(out=tmp_path, results=Results(tmp_path / "none"))
-    assert gpu_hour.precision_of(nothing) == expected
+    this = a_slice(tmp_path, **{"steps, m=20": figures})
+    assert gpu_hour.precision_of(this) == expected
 
 
-def test_too_much_to_bring_is_refused(tmp_path: Path) -> None:
-    for name, size in (("data", 2**26), ("results", 0)):
-        (tmp_path / name).mkdir()
-        with open(tmp_path / name / "file", "wb") as file:
-            file.truncate(size)
-    asked: Any = SimpleNamespace(data=tmp_path / "data", results=tmp_path / "results")
-    with pytest.raises(gpu_hour.RequestError, match="MiB are more than 64 MiB can travel"):
-        gpu_hour.travels(asked)
-    asked.data = tmp_path / "results"
-    assert gpu_hour.travels(asked).endswith("of 64 MiB")
+@pytest.mark.parametrize(
+    ("status", "figures", "over"),
+    [(0, 0, True), (1, 0, True), ("out of time", 1, False), ("out of time", 2, True)],
+)
+def test_a_step_without_time_is_tried_again(
+    status: int | str, figures: int, over: bool, tmp_path: Path
+) -> None:
+    name = next(iter(gpu_hour.BENCHMARKS))
+    this = a_slice(tmp_path, **{name: [{}] * figures})
+    assert not this.is_over("tests")
+    this.record = [{"steps": [{"name": name, "status": status}]}]
+    assert this.is_over(name) == over
+
+
+def test_a_full_disk_does_not_stop_what_is_heard(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "log.txt").mkdir()  # cannot be written, whoever runs this
+    a_slice(tmp_path).say("a line")
+    assert capsys.readouterr().out == "a line\n"
 
 
 @pytest.mark.parametrize(
@@ -232,7 +249,6 @@ def test_too_much_to_bring_is_refused(tmp_path: Path) -> None:
         (["--set", "seed=x"], "seed takes a whole number, got 'x'"),
         (["--minutes", "0"], "must be a number > 0, got"),
         (["--minutes", "nan"], "must be a number > 0, got"),
-        (["--minutes", "-1"], "must be a number > 0, got"),
         (["--data-dir", "NONE"], "--data-dir"),
         (["--benchmark-options", "'"], "No closing quotation"),
     ],
@@ -245,44 +261,14 @@ def test_bad_input_is_refused_before_anything_runs(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def run(*_: object) -> None:
-        raise AssertionError("a step ran")
-
-    monkeypatch.setattr(gpu_hour.Slice, "run", run)
-    (tmp_path / "file").touch()
-    places = {"FILE": str(tmp_path / "file"), "NONE": str(tmp_path / "none")}
-    given = {"--data": str(REAL_DATA / "cifar10"), "--results": places["NONE"]}
-    given |= {"--out": str(tmp_path / "out"), "--device": "cpu"}
-    first = [word for pair in given.items() for word in pair]
-    status, _, errors = called(
-        gpu_hour.main, capsys, *first, *(places.get(word, word) for word in options)
-    )
+    monkeypatch.setattr(gpu_hour.Slice, "run", lambda *_: pytest.fail("a step ran"))
+    file = tmp_path / "file"
+    file.touch()
+    none = str(tmp_path / "none")
+    given = ["--data", str(REAL_DATA / "cifar10"), "--results", none, "--device", "cpu"]
+    words = [each.replace("FILE", str(file)).replace("NONE", none) for each in options]
+    out = ["--out", str(tmp_path / "out")]
+    status, _, errors = called(gpu_hour.main, capsys, *given, *out, *words)
     assert status == UNUSABLE
     assert len(errors.splitlines()) == 1
-    for word, place in places.items():
-        said = said.replace(word, place)
-    assert said in errors
-
-
-@pytest.mark.parametrize(
-    ("status", "figures", "over"),
-    [(0, 0, True), (1, 0, True), ("out of time", 1, False), ("out of time", 2, True)],
-)
-def test_a_step_without_time_is_tried_again(
-    status: int | str, figures: int, over: bool, tmp_path: Path
-) -> None:
-    name = next(iter(gpu_hour.BENCHMARKS))
-    (tmp_path / "figures.json").write_text(json.dumps({name: {"figures": [{}] * figures}}))
-    this = gpu_hour.Slice(SimpleNamespace(out=tmp_path, minutes=1), tmp_path)
-    assert not this.is_over("tests")
-    this.record = [{"steps": [{"name": name, "status": status}]}]
-    assert this.is_over(name) == over
-
-
-def test_a_full_disk_does_not_stop_what_is_heard(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "log.txt").mkdir()  # cannot be written, whoever runs this
-    this = gpu_hour.Slice(SimpleNamespace(out=tmp_path, minutes=1), tmp_path)
-    this.say("a line")
-    assert capsys.readouterr().out == "a line\n"
+    assert said.replace("FILE", str(file)) in errors

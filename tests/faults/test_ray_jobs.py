@@ -20,7 +20,7 @@ import pandas as pd
 import pytest
 
 from benchmarks.support import processes
-from benchmarks.support.ports import free_port
+from benchmarks.support.processes import free_port
 from study.results import Results
 from tests.conftest import PROJECT
 from tests.made_up.small_study import GRID, assert_whole, files

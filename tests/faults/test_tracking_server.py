@@ -20,7 +20,7 @@ import pytest
 from mlflow import MlflowClient
 
 from benchmarks.support.mlflow_server import MLflowServer, serving, tracking_server
-from benchmarks.support.ports import free_port
+from benchmarks.support.processes import free_port
 from study.cell import Cell
 from study.results import Results
 from study.run import main as run_study

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 import torch
 
-from benchmarks.support import measure
-from benchmarks.support.measure import (
+from benchmarks.support import stepping
+from benchmarks.support.stepping import (
     CapturedStep,
     build_model,
     made_up_mosaics,
@@ -182,7 +182,7 @@ def test_a_graph_keeps_what_it_replays_on(
         tuned.append(torch.backends.cudnn.benchmark)
         return train_step(*args, **named)
 
-    for module in (pack_member, measure):
+    for module in (pack_member, stepping):
         monkeypatch.setattr(module, "train_step", noting)
     holder: Any
     if of == "pack":

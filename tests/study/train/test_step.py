@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from benchmarks.support.baseline import ResearchScript
-from benchmarks.support.measure import build_model, made_up_mosaics
+from benchmarks.support.stepping import build_model, made_up_mosaics
 from study import paradigms
 from study.cell import PARADIGMS
 from study.models.base import Model
