@@ -102,13 +102,13 @@ def _above_limit(row: Row) -> str:
     gain = row["gain"]
     if not known(gain):
         return ""
-    ends = [row["gain_low"], row["gain_high"]]
+    low, high = row["gain_low"], row["gain_high"]
     text = "as many as the limit to a tenth of a point"
     if float(percent(gain)) != 0:
         if gain < 0:
-            ends = [-end for end in reversed(ends)]
+            low, high = -high, -low
         text = f"{percent(abs(gain))} points {'more' if gain > 0 else 'less'} than the limit"
-    return f", {text} ({_bounds(*ends, _tenths)}paired by seed, n={row['num_seeds']})"
+    return f", {text} ({_bounds(low, high, _tenths)}paired by seed, n={row['num_seeds']})"
 
 
 def _of_limit(accuracies: pd.Series) -> Iterator[str]:
@@ -190,10 +190,11 @@ def _of_pruning(paired: pd.DataFrame) -> Iterator[str]:
 def _said(paired: pd.DataFrame, names: Sequence[str]) -> str:
     """``1.2 points more than weight-norm (0.4 to 2.0, n=12) and 0.3 points less than ...``."""
     texts = []
-    for name, row in paired.reindex(names).iterrows():
+    for name, row in paired.reindex([*names]).iterrows():
         if known(row["difference"]):
             sign, more = (1, "more") if row["difference"] >= 0 else (-1, "less")
-            bounds = _bounds(*sorted([sign * row["low"], sign * row["high"]]), percent)
+            low, high = sorted([sign * row["low"], sign * row["high"]])
+            bounds = _bounds(low, high, percent)
             texts.append(
                 f"{percent(sign * row['difference'])} points {more} than "
                 f"{_ORDERS.get(str(name), name)} ({bounds}n={row['num_pairs']:g})"

@@ -49,14 +49,15 @@ def _parts(setting: Trained) -> Iterator[Part]:
         yield Part(name, params, {**metrics, "n": float(row["num_seeds"])})
     areas = areas[areas["order"] == REMOVAL]
     for scorer in setting.cells[NETWORK].drop_duplicates().itertuples(index=False):
+        method, width, _ = scorer
         metrics = {}
         for row in of_network(networks, *scorer).to_dict("records"):
             metrics = {name: row[name] for name in pruning.MEASURES}
             metrics |= {"temperature": row["temperature_median"], "n": float(row["num_seeds"])}
         for row in of_network(areas, *scorer).to_dict("records"):
             metrics = {"n": float(row["num_seeds"]), **metrics, "area": row["area"]}
-        params = {"method": scorer.method, "network_width": f"{scorer.network_width:g}"}
-        yield Part(scorer_text(*scorer[:2]), params | shared, metrics)
+        params = {"method": str(method), "network_width": f"{width:g}", **shared}
+        yield Part(scorer_text(method, width), params, metrics)
 
 
 _HEADS = Paths(

@@ -101,9 +101,8 @@ def by_group(
     """
     parts = [pd.DataFrame(columns=[*by, *columns])]
     for key, group in rows.groupby([*by], sort=False):
-        part = make(group)
-        for place, (name, value) in enumerate(zip(by, key, strict=True)):
-            part.insert(place, name, value)
+        names = pd.DataFrame([key], columns=[*by])
+        part = names.merge(make(group), "cross")
         parts.append(part)
     return stacked(parts)
 

@@ -109,8 +109,8 @@ def orders(setting: Trained) -> pd.DataFrame:
         each if len(each) else np.full(most, math.nan)
         for each, most in zip(table["pruned"], table["most"], strict=True)
     ]
-    pruned = pd.Series(pruned, table.index, dtype=object)
-    return table.assign(pruned=pruned, area=pruned.map(np.mean).astype(np.float64))
+    curves = pd.Series(pruned, table.index, dtype=object)
+    return table.assign(pruned=curves, area=curves.map(np.mean).astype(np.float64))
 
 
 def pruning(setting: Trained) -> pd.DataFrame:
@@ -229,7 +229,7 @@ def rank_correlation(first: Vector, second: Vector) -> float:
     NaN where one of them is constant, or a value is not known.
     """
     ranks = pd.DataFrame({"first": first, "second": second}).rank()
-    return float(ranks.corr(min_periods=len(ranks)).loc["first", "second"])
+    return float(ranks.corr(min_periods=len(ranks)).to_numpy()[0, 1])
 
 
 def correlations(setting: Trained) -> pd.DataFrame:

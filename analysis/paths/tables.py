@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -50,7 +50,7 @@ _MOST_COUNTS = 9
 """Numbers of removed heads side by side, so that a page has room for their intervals."""
 
 _N = plain("n", "num_seeds")
-_MEASURES = {
+_MEASURES: Mapping[str, tuple[str, Callable[[float], str]]] = {
     "accuracy": ("accuracy %", percent),
     "accuracy_diagonal": ("accuracy %, diagonal of U", percent),
     "largest_overlap": ("largest overlap", three_decimals),
@@ -311,7 +311,7 @@ def shown_counts(removed: pd.Series) -> list[int]:
     return [counts[place] for place in np.unique(places)]
 
 
-def order_text(method: str, width: float, paths: str, order: str) -> str:
+def order_text(method: Any, width: Any, paths: Any, order: Any) -> str:
     """``theory N=10``, ``theory N=10 reversed``, ``weight-norm``."""
     name = scorer_text(method, width)
     return f"{name} reversed" if order == REVERSE else name

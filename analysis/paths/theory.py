@@ -43,10 +43,9 @@ def _parts(setting: Setting) -> Iterator[Part]:
     for row in means.networks(setting).to_dict("records"):
         metrics = {name: float(row[name]) for name in means.MEASURES}
         metrics["n"] = float(row["num_seeds"])
-        for other in of_network(agreement, *(row[name] for name in NETWORK))[_AGREEMENT].to_dict(
-            "records"
-        ):
-            metrics |= other
+        network = of_network(agreement, *(row[name] for name in NETWORK))
+        for other in network.to_dict("records"):
+            metrics |= {name: float(other[name]) for name in _AGREEMENT}
         params = {name: row[name] for name in NETWORK} | {name: first[name] for name in _PARAMS}
         texts = {k: v if isinstance(v, str) else f"{v:g}" for k, v in params.items()}
         yield Part(network_text(row).replace(",", ""), texts, metrics)

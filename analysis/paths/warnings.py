@@ -56,8 +56,8 @@ def _of_networks(setting: Setting) -> Iterator[str]:
     cells = setting.cells
     diverged = cells[(cells["status"] == "diverged") & ~cells["method"].isin(METHODS[2:])]
     if len(diverged):
-        names = map(network_text, diverged.to_dict("records"))
-        yield f"Diverged cells are in no mean: {_named(names, diverged)}."
+        networks = map(network_text, diverged.to_dict("records"))
+        yield f"Diverged cells are in no mean: {_named(networks, diverged)}."
     if unconverged := Counter(map(network_text, setting.unconverged.to_dict("records"))):
         names = [f"{name} ({count} of its seeds)" for name, count in unconverged.items()]
         yield f"Chains that have not converged are in no mean: {', '.join(names)}; {LONGER_CHAINS}"
