@@ -5,18 +5,14 @@ from __future__ import annotations
 import functools
 import itertools
 import os
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from analysis.comparison.at_cut import cut_cells
-from analysis.comparison.choice import choose
-from analysis.comparison.cut import Cut
-from analysis.comparison.sources import DirectorySource
-from analysis.groups import Axis, Select, rows_of
+from analysis.groups import Axis, Select
 from analysis.kinds import find
 from analysis.page import opening
 from analysis.page.claim_matrix import matrix_blocks, matrix_lines
@@ -34,7 +30,7 @@ from study.results import Results, ResultsError
 from study.terminal.working import working
 from study.tracking.runs import Answer
 
-__all__ = ["Conclusions", "Question", "chosen", "conclude", "write_report"]
+__all__ = ["Conclusions", "Question", "conclude", "write_report"]
 
 
 @working("comparing results")
@@ -56,37 +52,6 @@ def conclude(
     sections = find(results, question)
     doubts = [f"{each}; the first counts." for each in results.disagreements(question.cell_ids)]
     return Conclusions(results.url, question, sections, doubts)
-
-
-def chosen(
-    results: str | os.PathLike[str] | Results, cell_ids: Iterable[str], select: Select = "accuracy"
-) -> dict[tuple[str, str], str]:
-    """The options that a report of some cells would choose, see `analysis.comparison.choice`.
-
-    Args:
-        results: path, URL or an open `Results`.
-        cell_ids: of cells that tune; ids without a result are ignored.
-        select: validation metric, see `analysis.comparison.choice.choose`.
-
-    Returns:
-        (comparison id, paradigm) -> id of a recorded cell of the chosen option; groups without an
-        option that can be chosen are absent.
-
-    Raises:
-        ResultsError: unreadable results.
-    """
-    results = opened(results)
-    ids = results.cells(cell_ids, ["cell_id"])["cell_id"]
-    if ids.empty:
-        return {}
-    source = DirectorySource(results, cell_ids=ids)
-    found = cut_cells(source, Cut(), ["accuracy", "saif", "loss"])
-    choices = {}
-    for comparison_id, at_budget in found.table.groupby("comparison_id"):
-        rows = rows_of(choose(at_budget, select), at_budget)
-        for paradigm, cell_id in zip(rows["paradigm"], rows["cell_id"], strict=True):
-            choices[str(comparison_id), str(paradigm)] = str(cell_id)
-    return choices
 
 
 def write_report(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 
-from analysis.attention_paths import section as attention_paths
 from analysis.comparison.report import chapter as comparison
 from analysis.fixed_focus import section as fixed_focus
-from analysis.heads import section as heads
 from analysis.linear_orthogonal import section as linear_orthogonal
+from analysis.paths import heads
+from analysis.paths import theory as attention_paths
 from analysis.reading import cells_of, opened
 from analysis.section.base import Kind, Question, Section
 from study.results import Results

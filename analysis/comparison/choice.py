@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from analysis.comparison.at_cut import UNBOUNDED
+from analysis.comparison.at_cut import UNBOUNDED, cut_cells
 from analysis.comparison.by_image import scores
+from analysis.comparison.cut import Cut
+from analysis.comparison.sources import DirectorySource
 from analysis.comparison.stages import tested, tuning
 from analysis.groups import (
     AXES,
@@ -24,10 +27,11 @@ from analysis.groups import (
     with_chosen,
 )
 from analysis.learning import apart, guess, share_mean
+from analysis.reading import opened
 from analysis.statistics import interval_columns, named_interval
 from analysis.words import METRICS, SPREADS
 from study import tasks
-from study.results import ResultsError, unknown
+from study.results import Results, ResultsError, unknown
 
 ROUNDING = 1e-12
 
@@ -177,6 +181,39 @@ def choose(at_budget: pd.DataFrame, select: Select = "accuracy") -> pd.DataFrame
     if select not in METRICS and f"last_{select}" not in at_budget:
         raise ValueError(f"select must be accuracy, saif or a recorded measure, got {select!r}")
     return best_of(options(at_budget, [*METRICS, select]), select)
+
+
+def chosen(
+    results: str | os.PathLike[str] | Results, cell_ids: Iterable[str], select: Select = "accuracy"
+) -> dict[tuple[str, str], str]:
+    """The options that a report of some cells would choose.
+
+    A study tunes by it on machines that draw nothing: no section is imported here.
+
+    Args:
+        results: path, URL or an open `Results`.
+        cell_ids: of cells that tune; ids without a result are ignored.
+        select: validation metric, see `choose`.
+
+    Returns:
+        (comparison id, paradigm) -> id of a recorded cell of the chosen option; groups without an
+        option that can be chosen are absent.
+
+    Raises:
+        ResultsError: unreadable results.
+    """
+    results = opened(results)
+    ids = results.cells(cell_ids, ["cell_id"])["cell_id"]
+    if ids.empty:
+        return {}
+    source = DirectorySource(results, cell_ids=ids)
+    found = cut_cells(source, Cut(), ["accuracy", "saif", "loss"])
+    choices = {}
+    for comparison_id, at_budget in found.table.groupby("comparison_id"):
+        rows = rows_of(choose(at_budget, select), at_budget)
+        for paradigm, cell_id in zip(rows["paradigm"], rows["cell_id"], strict=True):
+            choices[str(comparison_id), str(paradigm)] = str(cell_id)
+    return choices
 
 
 def best_of(options: pd.DataFrame, select: Select) -> pd.DataFrame:

@@ -26,9 +26,9 @@ def by_columns(
     )
 
 
-def plain(header: str, column: str = "") -> Column:
-    """A column as it is; its name is by default that of the header."""
-    return header, lambda row: str(row[column or header])
+def plain(header: str, column: str = "", form: Callable[[Any], str] = str) -> Column:
+    """A column, by default as it is; its name is by default that of the header."""
+    return header, lambda row: form(row[column or header])
 
 
 def measured(
@@ -36,6 +36,6 @@ def measured(
 ) -> list[Column]:
     """A mean, and its interval under the header `bounds`."""
     return [
-        (header, lambda row: form(row[metric])),
+        plain(header, metric, form),
         (bounds, lambda row: interval(row, metric, form)),
     ]

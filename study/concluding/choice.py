@@ -37,7 +37,7 @@ class Choice:
             ResultsError: the results cannot be read.
         """
         with importing():
-            from analysis.conclude import chosen
+            from analysis.comparison.choice import chosen
 
         ids = {i for group, new in tuned.items() for i in {*new, *self._held.get(group, ())}}
         found = chosen(self._results, ids, self._select)

@@ -24,14 +24,14 @@ import pytest
 from matplotlib.colors import to_hex
 from matplotlib.text import Text
 
-from analysis.attention_paths import section as attention_paths
 from analysis.comparison.report import chapter as comparison
 from analysis.conclude import Conclusions, conclude
 from analysis.fixed_focus import section as fixed_focus
-from analysis.heads import section as heads
 from analysis.kinds import KINDS, find
 from analysis.linear_orthogonal import section as linear_orthogonal
 from analysis.page.exports import claim_rows
+from analysis.paths import heads
+from analysis.paths import theory as attention_paths
 from analysis.reading import cells_of
 from analysis.rendering import html, markdown
 from analysis.section.base import Chapter, Question, Section, by_chapter

@@ -7,8 +7,8 @@ import random
 
 import pytest
 
+from analysis.comparison.choice import chosen
 from analysis.comparison.compare import compare_results
-from analysis.conclude import chosen
 from study.cell import Cell
 from study.concluding.choice import Choice
 from study.launch.workplace import looked_at
