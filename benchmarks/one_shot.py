@@ -30,7 +30,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a file, without an 
 from study import models, paradigms
 from study.cell import TransformerSettings
 from study.cell.seeds import stream_seed
-from study.heads.temperatures import TEMPERATURES
+from study.heads.cell import TEMPERATURES
 from study.models.attention_paths import AttentionPaths, signs
 from study.paradigms.base import NO_SAMPLING
 from study.posterior.methods import Split, at_best_temperature

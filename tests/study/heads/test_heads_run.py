@@ -15,8 +15,7 @@ from study.cell.events import Ended
 from study.cell.work import Job
 from study.errors import RequestError
 from study.heads.apart import Apart, take_apart
-from study.heads.cell import HeadsCell
-from study.heads.temperatures import TEMPERATURES
+from study.heads.cell import TEMPERATURES, HeadsCell
 from study.launch.run_job import run_job
 from study.models import kept
 from study.models.attention_paths import AttentionPaths
@@ -221,7 +220,7 @@ def test_rules_are_their_functions(results: Results, apart: Apart) -> None:
     train_outputs = apart.by_path["train"], apart.splits["train"].labels
     expected = {
         "weight-norm": scores.weight_norm(list(apart.values)),
-        "entropy": scores.focus(apart.entropies, apart.tokens),
+        "entropy": apart.focus,
         "sensitivity": scores.sensitivity(*train_outputs, HEADS),
     }
     test = apart.by_path["test"], apart.splits["test"].labels

@@ -92,7 +92,7 @@ def test_greedy_takes_the_best_next_step() -> None:
     kept = np.ones(5, dtype=bool)
     for head in pruning.greedy(by_path, labels, heads):
         found = {}
-        for each in pruning.removable(kept, heads):
+        for each in pruning._removable(kept, heads):
             without = kept.copy()
             without[each] = False
             weights = pruning.path_weights(without[None], heads)[0]
@@ -135,11 +135,9 @@ def test_norms_by_hand() -> None:
     assert scores.weight_norm(weights).tolist() == [5, 1, 2]
 
 
-def test_entropy_of_one_token_is_0_and_of_all_alike_ln_t() -> None:
+def test_focus_on_one_token_is_1_and_on_all_alike_0() -> None:
     attention = np.stack([np.tile(np.eye(4), (3, 1, 1)), np.full((3, 4, 4), 0.25)])
-    entropies = scores.mean_entropies(attention)
-    np.testing.assert_allclose(entropies, [0, np.log(4)])
-    np.testing.assert_allclose(scores.focus(entropies, 4), [1, 0], atol=1e-15)
+    np.testing.assert_allclose(scores.focus(attention), [1, 0], atol=1e-15)
 
 
 def test_sensitivity_is_the_gradient_of_a_factor_on_each_head() -> None:
