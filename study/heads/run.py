@@ -114,7 +114,7 @@ def _ruled(cell: HeadsCell, apart: Apart) -> tuple[dict[str, Any], Rows]:
     """Scores by a rule that needs no theory, if it scores heads; the network as it was trained."""
     columns: dict[str, Any] = {}
     rules: dict[str, Callable[[], Floats]] = {
-        WEIGHT_NORM: lambda: scores.weight_norm(apart.values),
+        WEIGHT_NORM: lambda: scores.weight_norm(list(apart.values)),
         ENTROPY: lambda: apart.focus,
         SENSITIVITY: lambda: scores.sensitivity(*apart.outputs("train"), cell.heads),
     }

@@ -127,14 +127,14 @@ def _norm(network: Network) -> Floats:
     return np.concatenate(
         [
             np.sqrt(np.einsum("phx,phx->h", each, each, dtype=float) / each[:, 0].size)
-            for each in map(_flat, network.outputs)
+            for each in _flat(network.outputs)
         ]
     )
 
 
 def _sensitivity(network: Network) -> Floats:
     """E |d loss / d xi_h| at xi = 1, where xi_h multiplies the output of head h."""
-    pairs = zip(map(_flat, network.outputs), map(_flat, network.gradients), strict=True)
+    pairs = zip(_flat(network.outputs), _flat(network.gradients), strict=True)
     slopes = [np.einsum("phx,phx->ph", *pair, dtype=float) for pair in pairs]
     return scores.by_layer([np.abs(each).mean(axis=0) for each in slopes])
 
@@ -146,9 +146,10 @@ def _entropy(network: Network) -> Floats:
 _SIMPLE = {"norm": _norm, "sensitivity": _sensitivity, "entropy": _entropy}
 
 
-def _flat(array: Floats) -> Floats:
-    """(P, H, X) of (P, H, ...)."""
-    return array.reshape(*array.shape[:2], -1)
+def _flat(layers: Sequence[Floats] | None) -> list[Floats]:
+    """(P, H_l, X) of (P, H_l, ...)."""
+    assert layers is not None
+    return [each.reshape(*each.shape[:2], -1) for each in layers]
 
 
 def _theory(
