@@ -29,7 +29,7 @@ from benchmarks.support import measure, stepping
 from study import models, paradigms
 from study.cell import TransformerSettings
 from study.cell.seeds import stream_seed
-from study.heads.temperatures import TEMPERATURES
+from study.heads.cell import TEMPERATURES
 from study.models.attention_paths import AttentionPaths, signs
 from study.paradigms.base import NO_SAMPLING
 from study.posterior.methods import Split, at_best_temperature

@@ -15,7 +15,7 @@ from study.tasks.base import SPLITS
 from study.tasks.one_shot.episodes import Episodes, OneShotTask
 from study.theory.attention_paths import path_features
 from study.theory.attention_paths.checks import Floats
-from study.theory.heads.scores import mean_entropies
+from study.theory.heads.scores import focus
 
 BYTES_AT_ONCE = 2**26
 """Of attention in float64."""
@@ -29,17 +29,19 @@ class Apart:
         digest: of its weights, see `study.models.kept.digest`.
         splits: as the theory takes them; `train` are its examples.
         by_path: split -> (n, D), what each path adds to the output.
-        entropies: (sum of H_l,), mean entropy of each head's attention on the examples, in nats.
-        tokens: T.
+        focus: (sum of H_l,), of each head on the examples, see `study.theory.heads.scores.focus`.
         values: (L, H, N, N), of the heads.
     """
 
     digest: str
     splits: Mapping[str, Split]
     by_path: Mapping[str, Floats]
-    entropies: Floats
-    tokens: int
+    focus: Floats
     values: Floats
+
+    def outputs(self, split: str) -> tuple[Floats, Floats]:
+        """What each path adds to the output, (n, D), and the labels, (n,)."""
+        return self.by_path[split], self.splits[split].labels
 
 
 def take_apart(
@@ -62,34 +64,28 @@ def take_apart(
     }
     read = {split: _read(model, episodes[split]) for split in SPLITS}
     with torch.no_grad():
-        values = model.classifier()
-    weights = values.numpy() * np.sqrt(values.numel())
-    by_path = {split: np.einsum("pdn,dn->pd", f, weights) for split, (f, _) in read.items()}
+        values = model.classifier().numpy()
+    weights = values * np.sqrt(values.size)
+    labels = {split: signs(episodes[split].labels).double().numpy() for split in SPLITS}
     return Apart(
         digest=digest,
-        splits={
-            split: Split(features, signs(episodes[split].labels).double().numpy())
-            for split, (features, _) in read.items()
-        },
-        by_path=by_path,
-        entropies=read["train"][1],
-        tokens=model.encoder.count,
+        splits={split: Split(features, labels[split]) for split, (features, _) in read.items()},
+        by_path={split: np.einsum("pdn,dn->pd", f, weights) for split, (f, _) in read.items()},
+        focus=read["train"][1],
         values=model.classifier.values.detach().numpy(),
     )
 
 
 @torch.no_grad()
 def _read(model: AttentionPaths, episodes: Episodes) -> tuple[Floats, Floats]:
-    """Features (n, D, N_0) of all paths, and the mean entropies (sum of H_l,) of attention."""
+    """Features (n, D, N_0) of all paths, and the focus (sum of H_l,) of heads."""
     layers, heads = model.focus.queries.shape[:2]
-    tokens = model.encoder.count
-    features, entropies = [], np.zeros(layers * heads)
-    at_once = max(1, BYTES_AT_ONCE // (8 * layers * heads * tokens**2))
+    features, focused = [], np.zeros(layers * heads)
+    at_once = max(1, BYTES_AT_ONCE // (8 * layers * heads * model.encoder.count**2))
     for rows in episodes.passes(at_once):
         inputs = model.encoder(episodes.batch(rows).segments.double())
         maps = model.focus(inputs).transpose(1, 2).numpy()  # (L, H, B, T, T), [t, s]
-        attention = [layer.swapaxes(2, 3) for layer in maps]
-        features.append(path_features(inputs.transpose(1, 2).numpy(), attention, readout="mean"))
-        found = np.concatenate([mean_entropies(layer) for layer in maps])
-        entropies += found * (len(rows) / len(episodes))
-    return np.concatenate(features), entropies
+        columns = list(maps.swapaxes(3, 4))
+        features.append(path_features(inputs.transpose(1, 2).numpy(), columns, readout="mean"))
+        focused += focus(np.concatenate(maps)) * (len(rows) / len(episodes))
+    return np.concatenate(features), focused

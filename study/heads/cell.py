@@ -11,7 +11,7 @@ from study.cell import Cell
 from study.cell.any_cell import AnyCell, Options
 from study.cell.checks import require
 from study.cell.declared import Name, Number, Whole, checked, declared, part
-from study.heads.temperatures import CHOICES, FIXED
+from study.cell.networks import TransformerSettings
 from study.posterior.cell import LIMIT, THEORY, WIDTH
 
 SOLVED = (THEORY, LIMIT)
@@ -26,6 +26,16 @@ best of all subsets on the split itself, which no order can beat."""
 RULES = (*SIMPLE, RANDOM, GREEDY, BOUND)
 METHODS = (*SOLVED, *RULES)
 
+TEMPERATURES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0, 1.5)
+"""Ten from .01 to 1.5, as published; the paper's values between the ends are not known here."""
+
+OF_THE_LIMIT = TEMPERATURES[1::2]
+"""Five of the ten, among which the published limit is chosen; which five is not known here."""
+
+VALIDATION, PUBLISHED, FIXED = CHOICES = ("validation", "published", "fixed")
+"""How: by the best accuracy on validation episodes; the paper's way, by the best accuracy on the
+very test episodes that are reported, the limit's among five only; or a given one."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class HeadsCell(AnyCell):
@@ -34,7 +44,7 @@ class HeadsCell(AnyCell):
     Attributes:
         network: the cell that trains it; its seed, data and evaluation sizes are this cell's.
         width: N of the theory's network; None: infinite (`gp`), or a rule.
-        choice: of the temperature, one of `study.heads.temperatures.CHOICES`; None: a rule.
+        choice: of the temperature, one of `CHOICES`; None: a rule.
         temperature: where it is fixed.
     """
 
@@ -91,11 +101,19 @@ class HeadsCell(AnyCell):
         return self.network.options
 
     @property
+    def sizes(self) -> TransformerSettings:
+        """The sizes of the network."""
+        assert self.network.transformer is not None
+        return self.network.transformer
+
+    @property
     def heads(self) -> tuple[int, ...]:
         """(H_1, ..., H_L)."""
-        sizes = self.network.transformer
-        assert sizes is not None
-        return (sizes.heads,) * sizes.layers
+        return (self.sizes.heads,) * self.sizes.layers
+
+    @property
+    def heads_text(self) -> str:
+        return "/".join(map(str, self.heads))
 
     @cached_property
     def comparison_id(self) -> str:
@@ -114,15 +132,15 @@ class HeadsCell(AnyCell):
     @property
     def text(self) -> str:
         width = "" if self.width is None else f" at N={self.width:,}"
-        heads = "/".join(map(str, self.heads))
-        return f"{self.method}{width} on {self.task}, heads {heads}, {self.network.schedule.text}"
+        schedule = self.network.schedule.text
+        return f"{self.method}{width} on {self.task}, heads {self.heads_text}, {schedule}"
 
     @property
     def columns(self) -> dict[str, Any]:
         return {
             "method": self.method,
             "network": self.network.id,
-            "heads": "/".join(map(str, self.heads)),
+            "heads": self.heads_text,
             "network_width": math.inf if self.width is None else float(self.width),
             "temperature_choice": self.choice,
         }

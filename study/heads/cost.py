@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from threadpoolctl import threadpool_limits
 
 from study.heads import apart
-from study.heads.cell import SOLVED, HeadsCell
-from study.heads.temperatures import FIXED, OF_THE_LIMIT, PUBLISHED, TEMPERATURES
+from study.heads.cell import OF_THE_LIMIT, PUBLISHED, SOLVED, TEMPERATURES, HeadsCell
 from study.posterior import cost
 from study.posterior.cell import LIMIT
 from study.tasks import info
@@ -21,12 +20,9 @@ _ITERATIONS = 30
 
 def nominal_flops(cell: HeadsCell, facts: Facts) -> int:
     """About what a cell costs, before it is run."""
-    tokens, size = _tokens(cell, facts.input_shape)
-    sizes, network = _sizes(cell, size), cell.network.transformer
-    assert network is not None
-    heads = sum(cell.heads)
-    maps = 2 * heads * (2 * tokens * size * network.qk + tokens**2 * network.qk)
-    total = sizes.asked * (maps + 2 * sizes.paths * tokens * (tokens + size))
+    tokens, sizes, network = _tokens(cell, facts), _sizes(cell, facts), cell.sizes
+    maps = 2 * sum(cell.heads) * (2 * tokens * sizes.size * network.qk + tokens**2 * network.qk)
+    total = sizes.asked * (maps + 2 * sizes.paths * tokens * (tokens + sizes.size))
     if cell.method in SOLVED:
         tried = len(temperatures(cell))
         total += tried * cost.nominal_flops(cell.method, sizes, _ITERATIONS)
@@ -35,8 +31,7 @@ def nominal_flops(cell: HeadsCell, facts: Facts) -> int:
 
 def temperatures(cell: HeadsCell) -> Sequence[float]:
     """The temperatures that a cell tries."""
-    if cell.choice == FIXED:
-        assert cell.temperature is not None
+    if cell.temperature is not None:
         return (cell.temperature,)
     of_five = cell.choice == PUBLISHED and cell.method == LIMIT
     return OF_THE_LIMIT if of_five else TEMPERATURES
@@ -54,8 +49,7 @@ def seconds(cells: Sequence[HeadsCell], threads: int) -> dict[str, float]:
 
 def lacks_memory(cell: HeadsCell, facts: Facts) -> str | None:
     """Why a cell cannot run for want of memory; None if it can."""
-    tokens, size = _tokens(cell, facts.input_shape)
-    sizes = _sizes(cell, size)
+    tokens, sizes = _tokens(cell, facts), _sizes(cell, facts)
     # Attention of some episodes at a time, and the features of all.
     needed = 4 * max(apart.BYTES_AT_ONCE, 8 * sum(cell.heads) * tokens**2)
     needed += 8 * sizes.asked * sizes.size * sizes.paths
@@ -64,19 +58,16 @@ def lacks_memory(cell: HeadsCell, facts: Facts) -> str | None:
     return cost.too_much(needed, "fewer examples, smaller splits, larger patches or fewer heads")
 
 
-def _tokens(cell: HeadsCell, shape: tuple[int, ...]) -> tuple[int, int]:
-    """T and N_0."""
-    assert cell.network.transformer is not None
-    channels, height, width = shape
-    patch = cell.network.transformer.patch
-    return IMAGES * (height // patch) * (width // patch), channels * patch**2
+def _tokens(cell: HeadsCell, facts: Facts) -> int:
+    """T."""
+    _, height, width = facts.input_shape
+    return IMAGES * (height // cell.sizes.patch) * (width // cell.sizes.patch)
 
 
-def _sizes(cell: HeadsCell, size: int) -> cost.Sizes:
-    asked = cell.examples + cell.network.validation_size + cell.network.test_size
+def _sizes(cell: HeadsCell, facts: Facts) -> cost.Sizes:
     return cost.Sizes(
         paths=math.prod(cell.heads),
         samples=cell.examples,
-        asked=asked,
-        size=size,
+        asked=cell.examples + cell.network.validation_size + cell.network.test_size,
+        size=facts.input_shape[0] * cell.sizes.patch**2,
     )

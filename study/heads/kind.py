@@ -10,8 +10,7 @@ from study.cell import Cell
 from study.cell.declared import Axis, Number, axes_of
 from study.cell.events import Report, Runner
 from study.cell.work import Work
-from study.heads.cell import BOUND, SOLVED, HeadsCell
-from study.heads.temperatures import FIXED, PUBLISHED, VALIDATION
+from study.heads.cell import BOUND, FIXED, PUBLISHED, SOLVED, VALIDATION, HeadsCell
 from study.kind import Kind, Maker
 from study.posterior.cell import THEORY, WIDTH
 from study.tasks.base import Facts, FactsOf
@@ -46,15 +45,17 @@ class HeadsMaker(Maker[HeadsCell]):
         self.networks = TRAINING.maker(facts_of)
 
     def made(self, point: Mapping[str, Any]) -> HeadsCell:
-        method, own = point["method"], {}
-        if method in SOLVED:
-            chosen = point["temperature"]
-            named = isinstance(chosen, str)
-            own = {"choice": chosen} if named else {"choice": FIXED, "temperature": chosen}
-        if method == THEORY:
-            own["width"] = point["network_width"]
-        network = self.networks.made(point)
-        return HeadsCell(network=network, method=method, examples=point["examples"], **own)
+        method = point["method"]
+        chosen = point["temperature"] if method in SOLVED else None
+        fixed = isinstance(chosen, float)
+        return HeadsCell(
+            network=self.networks.made(point),
+            method=method,
+            examples=point["examples"],
+            width=point["network_width"] if method == THEORY else None,
+            choice=FIXED if fixed else chosen,
+            temperature=chosen if fixed else None,
+        )
 
     def why_not(self, cell: HeadsCell) -> str | None:
         from study.heads import cost
@@ -89,7 +90,7 @@ class Heads(Kind[HeadsCell]):
 
     def axes(self, of_tasks: Sequence[str]) -> Mapping[str, Axis]:
         trained = {n: axis for n, axis in TRAINING.axes(of_tasks).items() if n != "confirm"}
-        own = {name: axes_of(HeadsCell)[name] for name in ("examples", "method")}
+        own = axes_of(HeadsCell)
         about = "seeds of networks, which draw characters, episodes and weights; 0-5 is a range"
         return {
             **trained,
@@ -125,7 +126,7 @@ class Heads(Kind[HeadsCell]):
         first = cells[0]
         networks = counted(len({cell.network.id for cell in cells}), "network")
         yield (
-            f"heads {'/'.join(map(str, first.heads))} of {networks} on {first.task}: theory from "
+            f"heads {first.heads_text} of {networks} on {first.task}: theory from "
             f"P={first.examples:,} episodes, heads removed without training again"
         )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -22,17 +22,18 @@ from study.heads.cell import (
     BOUND,
     ENTROPY,
     GREEDY,
+    PUBLISHED,
     RANDOM,
+    SENSITIVITY,
     SOLVED,
     WEIGHT_NORM,
     HeadsCell,
 )
 from study.heads.cost import temperatures
-from study.heads.temperatures import PUBLISHED
 from study.models import kept
 from study.models.attention_paths import AttentionPaths
 from study.posterior import methods
-from study.posterior.cell import LIMIT
+from study.posterior.cell import THEORY
 from study.posterior.run import USUAL, diverged, tell
 from study.storage.storage import Storage
 from study.tasks.base import SPLITS
@@ -40,6 +41,12 @@ from study.theory.attention_paths import head_scores
 from study.theory.attention_paths.checks import Floats
 from study.theory.heads import pruning, scores
 from study.train.run import loaded
+
+Rows = dict[str, dict[str, Any]]
+"""Split -> its row of `study.results.EVALUATIONS_SCHEMA`."""
+
+Curve = Callable[[Floats, Floats], Floats]
+"""(n, D) of what paths add to the output, (n,) labels -> accuracy without 0, 1, ... heads."""
 
 RANDOM_ORDERS = 1_000
 """Of heads, whose mean is the curve of `random`."""
@@ -54,18 +61,13 @@ def run(cells: Sequence[HeadsCell], work: Work, report: Report | None = None) ->
 def _run(cell: HeadsCell, work: Work, report: Report | None) -> Ended:
     apart = _apart(cell.network, cell.examples, work)
     started = time.perf_counter()
-    if cell.method in SOLVED:
-        try:
-            columns, rows = _solved(cell, apart)
-        except LinAlgError as error:  # at no temperature there is a solution
-            return diverged(str(error), time.perf_counter() - started)
-    else:
-        columns, rows = _ruled(cell, apart)
-    if (of_heads := columns.get("head_scores")) is not None:
-        columns["removal_order"] = order = pruning.by_score(of_heads, cell.heads)
-        reverse = pruning.by_score([-score for score in of_heads], cell.heads)
-        _add_curve(rows, "accuracy_pruned", order, apart, cell)
-        _add_curve(rows, "accuracy_pruned_reverse", reverse, apart, cell)
+    try:
+        columns, rows = _solved(cell, apart) if cell.method in SOLVED else _ruled(cell, apart)
+    except LinAlgError as error:  # at no temperature there is a solution
+        return diverged(str(error), time.perf_counter() - started)
+    curves, order = _curves(cell, apart, columns.get("head_scores"))
+    for split, row in rows.items():
+        row |= {name: curve(*apart.outputs(split)).tolist() for name, curve in curves.items()}
     seconds = time.perf_counter() - started
     tell(report, cell, rows)
     columns = {
@@ -73,6 +75,7 @@ def _run(cell: HeadsCell, work: Work, report: Report | None) -> Ended:
         "status": "done",
         "network_digest": apart.digest,
         "total_train_seconds": seconds,
+        "removal_order": order,
         **columns,
     }
     return Ended(columns["status"], columns, [rows[split] for split in SPLITS])
@@ -90,7 +93,7 @@ def _apart(network: Cell, examples: int, work: Work) -> Apart:
     return take_apart(model, network, task, examples, digest)
 
 
-def _solved(cell: HeadsCell, apart: Apart) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+def _solved(cell: HeadsCell, apart: Apart) -> tuple[dict[str, Any], Rows]:
     """Columns of the cell and rows of its splits, by theory or its limit."""
     started = time.perf_counter()
     splits, heads, tried = apart.splits, cell.heads, temperatures(cell)
@@ -99,54 +102,30 @@ def _solved(cell: HeadsCell, apart: Apart) -> tuple[dict[str, Any], dict[str, di
     found = methods.predicted_by(best.predictor, splits, best.steps, best.flops)
     rows = methods.evaluations(splits, found, time.perf_counter() - started)
     names = [",".join(str(head + 1) for head in path) for path in np.ndindex(*heads)]
-    of_heads = None
-    if cell.method != LIMIT:  # whose U scores all heads alike
+    columns = methods.solution_columns(found, names)
+    columns |= {"temperature": best.predictor.temperature, "temperatures": list(tried)}
+    if cell.method == THEORY:  # the limit's U scores all heads alike
         by_layer = head_scores(found.predictor.order_parameter, heads)
-        of_heads = np.concatenate(by_layer).tolist()
-    own = {
-        "temperature": best.predictor.temperature,
-        "temperatures": list(tried),
-        "head_scores": of_heads,
-    }
-    return {**methods.solution_columns(found, names), **own}, rows
-
-
-def _ruled(cell: HeadsCell, apart: Apart) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
-    """Columns of the cell and rows of its splits, by a rule that needs no theory."""
-    rows: dict[str, dict[str, Any]] = {split: _row(split, cell, apart) for split in SPLITS}
-    columns: dict[str, Any] = {}
-    if cell.method in (RANDOM, BOUND):
-        for split, row in rows.items():
-            inputs = apart.by_path[split], apart.splits[split].labels, cell.heads
-            if cell.method == BOUND:
-                found = pruning.best_curve(*inputs)
-            else:
-                seed = stream_seed("orders of heads", cell.seed)
-                found = pruning.random_curve(*inputs, RANDOM_ORDERS, seed)
-            row["accuracy_pruned"] = found.tolist()
-        return columns, rows
-    if cell.method == GREEDY:
-        held_out = apart.by_path["validation"], apart.splits["validation"].labels
-        columns["removal_order"] = order = pruning.greedy(*held_out, cell.heads)
-        _add_curve(rows, "accuracy_pruned", order, apart, cell)
-    else:
-        columns["head_scores"] = _simple_scores(cell, apart).tolist()
+        columns["head_scores"] = np.concatenate(by_layer).tolist()
     return columns, rows
 
 
-def _simple_scores(cell: HeadsCell, apart: Apart) -> Floats:
-    """Scores (sum of H_l,) by one of `study.heads.cell.SIMPLE`."""
-    if cell.method == WEIGHT_NORM:
-        return scores.weight_norm(list(apart.values))
-    if cell.method == ENTROPY:
-        return scores.focus(apart.entropies, apart.tokens)
-    training = apart.by_path["train"], apart.splits["train"].labels
-    return scores.sensitivity(*training, cell.heads)
+def _ruled(cell: HeadsCell, apart: Apart) -> tuple[dict[str, Any], Rows]:
+    """Scores by a rule that needs no theory, if it scores heads; the network as it was trained."""
+    columns: dict[str, Any] = {}
+    rules: dict[str, Callable[[], Floats]] = {
+        WEIGHT_NORM: lambda: scores.weight_norm(list(apart.values)),
+        ENTROPY: lambda: apart.focus,
+        SENSITIVITY: lambda: scores.sensitivity(*apart.outputs("train"), cell.heads),
+    }
+    if rule := rules.get(cell.method):
+        columns["head_scores"] = rule().tolist()
+    return columns, {split: _row(split, *apart.outputs(split)) for split in SPLITS}
 
 
-def _row(split: str, cell: HeadsCell, apart: Apart) -> dict[str, Any]:
+def _row(split: str, by_path: Floats, labels: Floats) -> dict[str, Any]:
     """The evaluation of the trained network, whole, on a split."""
-    outputs, labels = apart.by_path[split].sum(axis=1), apart.splits[split].labels
+    outputs = by_path.sum(axis=1)
     return {
         "step": 0,
         "budget_fraction": 1.0,
@@ -159,14 +138,28 @@ def _row(split: str, cell: HeadsCell, apart: Apart) -> dict[str, Any]:
     }
 
 
-def _add_curve(
-    rows: Mapping[str, dict[str, Any]],
-    column: str,
-    order: list[int],
-    apart: Apart,
-    cell: HeadsCell,
-) -> None:
-    """Adds the accuracy along an order to the row of each split."""
-    for split, row in rows.items():
-        inputs = apart.by_path[split], apart.splits[split].labels
-        row[column] = pruning.curve(*inputs, order, cell.heads).tolist()
+def _curves(
+    cell: HeadsCell, apart: Apart, of_heads: list[float] | None
+) -> tuple[dict[str, Curve], list[int] | None]:
+    """Column -> curve of the pruned network, and the order in which heads are removed, if any."""
+    heads = cell.heads
+
+    def along(order: list[int]) -> Curve:
+        return functools.partial(pruning.curve, order=order, heads=heads)
+
+    if of_heads is not None:
+        order = pruning.by_score(of_heads, heads)
+        reverse = pruning.by_score([-score for score in of_heads], heads)
+        return {"accuracy_pruned": along(order), "accuracy_pruned_reverse": along(reverse)}, order
+    if cell.method == GREEDY:
+        order = pruning.greedy(*apart.outputs("validation"), heads)
+        return {"accuracy_pruned": along(order)}, order
+    seed = stream_seed("orders of heads", cell.seed)
+    unordered: dict[str, Curve] = {
+        BOUND: functools.partial(pruning.best_curve, heads=heads),
+        RANDOM: functools.partial(
+            pruning.random_curve, heads=heads, draws=RANDOM_ORDERS, seed=seed
+        ),
+    }
+    found = unordered.get(cell.method)  # none of the limit
+    return {"accuracy_pruned": found} if found else {}, None

@@ -20,16 +20,19 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(argv: Sequence[str] | None) -> int:
     args = _parser().parse_args(argv)
     file = _readable(args.file)
-    out = Path(args.out) if args.out else file.with_name(f"{file.stem}-heads")
     with importing():
         from study.prune.network import read
         from study.prune.scoring import scored
-        from study.prune.writing import require_place, text, write
+        from study.prune.writing import text, write
+        from study.storage.storage import Storage
 
-    require_place(out)
-    found = scored(read(file), args.width, args.temperature, args.readout, args.by)
+    network = read(file)
+    out = Storage(args.out or file.with_name(f"{file.stem}-heads"), "the folder of the scores")
+    out.make("")
+    out.probe("")  # before the theory takes its time
+    found = scored(network, args.width, args.temperature, args.readout, args.by)
     write(found, out)
-    print(text(found, out))
+    print(text(found, network, out, chosen=args.temperature is None))
     return DONE
 
 
@@ -39,15 +42,15 @@ def _readable(text: str) -> Path:
     Raises:
         RequestError: it does not exist or is of another kind.
     """
-    file = Path(text)
+    file, either = Path(text), " or ".join(SUFFIXES)
     if file.is_dir():
-        raise RequestError(f"{file} is a directory. Give a file, {' or '.join(SUFFIXES)}.")
+        raise RequestError(f"{file} is a directory. Give a file, {either}.")
     if not file.exists():
         raise RequestError(f"{file}: there is no such file.")
     if file.suffix.lower() not in SUFFIXES:
         raise RequestError(
-            f"{file} must be {' or '.join(SUFFIXES)}, got {file.suffix or 'no suffix'!r}. "
-            "See `python -m study.prune --help` for what it holds."
+            f"{file} must be {either}, got {file.suffix or 'no suffix'!r}. See `python -m "
+            "study.prune --help` for what it holds."
         )
     return file
 
@@ -101,8 +104,9 @@ FILE holds arrays by name, as PyTorch has them; layers count from 1:
   outputs.1 ... outputs.L      (samples, heads, ...): what each head puts out, before heads are
                                summed or projected
   gradients.1 ... gradients.L  as outputs: derivative of each sample's loss with respect to them
-Each is float16, bfloat16 (.safetensors), float32 or float64; labels and held_out may be whole
-numbers or bool. Attention in half precision is divided by its sums. Other arrays are ignored.
+Each holds real numbers: float16, bfloat16 (.safetensors), float32, float64, whole numbers or bool.
+Rows of attention are divided by their sums, which may be .01 from 1, as in half precision. Other
+arrays are ignored.
 
 scores, the higher, the more a head matters:
   theory       how much the order parameter uses the head (arXiv 2405.15926), from 0 to 1; takes

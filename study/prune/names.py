@@ -1,11 +1,11 @@
-"""Names that people type or read: scores, and suffixes of files."""
+"""What people type or read, known without NumPy: scores, and suffixes of files."""
 
 from __future__ import annotations
 
 SCORES = ("theory", "norm", "sensitivity", "entropy")
 
 PREFERRED = ("theory", "sensitivity", "norm", "entropy")
-"""Whose order is printed first: the first of these that the file gives."""
+"""Printed first is the order of the first of these that the file gives."""
 
 NPZ = ".npz"
 

@@ -1,169 +1,208 @@
-"""A network as a file brings it: its arrays by their roles, of fitting shapes.
+"""A network as a file brings it: its arrays by their roles, checked once, here.
 
-`python -m study.prune --help` says what a file holds.
+`python -m study.prune --help` says what a file holds. Indices in messages count from 0, as they do
+in NumPy and PyTorch.
 """
 
 from __future__ import annotations
 
 import re
+import zipfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from study.errors import RequestError
-from study.prune import checks
-from study.prune.arrays import Arrays, Stored, opened
-from study.prune.checks import Bools
+from study.prune.names import NPZ
+from study.theory.attention_paths import checks
 from study.theory.attention_paths.checks import Floats
 
-ATTENTION, OUTPUTS, GRADIENTS = BY_LAYER = ("attention", "outputs", "gradients")
-INPUTS, LABELS, HELD_OUT = WHOLE = ("inputs", "labels", "held_out")
+TOLERANCE = 1e-2
+"""How far the sum of a row may be from 1, as in half precision; the row is divided by it."""
+
+_ROLE = re.compile(r"(attention|outputs|gradients)\..*|inputs|labels|held_out")
 
 
 @dataclass(frozen=True, eq=False)
 class Network:
-    """What a file holds.
+    """What a file holds, in float32 or float64.
 
     Attributes:
-        file: its name.
-        attention: one (P, H_l, T, T) a layer, [query, key]; its rows sum to 1, those of half
-            precision about.
-        inputs: (P, T, F); None: not in the file, as the next.
-        labels: (P,), -1 or +1.
+        attention: one (P, H_l, T, T) a layer, [query, key]; its rows sum to 1.
+        inputs: (P, T, F); None: not in the file.
+        labels: (P,), -1 or +1; None: not in the file.
         held_out: (P,), the samples that choose the temperature.
-        outputs: one (P, H_l, ...) a layer.
+        outputs: one (P, H_l, ...) a layer; None: not in the file.
         gradients: as outputs.
-        ignored: arrays that have no role.
+        ignored: names of arrays that have no role.
     """
 
-    file: Path
-    attention: list[Stored]
-    inputs: Stored | None
+    attention: list[Floats]
+    inputs: Floats | None
     labels: Floats | None
-    held_out: Bools
-    outputs: list[Stored] | None
-    gradients: list[Stored] | None
+    held_out: NDArray[np.bool_]
+    outputs: list[Floats] | None
+    gradients: list[Floats] | None
     ignored: list[str]
-
-    @property
-    def samples(self) -> int:
-        """P."""
-        return len(self.attention[0].values)
-
-    @property
-    def tokens(self) -> int:
-        """T."""
-        return self.attention[0].values.shape[-1]
 
     @property
     def heads(self) -> tuple[int, ...]:
         """(H_1, ..., H_L)."""
-        return tuple(layer.values.shape[1] for layer in self.attention)
-
-    def lacks(self, name: str) -> bool:
-        """Whether the file has no array, or no arrays by layer, of a name."""
-        return getattr(self, name) is None
+        return tuple(layer.shape[1] for layer in self.attention)
 
 
 def read(file: Path) -> Network:
     """Reads a file and checks all that has a role.
 
     Raises:
-        RequestError: the file is damaged, or an array is missing, of a wrong shape or of wrong
+        RequestError: the file cannot be read, or an array is missing, of a wrong shape or of wrong
             values; the message names it and says what to do.
     """
-    with opened(file) as arrays:
-        return _read(file, arrays)
-
-
-def _read(file: Path, arrays: Arrays) -> Network:
-    layers = _layers(arrays)
-    attention: list[Stored] = []
-    for name in _by_layer(ATTENTION, layers):
-        attention.append(arrays.read(name))
-        checks.attention(name, attention[-1], attention[0].values)
-    first = attention[0].values
-    samples, tokens = len(first), first.shape[-1]
-
-    def whole(name: str) -> Stored | None:
-        return arrays.read(name) if name in arrays.names else None
-
-    inputs, labels, held_out = map(whole, WHOLE)
-    if inputs is not None:
-        checks.inputs(INPUTS, inputs.values, samples, tokens)
-    of_heads: dict[str, list[Stored] | None] = {}
-    for group in (OUTPUTS, GRADIENTS):
-        names = _by_layer(group, layers)
-        of_heads[group] = None
-        if names[0] in arrays.names:
-            of_heads[group] = stored = [arrays.read(name) for name in names]
-            for name, each, maps in zip(names, stored, attention, strict=True):
-                checks.of_heads(name, each.values, maps.values.shape)
-    outputs, gradients = of_heads[OUTPUTS], of_heads[GRADIENTS]
-    if outputs is not None and gradients is not None:
-        for depth, (output, gradient) in enumerate(zip(outputs, gradients, strict=True), start=1):
-            if output.values.shape != gradient.values.shape:
-                raise RequestError(
-                    f"{GRADIENTS}.{depth} must have the shape {output.values.shape} of "
-                    f"{OUTPUTS}.{depth}, got {gradient.values.shape}."
-                )
-    known = {*WHOLE, *(name for group in BY_LAYER for name in _by_layer(group, layers))}
+    arrays, ignored = _loaded(file)
+    if not (layers := sum(name.startswith("attention.") for name in arrays)):
+        there = ", ".join([*arrays, *ignored]) or "nothing"
+        raise RequestError(
+            f"attention.1 is missing: the file holds {there}. "
+            "Save the attention of each layer as attention.1, attention.2, ..."
+        )
+    attention, outputs, gradients = (
+        _by_layer(group, arrays, layers) for group in ("attention", "outputs", "gradients")
+    )
+    _require_shape("attention.1", attention[0], "samples", "heads", "queries", "keys")
+    samples, _, _, tokens = attention[0].shape
+    if min(samples, tokens) < 2:
+        raise RequestError(
+            f"attention must be of at least 2 samples and 2 tokens, got {attention[0].shape}."
+        )
+    for number, maps in enumerate(attention, start=1):
+        _require_shape(f"attention.{number}", maps, samples, "heads", tokens, tokens)
+        _divide_by_sums(f"attention.{number}", maps)
+    for number, (output, maps) in enumerate(zip(outputs, attention, strict=False), start=1):
+        _require_shape(f"outputs.{number}", output, samples, maps.shape[1], "...")
+    for number, (gradient, output) in enumerate(zip(gradients, outputs, strict=False), start=1):
+        _require_shape(f"gradients.{number}", gradient, *output.shape)
+    if (inputs := arrays.get("inputs")) is not None:
+        _require_shape("inputs", inputs, samples, tokens, "features")
+    if (labels := arrays.get("labels")) is not None:
+        _require_shape("labels", labels, samples)
+        labels = _signs(labels)
+    held_out = arrays.get("held_out", np.arange(samples) >= samples - max(1, samples // 4))
+    _require_shape("held_out", held_out, samples)
+    if set(np.unique(held_out)) != {0, 1}:
+        raise RequestError("held_out must be true of some samples and false of the others.")
     return Network(
-        file=file,
         attention=attention,
         inputs=inputs,
-        labels=None if labels is None else checks.labels(LABELS, labels.values, samples),
-        held_out=checks.held_out(HELD_OUT, None if held_out is None else held_out.values, samples),
-        outputs=outputs,
-        gradients=gradients,
-        ignored=sorted(set(arrays.names) - known),
+        labels=labels,
+        held_out=held_out.astype(bool),
+        outputs=outputs or None,
+        gradients=gradients or None,
+        ignored=ignored,
     )
 
 
-def _by_layer(group: str, layers: int) -> list[str]:
-    """Names of a group's arrays, the first layer first."""
-    return [f"{group}.{layer}" for layer in range(1, layers + 1)]
+def _loaded(file: Path) -> tuple[dict[str, Floats], list[str]]:
+    """The arrays that have a role, and the names of the others; nothing pickled is loaded."""
+    stored: Mapping[str, Any]
+    try:
+        checks.fits(file.stat().st_size, "reading it")
+        if file.suffix.lower() == NPZ:
+            zipfile.ZipFile(file).close()  # NumPy would take a lone array, too
+            stored = np.load(file, allow_pickle=False)
+        else:
+            from safetensors.torch import load_file
 
-
-def _layers(arrays: Arrays) -> int:
-    """The number of layers; every group that is there has all of them.
-
-    Raises:
-        RequestError: attention is missing, or a group has other layers than attention has.
-    """
-    found = {group: _numbers(group, arrays) for group in BY_LAYER}
-    if not found[ATTENTION]:
-        there = ", ".join(arrays.names) or "no array"
+            stored = load_file(file)
+        names = sorted(stored)
+        found = {name: _plain(stored[name]) for name in names if _ROLE.fullmatch(name)}
+    except Exception as error:  # of many types: by the file system, zipfile, zlib, safetensors
         raise RequestError(
-            f"attention.1 is missing: the file holds {there}. Save the attention of each layer as "
-            "attention.1, attention.2, ..."
+            f"{file} cannot be read ({error}). Save it again, as arrays of numbers."
+        ) from error
+    arrays = {name: _numbers(name, array) for name, array in found.items()}
+    return arrays, [name for name in names if name not in found]
+
+
+def _plain(stored: Any) -> np.ndarray:
+    """An array as NumPy has it; NumPy has no bfloat16."""
+    if isinstance(stored, np.ndarray):
+        return stored
+    return (stored.float() if stored.element_size() == 2 else stored).numpy()
+
+
+def _numbers(name: str, array: np.ndarray) -> Floats:
+    """In float32, or in float64 if float32 does not hold it."""
+    if array.dtype.kind not in "biuf" or not array.size:
+        raise RequestError(
+            f"{name} must be real numbers, got {array.size} of the type {array.dtype}. Cast it."
         )
-    count = max(found[ATTENTION])
-    for group, numbers in found.items():
-        if extra := [number for number in numbers if number > count]:
-            raise RequestError(
-                f"{group}.{min(extra)} has no attention.{min(extra)}: attention has {count} "
-                f"layers. Save that layer's attention, or leave its {group} out."
-            )
-        if numbers and len(numbers) < count:
-            missing = next(layer for layer in range(1, count + 1) if layer not in numbers)
-            raise RequestError(
-                f"{group}.{missing} is missing: there is {group} of layers "
-                f"{', '.join(map(str, sorted(numbers)))} of {count}. Save that of every layer"
-                + ("." if group == ATTENTION else ", or of none.")
-            )
-    return count
+    numbers = array.astype(np.result_type(array, np.float32), copy=False)
+    if not (finite := np.isfinite(numbers)).all():
+        where = tuple(map(int, np.argwhere(~finite)[0]))
+        raise RequestError(
+            f"{name} must be finite, got {numbers[where]:g} at {list(where)} of the shape "
+            f"{array.shape}. Leave such samples out."
+        )
+    return numbers
 
 
-def _numbers(group: str, arrays: Arrays) -> set[int]:
-    """The layers of a group.
+def _by_layer(group: str, arrays: Mapping[str, Floats], layers: int) -> list[Floats]:
+    """The arrays of a group, the first layer first; none if the file has none."""
+    found = {name for name in arrays if name.startswith(f"{group}.")}
+    names = [f"{group}.{number}" for number in range(1, layers + 1)]
+    if found and found != set(names):
+        raise RequestError(
+            f"{group} must be named {names[0]} to {names[-1]}, one for each layer of attention, "
+            f"got {', '.join(sorted(found))}."
+        )
+    return [arrays[name] for name in names if found]
 
-    Raises:
-        RequestError: a name ends in no such number.
-    """
-    ends = [n.removeprefix(f"{group}.") for n in arrays.names if n.startswith(f"{group}.")]
-    for text in ends:
-        if not re.fullmatch(r"[1-9][0-9]*", text):
-            raise RequestError(
-                f"{group}.{text} must end in the number of a layer, which count from 1. Rename it."
+
+def _require_shape(name: str, array: Floats, *expected: int | str) -> None:
+    """A word stands for an axis of any length, "..." for one or more of them."""
+    shape = array.shape[: len(expected)] if expected[-1] == "..." else array.shape
+    pairs = zip(expected, shape, strict=False)
+    fits = all(isinstance(length, str) or length == got for length, got in pairs)
+    if len(shape) != len(expected) or not fits:
+        wanted = str(expected).replace("'", "")
+        raise RequestError(
+            f"{name} must have the shape {wanted} to fit the attention, got {array.shape}."
+        )
+
+
+def _divide_by_sums(name: str, maps: Floats) -> None:
+    """Divides the rows [p, h, t] by their sums, in place."""
+    sums = maps.sum(axis=3, keepdims=True, dtype=np.float64)
+    wrong = (np.abs(sums - 1) > TOLERANCE) | (maps.min(axis=3, keepdims=True) < 0)
+    if wrong.any():
+        sample, head, query, _ = where = tuple(map(int, np.argwhere(wrong)[0]))
+        transposed = (np.abs(maps.sum(axis=2) - 1) <= TOLERANCE).all()
+        raise RequestError(
+            f"{name}: every row must be >= 0 and sum to 1 (to {TOLERANCE:g}), got the sum "
+            f"{sums[where]:.6g} and the least entry {maps[where[:3]].min():.3g} in sample "
+            f"{sample}, head {head}, query {query}. "
+            + (
+                "Columns sum to 1 instead: transpose the last two axes."
+                if transposed
+                else "Save what the softmax over the last axis gives, before dropout."
             )
-    return set(map(int, ends))
+        )
+    maps /= sums
+
+
+def _signs(labels: Floats) -> Floats:
+    """Labels as -1 and +1."""
+    classes = set(np.unique(labels).tolist())
+    if classes <= {-1, 1}:
+        return labels
+    if classes <= {0, 1}:
+        return 2 * labels - 1
+    some = ", ".join(f"{label:g}" for label in sorted(classes)[:4])
+    raise RequestError(
+        f"labels must be -1 and +1, or 0 and 1, got {some}{', ...' if len(classes) > 4 else ''}: "
+        "the theory is of two classes."
+    )

@@ -2,28 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import math
+import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from scipy.linalg import LinAlgError
+from threadpoolctl import threadpool_limits
 
+from study.cell.networks import MOST_PATHS
 from study.errors import RequestError
-from study.prune.arrays import Stored
-from study.prune.checks import parts, rows
+from study.heads.cell import TEMPERATURES
+from study.posterior import cost
+from study.posterior.cell import THEORY
+from study.posterior.methods import Split, at_best_temperature
 from study.prune.names import PREFERRED, SCORES
-from study.prune.network import GRADIENTS, INPUTS, LABELS, OUTPUTS, Network
-from study.prune.theory import Impossible, Theory, theory
+from study.prune.network import Network
+from study.terminal.working import duration
+from study.theory.attention_paths import Solution, checks, head_scores, memory, path_features
 from study.theory.attention_paths.checks import Floats
 from study.theory.attention_paths.features import Readout
 from study.theory.heads import pruning, scores
 
-TAKES = {
-    "theory": (INPUTS, LABELS),
-    "norm": (OUTPUTS,),
-    "sensitivity": (OUTPUTS, GRADIENTS),
+_TAKES = {
+    "theory": ("inputs", "labels"),
+    "norm": ("outputs",),
+    "sensitivity": ("outputs", "gradients"),
     "entropy": (),
 }
 """Score -> what it takes besides attention."""
+
+_BYTES_AT_ONCE = 2**26
+"""Of attention in float64."""
+
+_LONG = 60.0
+"""Estimated seconds of the theory that are worth a word before."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,22 +50,21 @@ class Scored:
     Attributes:
         heads: (H_1, ..., H_L).
         scores: score -> (sum of H_l,), in the order of `SCORES`.
-        orders: score -> the heads it removes, in order; sum of H_l - L of them.
         missing: score -> why it is not given.
         by: the score whose order comes first.
-        theory: None if it is not given.
-        readout: of the theory's network.
-        ignored: arrays of the file that have no role.
+        theory: what it was solved with and how well it predicts; None if it is not given.
     """
 
     heads: tuple[int, ...]
     scores: Mapping[str, Floats]
-    orders: Mapping[str, list[int]]
     missing: Mapping[str, str]
     by: str
-    theory: Theory | None
-    readout: Readout
-    ignored: list[str]
+    theory: Mapping[str, Any] | None
+
+    @property
+    def orders(self) -> dict[str, list[int]]:
+        """Score -> the heads it removes, in order; sum of H_l - L of them."""
+        return {name: pruning.by_score(each, self.heads) for name, each in self.scores.items()}
 
     @property
     def places(self) -> list[tuple[int, int]]:
@@ -69,95 +83,149 @@ def scored(
 
     Args:
         network: as it was brought.
-        width, temperature, readout: of the theory, see `study.prune.theory.theory`.
+        width: N of the theory.
+        temperature: T of the theory; None: the one of `TEMPERATURES` with the best accuracy on
+            the held-out samples, of equal ones the one with the least loss.
+        readout: of the theory.
         by: the score whose order comes first; None: the first of `PREFERRED` that is there.
 
     Raises:
         RequestError: the score `by` cannot be had.
     """
-    missing = {name: reason for name in SCORES if (reason := _lacks(network, name))}
-    _require(by, missing)
     found: dict[str, Floats] = {}
-    solved: Theory | None = None
-    if "theory" not in missing:
+    missing: dict[str, str] = {}
+    solved: dict[str, Any] | None = None
+    for name in sorted(SCORES, key=lambda each: each != by):  # a refusal needs no other score
         try:
-            solved = theory(network, width, temperature, readout)
-            found["theory"] = solved.scores
-        except Impossible as reason:
-            missing["theory"] = str(reason)
-            _require(by, missing)
-    if network.outputs is not None:
-        found["norm"] = np.concatenate([_root_mean_square(each) for each in network.outputs])
-        if network.gradients is not None:
-            pairs = zip(network.outputs, network.gradients, strict=True)
-            found["sensitivity"] = scores.by_layer([_slopes(*pair) for pair in pairs])
-    entropies = np.concatenate([_entropies(layer) for layer in network.attention])
-    found["entropy"] = scores.focus(entropies, network.tokens)
+            _require(network, _TAKES[name])
+            if name == "theory":
+                found[name], solved = _theory(network, width, temperature, readout)
+            else:
+                found[name] = _SIMPLE[name](network)
+        except (ValueError, MemoryError) as error:
+            missing[name] = str(error).rstrip(".")
+            if name == by:
+                raise RequestError(f"--by {by} is not possible: {missing[name]}.") from error
     return Scored(
         heads=network.heads,
-        scores=found,
-        orders={
-            name: pruning.by_score(values.tolist(), network.heads)
-            for name, values in found.items()
-        },
+        scores={name: found[name] for name in SCORES if name in found},
         missing=missing,
         by=by or next(name for name in PREFERRED if name in found),
         theory=solved,
-        readout=readout,
-        ignored=network.ignored,
     )
 
 
-def _lacks(network: Network, score: str) -> str | None:
-    """Why a score is not given for want of arrays; None if they are there."""
-    absent = [name for name in TAKES[score] if network.lacks(name)]
-    if not absent:
-        return None
-    layers = len(network.heads)
-    named = {name: name for name in (INPUTS, LABELS)}
-    named |= {name: f"{name}.1 to {name}.{layers}" for name in (OUTPUTS, GRADIENTS)}
-    takes = " and ".join(named[name] for name in TAKES[score])
-    return f"it takes {takes}; the file has no {' and no '.join(absent)}"
+def _require(network: Network, names: Sequence[str]) -> None:
+    absent = [name for name in names if getattr(network, name) is None]
+    if absent:
+        takes, lacks = " and ".join(names), " and no ".join(absent)
+        raise ValueError(f"it takes {takes}; the file has no {lacks}")
 
 
-def _require(by: str | None, missing: Mapping[str, str]) -> None:
-    if by is not None and by in missing:
-        raise RequestError(f"--by {by} is not possible: {missing[by]}.")
-
-
-def _root_mean_square(outputs: Stored) -> Floats:
-    """Of each head's output: (H,)."""
-    squares = sum(
-        (values**2).reshape(*values.shape[:2], -1).mean(axis=2).sum(axis=0)
-        for values in _blocks(outputs)
+def _norm(network: Network) -> Floats:
+    """The root mean square of each head's output: (sum of H_l,)."""
+    return np.concatenate(
+        [
+            np.sqrt(np.einsum("phx,phx->h", each, each, dtype=float) / each[:, 0].size)
+            for each in _flat(network.outputs)
+        ]
     )
-    return np.sqrt(squares / len(outputs.values))
 
 
-def _slopes(outputs: Stored, gradients: Stored) -> Floats:
-    """E |d loss / d xi_h| at xi = 1, where xi_h multiplies the output of head h: (H,)."""
-    pairs = zip(_blocks(outputs), _blocks(gradients), strict=True)
-    slopes = sum(
-        np.abs((output * gradient).reshape(*output.shape[:2], -1).sum(axis=2)).sum(axis=0)
-        for output, gradient in pairs
-    )
-    return slopes / len(outputs.values)
+def _sensitivity(network: Network) -> Floats:
+    """E |d loss / d xi_h| at xi = 1, where xi_h multiplies the output of head h."""
+    pairs = zip(_flat(network.outputs), _flat(network.gradients), strict=True)
+    slopes = [np.einsum("phx,phx->ph", *pair, dtype=float) for pair in pairs]
+    return scores.by_layer([np.abs(each).mean(axis=0) for each in slopes])
 
 
-def _entropies(layer: Stored) -> Floats:
-    """The mean entropy of each head's attention, in nats: (H,)."""
-    samples = len(layer.values)
-    return (
-        sum(
-            scores.mean_entropies(rows(layer, part).transpose(1, 0, 2, 3))
-            * (part.stop - part.start)
-            for part in parts(samples, layer.values[0].size)
+def _entropy(network: Network) -> Floats:
+    return np.concatenate([scores.focus(layer.swapaxes(0, 1)) for layer in network.attention])
+
+
+_SIMPLE = {"norm": _norm, "sensitivity": _sensitivity, "entropy": _entropy}
+
+
+def _flat(layers: Sequence[Floats] | None) -> list[Floats]:
+    """(P, H_l, X) of (P, H_l, ...)."""
+    assert layers is not None
+    return [each.reshape(*each.shape[:2], -1) for each in layers]
+
+
+def _theory(
+    network: Network, width: int, temperature: float | None, readout: Readout
+) -> tuple[Floats, dict[str, Any]]:
+    """The theory's scores, solved on the samples that are not held out, and `Scored.theory`.
+
+    Raises:
+        ValueError, MemoryError: it cannot be had; the message says why and what to do.
+    """
+    labels, held_out = network.labels, network.held_out
+    assert labels is not None
+    _require_classes(labels[~held_out], "the samples that it learns from")
+    if temperature is None:
+        _require_classes(labels[held_out], "the held-out samples")
+    features = _features(network, readout)
+    temperatures = TEMPERATURES if temperature is None else (temperature,)
+    samples, paths, size = features.shape
+    _announce(cost.Sizes(paths, int((~held_out).sum()), samples, size), len(temperatures))
+    training, choosing = (Split(features[part], labels[part]) for part in (~held_out, held_out))
+    try:
+        best = at_best_temperature(training, choosing, network.heads, width, temperatures)
+    except LinAlgError as error:
+        raise ValueError(
+            f"{error}: try a higher --temperature or another --width, or scale the inputs to a "
+            "mean square of 1"
+        ) from error
+    solution = best.predictor
+    assert isinstance(solution, Solution)
+    return np.concatenate(head_scores(solution.order_parameter, network.heads)), {
+        "width": width,
+        "temperature": solution.temperature,
+        "readout": readout,
+        "residual": solution.residual,
+        "accuracy_held_out": best.accuracy,
+        "num_paths": paths,
+    }
+
+
+def _require_classes(labels: Floats, of: str) -> None:
+    if len(labels) < 2:
+        raise ValueError(f"{of} are {len(labels)}, at least 2 are needed: bring more samples")
+    if (labels == labels[0]).all():
+        raise ValueError(
+            f"{of} are all of class {labels[0]:+.0f}: shuffle the samples, or mark others in "
+            "held_out"
         )
-        / samples
-    )
 
 
-def _blocks(stored: Stored) -> Iterator[Floats]:
-    """The values of some samples at a time, in float64."""
-    for part in parts(len(stored.values), stored.values[0].size):
-        yield stored.values[part].astype(np.float64)
+def _features(network: Network, readout: Readout) -> Floats:
+    """Phi (P, D, F) of all samples."""
+    assert network.inputs is not None
+    samples, tokens, size = network.inputs.shape
+    paths = math.prod(network.heads)
+    if paths > MOST_PATHS:
+        raise ValueError(
+            f"{' x '.join(map(str, network.heads))} heads make {paths:,} paths, at most "
+            f"{MOST_PATHS:,} are solved: bring fewer layers"
+        )
+    learning = int((~network.held_out).sum())
+    needed = 2 * 8 * samples * paths * size + memory(learning, paths, size)
+    checks.fits(needed, f"solving for {samples} samples of {paths:,} paths")
+    features = np.empty((samples, paths, size))
+    at_once = max(1, _BYTES_AT_ONCE // (8 * sum(network.heads) * tokens**2))
+    for start in range(0, samples, at_once):
+        part = slice(start, start + at_once)
+        maps = [layer[part].transpose(1, 0, 3, 2) for layer in network.attention]
+        features[part] = path_features(network.inputs[part].swapaxes(1, 2), maps, readout)
+    return features
+
+
+def _announce(sizes: cost.Sizes, temperatures: int) -> None:
+    """Says about how long the theory takes, if that is long."""
+    flops = temperatures * cost.nominal_flops(THEORY, sizes)
+    with threadpool_limits(1):  # on a busy machine, threads would make the measurement useless
+        seconds = flops / cost.flops_a_second(sizes.samples)
+    if seconds > _LONG:
+        paths = f"theory of {sizes.paths:,} paths at {temperatures} temperatures"
+        print(f"{paths}: about {duration(seconds)}", file=sys.stderr)

@@ -11,11 +11,10 @@ head, since a network without any head in a layer answers nothing.
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from study.theory.attention_paths.checks import Floats
 
@@ -54,8 +53,8 @@ def path_weights(kept: Kept, heads: Sequence[int]) -> Floats:
     return weights
 
 
-def accuracies(by_path: Floats, labels: Floats, kept: Kept, heads: Sequence[int]) -> Floats:
-    """The accuracy with each of M sets of heads.
+def right(by_path: Floats, labels: Floats, kept: Kept, heads: Sequence[int]) -> NDArray[np.int64]:
+    """How many inputs the network gets right with each of M sets of heads.
 
     Args:
         by_path: (n, D), what each path adds to the output.
@@ -64,57 +63,47 @@ def accuracies(by_path: Floats, labels: Floats, kept: Kept, heads: Sequence[int]
         heads: (H_1, ..., H_L).
 
     Returns:
-        (M,) fractions.
+        (M,) in [0, n].
     """
-    return _right(by_path, labels, kept, heads) / len(labels)
-
-
-def _right(by_path: Floats, labels: Floats, kept: Kept, heads: Sequence[int]) -> NDArray[np.int64]:
-    """How many inputs each set of heads gets right: (M,)."""
     step = max(1, _AT_ONCE // (len(labels) + by_path.shape[1]))
-    parts = [kept[row : row + step] for row in range(0, len(kept), step)]
-    outputs = (path_weights(part, heads) @ by_path.T for part in parts)
-    return np.concatenate([(np.sign(each) == labels).sum(axis=1) for each in outputs])
+    found = np.empty(len(kept), dtype=np.int64)
+    for start in range(0, len(kept), step):
+        part = slice(start, start + step)
+        outputs = path_weights(kept[part], heads) @ by_path.T
+        found[part] = (np.sign(outputs) == labels).sum(axis=1)
+    return found
 
 
 def without_each_head(by_path: Floats, labels: Floats, heads: Sequence[int]) -> Floats:
     """The accuracy without each head alone: (sum of H_l,); 1/2 without the only one of a layer."""
+    found = np.full(sum(heads), 0.5)  # an output of 0 is a guess
     kept = ~np.eye(sum(heads), dtype=bool)
-    only = np.repeat(heads, heads) == 1
-    found = np.full(len(kept), 0.5)  # an output of 0 is a guess
-    if not only.all():
-        found[~only] = accuracies(by_path, labels, kept[~only], heads)
+    each = _removable(np.ones(sum(heads), dtype=bool), heads)
+    found[each] = right(by_path, labels, kept[each], heads) / len(labels)
     return found
 
 
-def removable(kept: Kept, heads: Sequence[int]) -> list[int]:
+def _removable(kept: Kept, heads: Sequence[int]) -> NDArray[np.intp]:
     """The heads (of one set, (sum of H_l,)) that are not the last one of their layer."""
     layers = np.repeat(np.arange(len(heads)), heads)
-    left = np.bincount(layers[kept], minlength=len(heads))
-    return [int(head) for head in np.flatnonzero(kept) if left[layers[head]] > 1]
+    left = np.bincount(layers, weights=kept)
+    return np.flatnonzero(kept & (left[layers] > 1))
 
 
-def removal_order(heads: Sequence[int], next_of: Callable[[Kept, list[int]], int]) -> list[int]:
-    """The order in which a rule removes heads, until each layer has one.
+def by_score(scores: ArrayLike, heads: Sequence[int]) -> list[int]:
+    """The order from the lowest score to the highest; of equal ones the first head goes first.
 
     Args:
+        scores: (sum of H_l,).
         heads: (H_1, ..., H_L).
-        next_of: (which are left, those that may be removed) -> the next one.
 
     Returns:
-        sum of H_l - L heads.
+        sum of H_l - L heads: each layer keeps the last one of its own.
     """
-    kept = np.ones(sum(heads), dtype=bool)
-    order: list[int] = []
-    while candidates := removable(kept, heads):
-        order.append(next_of(kept, candidates))
-        kept[order[-1]] = False
-    return order
-
-
-def by_score(scores: Sequence[float], heads: Sequence[int]) -> list[int]:
-    """The order from the lowest score to the highest; of equal ones the first head goes first."""
-    return removal_order(heads, lambda _, candidates: min(candidates, key=lambda h: scores[h]))
+    order = np.argsort(scores, kind="stable")
+    layers = np.repeat(np.arange(len(heads)), heads)[order]
+    stays = {layer: step for step, layer in enumerate(layers.tolist())}
+    return np.delete(order, list(stays.values())).tolist()
 
 
 def greedy(by_path: Floats, labels: Floats, heads: Sequence[int]) -> list[int]:
@@ -122,29 +111,28 @@ def greedy(by_path: Floats, labels: Floats, heads: Sequence[int]) -> list[int]:
 
     Of equal ones, the one that leaves the lowest squared error of the output.
     """
-
-    def best(kept: Kept, candidates: list[int]) -> int:
-        tried = np.repeat(kept[None], len(candidates), axis=0)
-        tried[np.arange(len(candidates)), candidates] = False
+    kept = np.ones(sum(heads), dtype=bool)
+    order: list[int] = []
+    while len(candidates := _removable(kept, heads)):
+        tried = kept & ~np.eye(len(kept), dtype=bool)[candidates]
         outputs = path_weights(tried, heads) @ by_path.T
-        right = (np.sign(outputs) == labels).mean(axis=1)
+        wrong = (np.sign(outputs) != labels).sum(axis=1)
         errors = ((outputs - labels) ** 2).mean(axis=1)
-        return candidates[min(range(len(candidates)), key=lambda i: (-right[i], errors[i]))]
+        order.append(int(candidates[np.lexsort((errors, wrong))[0]]))
+        kept[order[-1]] = False
+    return order
 
-    return removal_order(heads, best)
 
-
-def along(order: Sequence[int], count: int) -> Kept:
+def _along(order: Sequence[int], count: int) -> Kept:
     """The heads left without the first k of an order, k = 0, 1, ...: (len(order) + 1, count)."""
     kept = np.ones((len(order) + 1, count), dtype=bool)
-    for step, head in enumerate(order, start=1):
-        kept[step:, head] = False
+    kept[:, order] = ~np.tri(len(order) + 1, len(order), -1, dtype=bool)
     return kept
 
 
 def curve(by_path: Floats, labels: Floats, order: Sequence[int], heads: Sequence[int]) -> Floats:
     """The accuracy without the first k heads of an order: (len(order) + 1,)."""
-    return accuracies(by_path, labels, along(order, sum(heads)), heads)
+    return right(by_path, labels, _along(order, sum(heads)), heads) / len(labels)
 
 
 def random_curve(
@@ -152,10 +140,10 @@ def random_curve(
 ) -> Floats:
     """The mean of `curve` over random orders: (sum of H_l - L + 1,)."""
     random = np.random.default_rng(seed)
-    orders = [by_score(random.permutation(sum(heads)).tolist(), heads) for _ in range(draws)]
-    kept = np.concatenate([along(order, sum(heads)) for order in orders])
-    right = _right(by_path, labels, kept, heads).reshape(draws, -1)
-    return right.sum(axis=0) / (draws * len(labels))
+    orders = [by_score(random.permutation(sum(heads)), heads) for _ in range(draws)]
+    kept = np.concatenate([_along(order, sum(heads)) for order in orders])
+    found = right(by_path, labels, kept, heads).reshape(draws, -1)
+    return found.sum(axis=0) / (draws * len(labels))
 
 
 def best_curve(by_path: Floats, labels: Floats, heads: Sequence[int]) -> Floats:
@@ -166,23 +154,13 @@ def best_curve(by_path: Floats, labels: Floats, heads: Sequence[int]) -> Floats:
     Raises:
         ValueError: there are more than `MOST_SUBSETS` sets.
     """
-    if 2 ** sum(heads) > MOST_SUBSETS:
+    count, starts = sum(heads), np.cumsum([0, *heads[:-1]])
+    if 2**count > MOST_SUBSETS:
         raise ValueError(
-            f"{sum(heads)} heads have more than {MOST_SUBSETS:,} subsets, which are all tried"
+            f"{count} heads have more than {MOST_SUBSETS:,} subsets, which are all tried"
         )
-    kept = np.array(list(_subsets(heads)))
-    found = accuracies(by_path, labels, kept, heads)
-    removed = (~kept).sum(axis=1)
-    best = np.zeros(sum(heads) - len(heads) + 1)
-    np.maximum.at(best, removed, found)
+    kept = (np.arange(2**count)[:, None] >> np.arange(count)) % 2 == 1
+    kept = kept[np.logical_or.reduceat(kept, starts, axis=1).all(axis=1)]
+    best = np.zeros(count - len(heads) + 1)
+    np.maximum.at(best, (~kept).sum(axis=1), right(by_path, labels, kept, heads) / len(labels))
     return best
-
-
-def _subsets(heads: Sequence[int]) -> Iterator[Kept]:
-    """All sets of heads with at least one in each layer."""
-    layers = [
-        [part for part in itertools.product((True, False), repeat=count) if any(part)]
-        for count in heads
-    ]
-    for parts in itertools.product(*layers):
-        yield np.array(list(itertools.chain.from_iterable(parts)))

@@ -9,6 +9,7 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
+from scipy.special import entr
 
 from study.theory.attention_paths.checks import Floats
 
@@ -22,30 +23,20 @@ def weight_norm(weights: Sequence[Floats]) -> Floats:
     Returns:
         (sum of H_l,).
     """
-    return np.concatenate([np.sqrt((w.reshape(len(w), -1) ** 2).sum(axis=1)) for w in weights])
+    return np.concatenate([np.linalg.norm(w.reshape(len(w), -1), axis=1) for w in weights])
 
 
-def mean_entropies(attention: Floats) -> Floats:
-    """The mean entropy of each head's attention, in nats.
+def focus(attention: Floats) -> Floats:
+    """1 - the mean entropy of a head's attention / ln T: from 0, all alike, to 1, one token.
 
     Args:
-        attention: (H, P, T, T), [t, s], rows sum to 1.
+        attention: (H, P, T, T), [t, s], T >= 2; rows sum to 1.
 
     Returns:
-        (H,) in [0, ln T].
+        (H,).
     """
-    logs = np.log(attention, out=np.zeros_like(attention), where=attention > 0)
-    return -(attention * logs).sum(axis=3).mean(axis=(1, 2))
-
-
-def focus(entropies: Floats, tokens: int) -> Floats:
-    """Attention entropy as a score in [0, 1]: 1 - entropy / ln T, so 0 attends to all alike.
-
-    Args:
-        entropies: (sum of H_l,), of `mean_entropies`.
-        tokens: T, >= 2.
-    """
-    return 1 - entropies / math.log(tokens)
+    entropies = entr(attention, dtype=np.float64).sum(axis=3).mean(axis=(1, 2))
+    return 1 - entropies / math.log(attention.shape[-1])
 
 
 def sensitivity(by_path: Floats, labels: Floats, heads: Sequence[int]) -> Floats:

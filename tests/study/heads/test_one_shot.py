@@ -10,7 +10,6 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-import pandas as pd
 import pytest
 from mlflow import MlflowClient
 
@@ -61,12 +60,6 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     with contextlib.redirect_stdout(printed), log_levels_kept(), not_drawn(), trials_here():
         assert run.main([*TINY, "--results", str(results)]) == DONE
     return results, printed.getvalue()
-
-
-def table(results: Path | str) -> pd.DataFrame:
-    columns = ["cell_id", "split", "budget_fraction", "loss", "accuracy"]
-    rows = Results(results).evaluations()
-    return rows[columns].sort_values(columns, ignore_index=True)
 
 
 def test_networks_train_and_are_taken_apart_by_one_command(finished: tuple[Path, str]) -> None:
@@ -129,20 +122,6 @@ def test_a_cell_repeats_to_its_numbers(
     )
     assert status == DONE, errors
     assert "largest difference 0 " in printed
-
-
-def test_results_are_the_same_in_one_file(
-    finished: tuple[Path, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    merged = tmp_path / "merged"
-    shutil.copytree(finished[0], merged)
-    assert called(compact.main, capsys, str(merged))[0] == DONE
-    pd.testing.assert_frame_equal(table(finished[0]), table(merged))
-    given = [*asked("method=entropy"), *UNTRACKED, "--results", str(merged)]
-    with trials_here():
-        status, printed, errors = main(capsys, *given)
-    assert status == DONE, errors
-    assert "2 cells: 0 done already, 2 to run" in printed
 
 
 def test_a_lost_network_is_named_and_the_others_go_on(

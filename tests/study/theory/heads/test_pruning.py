@@ -59,46 +59,32 @@ def test_orders_keep_a_head_in_each_layer() -> None:
 
 @given(HEADS, st.integers(0, 100))
 @settings(max_examples=60, deadline=None)
-def test_no_order_beats_the_bound_at_any_step(heads: tuple[int, ...], seed: int) -> None:
+def test_curves_are_accuracies_of_sets_of_heads(heads: tuple[int, ...], seed: int) -> None:
+    """The bound is the best set of each size, and greedy the best next step."""
     by_path, labels = outputs(heads, seed)
-    bound = pruning.best_curve(by_path, labels, heads)
-    random = np.random.default_rng(seed)
-    orders = [pruning.by_score(random.random(sum(heads)).tolist(), heads) for _ in range(5)]
-    orders.append(pruning.greedy(by_path, labels, heads))
-    for order in orders:
-        curve = pruning.curve(by_path, labels, order, heads)
-        assert len(curve) == len(bound) == sum(heads) - len(heads) + 1
-        assert (curve <= bound).all()
-    assert (pruning.random_curve(by_path, labels, heads, 20, seed) <= bound).all()
-    assert bound[0] == pruning.accuracy(by_path.sum(axis=1), labels)
-
-
-def test_the_bound_is_the_best_of_all_subsets() -> None:
-    heads = (2, 3)
-    by_path, labels = outputs(heads)
-    best = np.zeros(4)
-    for kept in itertools.product([True, False], repeat=5):
-        mask = np.array(kept)
-        if mask[:2].any() and mask[2:].any():
-            weights = pruning.path_weights(mask[None], heads)[0]
-            removed = 5 - mask.sum()
-            best[removed] = max(best[removed], pruning.accuracy(by_path @ weights, labels))
-    np.testing.assert_array_equal(pruning.best_curve(by_path, labels, heads), best)
-
-
-def test_greedy_takes_the_best_next_step() -> None:
-    heads = (3, 2)
-    by_path, labels = outputs(heads, seed=3)
-    kept = np.ones(5, dtype=bool)
-    for head in pruning.greedy(by_path, labels, heads):
-        found = {}
-        for each in pruning.removable(kept, heads):
-            without = kept.copy()
-            without[each] = False
-            weights = pruning.path_weights(without[None], heads)[0]
-            found[each] = pruning.accuracy(by_path @ weights, labels)
-        assert found[head] == max(found.values())
-        kept[head] = False
+    every, layers = range(sum(heads)), np.repeat(range(len(heads)), heads)
+    without = {}
+    for kept in itertools.product([True, False], repeat=sum(heads)):
+        if set(layers[list(kept)]) == set(layers):
+            (weights,) = pruning.path_weights(np.array([kept]), heads)
+            removed = frozenset(head for head in every if not kept[head])
+            without[removed] = pruning.accuracy(by_path @ weights, labels)
+    best = [
+        max(found for removed, found in without.items() if len(removed) == count)
+        for count in range(sum(heads) - len(heads) + 1)
+    ]
+    assert pruning.best_curve(by_path, labels, heads).tolist() == best
+    greedy = pruning.greedy(by_path, labels, heads)
+    scored = pruning.by_score(np.random.default_rng(seed).random(sum(heads)), heads)
+    for order in (greedy, scored):
+        expected = [without[frozenset(order[:count])] for count in range(len(best))]
+        assert pruning.curve(by_path, labels, order, heads).tolist() == expected
+    for step, head in enumerate(greedy):
+        next_sets = [frozenset([*greedy[:step], each]) for each in every]
+        tried = [without[each] for each in next_sets if len(each) > step and each in without]
+        assert without[next_sets[head]] == max(tried)
+    alone = [without.get(frozenset([head]), 0.5) for head in every]  # without any, it guesses
+    assert pruning.without_each_head(by_path, labels, heads).tolist() == alone
 
 
 def test_random_orders_are_all_orders_in_the_mean() -> None:
@@ -114,14 +100,6 @@ def test_random_orders_are_all_orders_in_the_mean() -> None:
     np.testing.assert_array_equal(found, pruning.random_curve(by_path, labels, heads, 5_000, 0))
 
 
-def test_without_each_head_alone() -> None:
-    heads = (1, 2)
-    by_path, labels = outputs(heads)
-    found = pruning.without_each_head(by_path, labels, heads)
-    alone = [pruning.accuracy(by_path[:, path], labels) for path in (1, 0)]
-    assert found.tolist() == [0.5, *alone]  # an only head is all there is: a guess is left
-
-
 def test_subsets_of_too_many_heads_are_refused() -> None:
     with pytest.raises(ValueError, match="17 heads have more than 65,536 subsets"):
         pruning.best_curve(np.ones((2, 17)), np.ones(2), (17,))
@@ -135,11 +113,9 @@ def test_norms_by_hand() -> None:
     assert scores.weight_norm(weights).tolist() == [5, 1, 2]
 
 
-def test_entropy_of_one_token_is_0_and_of_all_alike_ln_t() -> None:
+def test_focus_on_one_token_is_1_and_on_all_alike_0() -> None:
     attention = np.stack([np.tile(np.eye(4), (3, 1, 1)), np.full((3, 4, 4), 0.25)])
-    entropies = scores.mean_entropies(attention)
-    np.testing.assert_allclose(entropies, [0, np.log(4)])
-    np.testing.assert_allclose(scores.focus(entropies, 4), [1, 0], atol=1e-15)
+    np.testing.assert_allclose(scores.focus(attention), [1, 0], atol=1e-15)
 
 
 def test_sensitivity_is_the_gradient_of_a_factor_on_each_head() -> None:
