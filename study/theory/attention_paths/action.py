@@ -114,16 +114,15 @@ class _Layer:
         np.fill_diagonal(core, np.exp(core.diagonal() / math.sqrt(2)))
         self.core = core * math.sqrt(variance)
 
-    def prior(self) -> float:
-        """The term less its value at S = sigma^2 I.
+    def prior(self) -> tuple[float, float]:
+        """The term less its value at S = sigma^2 I: of the entries above the diagonal, and on it.
 
         No large numbers cancel, whatever the width; an infinite one gives the limit.
         """
         on, off = self._part[self._on], self._part[~self._on]
         if self._step:
-            on = np.expm1(self._logs) - self._logs
-            return float(off @ off + np.sum(on) / self._step**2)
-        return float(off @ off + on @ on)
+            return off @ off, np.sum(np.expm1(self._logs) - self._logs) / self._step**2
+        return off @ off, on @ on
 
     def gradient(self, slope: Floats) -> Floats:
         """Derivative of the action with respect to the part.
@@ -182,7 +181,7 @@ class Nested:
             slope = np.einsum("hihj->ij", (layer.core.T @ slope).reshape(blocks))
         pairs = list(zip(self._layers, [*slopes, slope], strict=True))
         return (
-            value + sum(layer.prior() for layer in self._layers),
+            value + float(sum(term for layer in self._layers for term in layer.prior())),
             np.concatenate([layer.gradient(each) for layer, each in pairs]),
             max(layer.residual(each) for layer, each in pairs),
         )
@@ -199,10 +198,11 @@ def point_at(architecture: Architecture, hidden: Sequence[Floats]) -> Floats:
     factors = [*map(cholesky, hidden), np.eye(1)]
     above = zip(factors, factors[1:], architecture.widths, architecture.variances, strict=False)
     for factor, below, width, variance in above:
-        core = times_blocks(factor, np.linalg.inv(below)) / math.sqrt(variance)
+        core = times_blocks(factor / math.sqrt(variance), np.linalg.inv(below))
         np.fill_diagonal(core, math.sqrt(2) * np.log(core.diagonal()))
         entries = core[np.triu_indices(len(core))]
-        parts.append(entries * math.sqrt(width) if width < math.inf else np.zeros_like(entries))
+        step = 1 / math.sqrt(width)
+        parts.append(entries / step if step else np.zeros_like(entries))
     return np.concatenate(parts)
 
 
