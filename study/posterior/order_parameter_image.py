@@ -79,7 +79,7 @@ def order_parameter_png(order_parameter: Floats, names: Sequence[str], title: st
     image.paste(squares, (_LEFT, _TOP))
     draw.rectangle((_LEFT, _TOP, _LEFT + edge, _TOP + edge), outline=(120, 120, 120))
     if labelled:
-        middles = (np.arange(len(names)) + 0.5) * side
+        middles = ((np.arange(len(names)) + 0.5) * side).tolist()
         for name, y in zip(names, middles, strict=True):
             write(_LEFT - 8, _TOP + y, name, "rm", 13)
         for (i, j), share in np.ndenumerate(shares):

@@ -54,8 +54,13 @@ class Estimate:
 
     def part(self, entries: slice) -> Estimate:
         """Of some entries of the first axis."""
-        of_all = (self.mean, self.error, self.r_hat, self.effective_sample_size)
-        return Estimate(*(each[entries] for each in of_all), self.by_chain[:, entries])
+        return Estimate(
+            mean=self.mean[entries],
+            error=self.error[entries],
+            r_hat=self.r_hat[entries],
+            effective_sample_size=self.effective_sample_size[entries],
+            by_chain=self.by_chain[:, entries],
+        )
 
 
 def estimate(values: Floats) -> Estimate:
@@ -76,7 +81,10 @@ def estimate(values: Floats) -> Estimate:
         size[moves] = array_stats.ess(flat[..., moves], method="mean", **axes)
         error[moves] = spread[moves] / np.sqrt(size[moves])
     return Estimate(
-        *(each.reshape(shape) for each in (flat.mean(axis=(0, 1)), error, r_hat, size)),
+        mean=flat.mean(axis=(0, 1)).reshape(shape),
+        error=error.reshape(shape),
+        r_hat=r_hat.reshape(shape),
+        effective_sample_size=size.reshape(shape),
         by_chain=flat.mean(axis=1).reshape(chains, *shape),
     )
 

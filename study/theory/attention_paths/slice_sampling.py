@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -196,24 +195,17 @@ class GaussianProcess:
         return Regression(self._within.weighed(order_parameter), self._labels, self._temperature)
 
 
-@dataclass(frozen=True, eq=False)
 class Reference:
     """The Student t distribution that ellipses are drawn from.
 
-    Attributes:
+    Args:
         centre: (d,).
-        scale: (d, d), lower factor of its scale matrix.
-        inverse: (d, d), of `scale`.
+        scale: (d, d), its scale matrix.
     """
 
-    centre: Floats
-    scale: Floats
-    inverse: Floats
-
-    @classmethod
-    def of(cls, centre: Floats, covariance: Floats) -> Reference:
-        scale = cholesky(covariance, lower=True)
-        return cls(centre, scale, inv(scale))
+    def __init__(self, centre: Floats, scale: Floats) -> None:
+        self._centre, self._factor = centre, cholesky(scale, lower=True)
+        self._inverse = inv(self._factor)
 
     @classmethod
     def fitted(cls, points: Floats) -> Reference:
@@ -223,15 +215,19 @@ class Reference:
         trust = count / (count + 2 * dimension)
         covariance *= trust + (1 - trust) * np.eye(dimension)
         # A chain that stood still gives no ellipses: a hair keeps them open.
-        return cls.of(points.mean(axis=0), covariance + 1e-10 * np.eye(dimension))
+        return cls(points.mean(axis=0), covariance + 1e-10 * np.eye(dimension))
 
     def whitened(self, point: Floats) -> Floats:
         """Where the distribution is round, with its centre at 0."""
-        return self.inverse @ (point - self.centre)
+        return self._inverse @ (point - self._centre)
+
+    def point(self, whitened: Floats) -> Floats:
+        """The inverse of `whitened`."""
+        return self._centre + self._factor @ whitened
 
     def log_density(self, whitened: Floats) -> float:
         """Up to a constant."""
-        power = (DEGREES_OF_FREEDOM + len(self.centre)) / 2
+        power = (DEGREES_OF_FREEDOM + len(self._centre)) / 2
         return -power * math.log1p(whitened @ whitened / DEGREES_OF_FREEDOM)
 
     def ellipse(self, whitened: Floats, random: np.random.Generator) -> Floats:
@@ -278,7 +274,7 @@ class Chain:
     ) -> None:
         self._factors, self._process, self._random = factors, process, random
         deviation = factors.prior_deviation
-        self._reference = Reference.of(factors.prior_mean, np.diag(deviation**2))
+        self._reference = Reference(factors.prior_mean, np.diag(deviation**2))
         self._evaluations = 0
         self.point = random.normal(factors.prior_mean, OVERDISPERSION * deviation)
         self._log_posterior = self.log_posterior(self.point)
@@ -310,7 +306,7 @@ class Chain:
         lowest, highest = angle - 2 * math.pi, angle
         while True:
             there = here * math.cos(angle) + axis * math.sin(angle)
-            point = reference.centre + reference.scale @ there
+            point = reference.point(there)
             log_posterior = self.log_posterior(point)
             # At level -inf, where a start has no evidence in float64, everything is above.
             if log_posterior - reference.log_density(there) >= level:

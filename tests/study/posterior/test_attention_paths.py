@@ -6,7 +6,6 @@ import contextlib
 import functools
 import io
 import re
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +13,7 @@ import pandas as pd
 import pytest
 from mlflow import MlflowClient
 
-from study import compact, repeat, run
+from study import repeat, run
 from study.launch.repetition import compare_evaluations
 from study.results import Results
 from study.terminal.command import DONE
@@ -108,18 +107,6 @@ def test_another_predictor_is_no_repetition(finished: tuple[Path, str]) -> None:
     assert largest == pytest.approx(1e-3)
     assert where == "mean predictor, test split at 100 % of the budget"
     assert not close
-
-
-def test_results_are_the_same_in_one_file(
-    finished: tuple[Path, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    merged = tmp_path / "merged"
-    shutil.copytree(finished[0] / "cells", merged / "cells")
-    status, _, errors = called(compact.main, capsys, str(merged))
-    assert status == DONE, errors
-    assert len(list((merged / "cells").iterdir())) == 1
-    for one, other in zip(Results(finished[0]).tables(), Results(merged).tables(), strict=True):
-        pd.testing.assert_frame_equal(one.to_pandas(), other.to_pandas())
 
 
 def test_a_cell_that_diverged_is_recorded_shown_and_repeated(

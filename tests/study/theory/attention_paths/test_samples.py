@@ -222,15 +222,6 @@ def test_equal_seeds_give_equal_numbers_and_other_seeds_others() -> None:
     np.testing.assert_array_equal(mean(1, chains=6)[:4], mean(1))
 
 
-def test_flops_do_not_grow_with_the_width() -> None:
-    """They do not for the same number of evaluations."""
-    given = (*problem(10, (2, 2), 6), (2, 2))
-    narrow, wide = (
-        ap.sample(*given, width, math.inf, seed=0, draws=10, warmup=10) for width in (5, 200)
-    )
-    assert wide.flops < 2 * narrow.flops
-
-
 @pytest.mark.parametrize(
     ("change", "said"),
     [

@@ -12,7 +12,6 @@ from scipy.stats import ks_2samp
 from study.theory.attention_paths import slice_sampling
 from study.theory.attention_paths.action import Architecture
 from study.theory.attention_paths.checks import Floats
-from study.theory.attention_paths.samples import estimate
 from study.theory.attention_paths.slice_sampling import Chain, GaussianProcess, NestedFactors
 from tests.made_up.attention_paths import problem
 
@@ -128,56 +127,3 @@ def test_a_point_stays_where_rounding_denies_all_others(monkeypatch: pytest.Monk
     process = GaussianProcess(FEATURES, LABELS, 0.3, FEATURES)
     draws = Chain(NestedFactors(EQUAL), process, np.random.default_rng(0)).draws(1, 1)
     np.testing.assert_array_equal(next(draws).order_parameter, next(draws).order_parameter)
-
-
-def plain_chain(architecture: Architecture, given: tuple[Floats, Floats], temperature: float,
-                random: np.random.Generator, steps: int) -> Floats:  # fmt: skip
-    """Elliptical slice sampling of the normal matrices themselves: (steps, D^2 + 1), U and U_a."""
-    phi, y = given
-    kernels = np.einsum("paf,qbf->abpq", phi, phi)
-    kernels = kernels.reshape(-1, *kernels.shape[2:])
-    noise = temperature * np.eye(len(y))
-
-    def log_evidence(normals: list[Floats]) -> float:
-        regular = np.tensordot(nested(architecture, normals)[:-1], kernels, 1) + noise
-        return float(-(np.linalg.slogdet(regular)[1] + y @ np.linalg.solve(regular, y)) / 2)
-
-    state = prior_normals(architecture, random)
-    value, found = log_evidence(state), []
-    for _ in range(steps):
-        axes = prior_normals(architecture, random)
-        level, angle = value - random.exponential(), random.uniform(0, 2 * math.pi)
-        low, high = angle - 2 * math.pi, angle
-        while True:
-            pairs = zip(state, axes, strict=True)
-            moved = [math.cos(angle) * one + math.sin(angle) * other for one, other in pairs]
-            value = log_evidence(moved)
-            if value > level:
-                break
-            low, high = (angle, high) if angle < 0 else (low, angle)
-            angle = random.uniform(low, high)
-        state = moved
-        found.append(nested(architecture, state))
-    return np.array(found)
-
-
-def test_it_agrees_with_slice_sampling_of_the_plain_matrices() -> None:
-    """Means of U, its squares and U_a, within 4 of their Monte Carlo errors.
-
-    The plain form shares no code, coordinates or ellipses with the compact one.
-    """
-    architecture = Architecture((2, 1), (3, 1, 5), (1.5, 0.6, 1.2))
-    given = problem(10, (2, 1), 12)
-    streams = np.random.default_rng(3).spawn(8)
-    plain = np.array(
-        [plain_chain(architecture, given, 0.3, each, 800)[100:] for each in streams[:4]]
-    )
-    process, compact = GaussianProcess(*given, 0.3, given[0][:1]), []
-    for random in streams[4:]:
-        walk = Chain(NestedFactors(architecture), process, random).draws(warmup=300, thin=2)
-        draws = itertools.islice(walk, 400)
-        compact.append([np.append(d.order_parameter, d.readout) for d in draws])
-    for power in (1, 2):
-        one, other = estimate(plain**power), estimate(np.array(compact) ** power)
-        error = np.hypot(one.error, other.error)
-        assert (np.abs(one.mean - other.mean) < 4 * error).all()
