@@ -18,10 +18,10 @@ case of its own: its point does not move C.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from scipy.linalg import cholesky
@@ -64,7 +64,7 @@ class Architecture:
         variances = checks.layered("variance", variance, len(counts))
         return cls(counts, widths, tuple(checks.positive("variance", each) for each in variances))
 
-    @cached_property
+    @functools.cached_property
     def sizes(self) -> tuple[int, ...]:
         """(D_1, ..., D_L, 1): D_l = H_l ... H_L, the paths from layer l to the readout."""
         return tuple(math.prod(self.heads[layer:]) for layer in range(len(self.heads) + 1))
@@ -100,12 +100,17 @@ def heads_of(heads: Sequence[int], paths: int) -> tuple[int, ...]:
     return counts
 
 
+@functools.lru_cache(maxsize=16)  # a search asks for the same few at every point
+def _triangle(size: int) -> tuple[np.ndarray, np.ndarray]:
+    return np.triu_indices(size)
+
+
 class _Layer:
     """C_l at its part of a point, and its term N_l (Tr S_l / sigma_l^2 - ln det S_l)."""
 
     def __init__(self, part: Floats, size: int, width: float, variance: float) -> None:
         self._part, self._width, self._variance = part, width, variance
-        self._entries = np.triu_indices(size)
+        self._entries = _triangle(size)
         self._on = self._entries[0] == self._entries[1]
         self._step = 1 / math.sqrt(width)
         self._logs = math.sqrt(2) * self._step * part[self._on]  # ln S_ii / sigma^2, of a diagonal
