@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -38,7 +39,7 @@ _SIZE = Whole(2, 1_000_000)
 _DRAWS = 10_000_000
 
 
-def _of_variant(values: dict[str, Any]) -> By:
+def _of_variant(values: Mapping[str, Any]) -> By:
     return By("variant", {name: (value,) for name, value in values.items()}, otherwise=())
 
 
@@ -157,7 +158,7 @@ class PosteriorCell(AnyCell):
         """The published variant that heads and noise make; `own` if none."""
         return variant_of(self.heads, self.sigma_perp)
 
-    @property
+    @cached_property
     def network(self) -> Network:
         """The heads of each layer, of the paths that the network has."""
         return reduced(parse(self.heads), self.paths)

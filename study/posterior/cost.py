@@ -14,6 +14,7 @@ from threadpoolctl import threadpool_limits
 from study.limits import available_bytes
 from study.posterior import hidden_markov
 from study.posterior.cell import LIMIT, SAMPLING, THEORY, PosteriorCell
+from study.posterior.network import VARIANTS, parse
 from study.theory.attention_paths import memory
 
 ITERATIONS = 80
@@ -46,12 +47,11 @@ class Sizes(NamedTuple):
 
 def sizes_of(cell: PosteriorCell) -> Sizes:
     """The sizes of a cell."""
-    size = hidden_markov.VISIBLE + cell.tokens + 1
     return Sizes(
         paths=math.prod(len(layer) for layer in cell.network),
         samples=cell.n,
         asked=cell.n + cell.validation_size + cell.test_size,
-        size=size,
+        size=hidden_markov.VISIBLE + cell.tokens + 1,
         **{name: getattr(cell, name) or 0 for name in SAMPLING},
     )
 
@@ -67,13 +67,13 @@ def nominal_flops(method: str, sizes: Sizes, iterations: int = ITERATIONS) -> in
     paths, samples, asked, size, draws, warmup, thin, chains = sizes
     kernels = samples**2 * paths * (paths + 1)
     evidence = kernels + samples**3 // 3
-    setup = kernels * size
     if method == LIMIT:
-        return setup + evidence
+        return kernels * size + evidence
     if method == THEORY:
-        return setup + iterations * (kernels + 2 * samples**3)
+        return kernels * size + iterations * (kernels + 2 * samples**3)
     predictions = draws * (evidence + asked * samples * (paths * (paths + 1) + samples))
-    return setup + chains * ((warmup + draws * thin) * _SHRINKS * evidence + predictions)
+    steps = (warmup + draws * thin) * _SHRINKS * evidence
+    return kernels * size + chains * (steps + predictions)
 
 
 def seconds(cells: Sequence[PosteriorCell], threads: int) -> dict[str, float]:
@@ -84,7 +84,7 @@ def seconds(cells: Sequence[PosteriorCell], threads: int) -> dict[str, float]:
     with threadpool_limits(threads):
         return {
             cell.id: nominal_flops(cell.method, sizes_of(cell)) / flops_a_second(cell.n)
-            + _seconds_a_sequence(cell.tokens) * (cell.n + cell.validation_size + cell.test_size)
+            + _seconds_a_sequence(cell.tokens) * sizes_of(cell).asked
             for cell in cells
         }
 
@@ -93,9 +93,8 @@ def lacks_memory(cell: PosteriorCell) -> str | None:
     """Why a cell cannot run for want of memory; None if it can."""
     sizes = sizes_of(cell)
     # Sequences, and one of their attention maps.
-    needed = memory_of(sizes)
-    needed += 8 * sizes.asked * sizes.size * 2 * (cell.tokens + 1)
-    return too_much(needed, "fewer sequences (n), tokens, heads or draws")
+    sequences = 8 * sizes.asked * sizes.size * 2 * (cell.tokens + 1)
+    return too_much(memory_of(sizes) + sequences, "fewer sequences (n), tokens, heads or draws")
 
 
 def memory_of(sizes: Sizes) -> int:
@@ -115,15 +114,9 @@ def too_much(needed: int, fewer: str) -> str | None:
     available = available_bytes()
     if needed <= available:
         return None
-    return (
-        f"it needs about {_gigabytes(needed)} GB of memory, and {_gigabytes(available)} GB are "
-        f"available: take {fewer}"
-    )
-
-
-def _gigabytes(size: int) -> str:
-    """Two digits, so that cells of about the same size say the same."""
-    return f"{float(f'{size / 1e9:.2g}'):,g}"
+    # Two digits, so that cells of about the same size say the same.
+    about, there = (f"{float(f'{size / 1e9:.2g}'):,g} GB" for size in (needed, available))
+    return f"it needs about {about} of memory, and {there} are available: take {fewer}"
 
 
 @functools.cache
@@ -133,16 +126,16 @@ def flops_a_second(samples: int) -> float:
     matrix = np.eye(size) + 1 / size
     np.linalg.cholesky(matrix)
     times, started = 0, time.perf_counter()
-    while time.perf_counter() - started < 0.05:
+    while (passed := time.perf_counter() - started) < 0.05 or not times:
         np.linalg.cholesky(matrix)
         times += 1
-    return times * size**3 / 3 / (time.perf_counter() - started)
+    return times * size**3 / 3 / passed
 
 
 @functools.cache
 def _seconds_a_sequence(tokens: int) -> float:
     """Measured seconds to make a sequence and its features."""
     started = time.perf_counter()
-    data = hidden_markov.sample(0, 20, tokens, 1.0, "timed")
-    hidden_markov.features(data.inputs, "good+random/uniform+random", 0)
+    inputs = hidden_markov.sample(0, 20, tokens, 1.0, "timed").inputs
+    hidden_markov.features(inputs, parse(VARIANTS["plain"]), 0)
     return (time.perf_counter() - started) / 20

@@ -21,14 +21,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.special import softmax
 
 from study.cell.seeds import stream_seed
-from study.posterior.network import Head, Network, parse
+from study.posterior.network import Head, Network
 from study.theory.attention_paths import path_features
-
-Floats = NDArray[np.float64]
+from study.theory.attention_paths.checks import Floats
 
 DIGEST = "hidden-markov-1"
 """Of the generator: to be raised when it draws others."""
@@ -44,6 +43,9 @@ SHARPNESS = 10.0
 
 _CHUNK_BYTES = 2**26
 """Memory for the attention of the samples whose features are computed at once."""
+
+DIRECTIONS: Floats = np.sqrt(2) * np.kron(np.eye(2), np.ones(VISIBLE // 2))
+"""v_+ and v_-, (2, 200)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,88 +72,59 @@ def sample(seed: int, n: int, tokens: int, sigma_perp: float, split: str) -> Seq
         tokens: T, >= 2, without BOS.
         sigma_perp: standard deviation of the noise outside span(v_+, v_-), >= 0.
         split: names the random stream, e.g. "train".
-
-    Raises:
-        ValueError: an argument is out of range.
     """
-    if n < 1 or tokens < 2 or not sigma_perp >= 0:
-        raise ValueError(
-            f"sequences need n >= 1, tokens >= 2 and sigma_perp >= 0, got {n}, {tokens} and "
-            f"{sigma_perp}."
-        )
     labels = np.where(np.arange(n) % 2 == 0, 1, -1)
-    uniform = _stream(seed, split, "states").random((n, tokens))
-    stay = np.where(labels == 1, STAY[1], STAY[-1])
-    turns = np.where(uniform < stay[:, None], 1, -1)
-    turns[:, 0] = np.where(uniform[:, 0] < 0.5, 1, -1)  # the start
-    states = np.cumprod(turns, axis=1)
+    stay = np.where(labels == 1, STAY[1], STAY[-1])[:, None].repeat(tokens, axis=1)
+    stay[:, 0] = 0.5  # the start
+    states = np.where(_stream(seed, split, "states").random((n, tokens)) < stay, 1, -1)
+    states = states.cumprod(axis=1)
 
-    directions = _directions()  # (2, 200)
     noise = _stream(seed, split, "noise").standard_normal((n, tokens, VISIBLE))
-    unit = directions / np.linalg.norm(directions, axis=1, keepdims=True)
+    unit = DIRECTIONS / np.linalg.norm(DIRECTIONS, axis=1, keepdims=True)
     inside = noise @ unit.T @ unit
-    shown = directions[(states == -1).astype(int)] + inside + sigma_perp * (noise - inside)
+    shown = DIRECTIONS[(states == -1).astype(int)] + inside + sigma_perp * (noise - inside)
     inputs = np.zeros((n, VISIBLE + tokens + 1, tokens + 1))
     inputs[:, :VISIBLE, 1:] = shown.transpose(0, 2, 1)
     inputs[:, VISIBLE:] = np.eye(tokens + 1)
     return Sequences(inputs, labels.astype(float), states)
 
 
-def attention(inputs: ArrayLike, heads: str | Network, seed: int) -> list[Floats]:
+def attention(inputs: Floats, network: Network, seed: int) -> list[Floats]:
     """What every head attends to.
 
     Args:
         inputs: (n, N_0, T + 1), of `sample`.
-        heads: a network, or the text that declares one.
+        network: its heads.
         seed: of the random heads.
 
     Returns:
         One (H_l, n, T + 1, T + 1) a layer, [s, t]; columns sum to 1. See
         `study.theory.attention_paths.path_features`.
-
-    Raises:
-        ValueError: the text declares no network, or the inputs are not as above.
     """
-    x = np.asarray(inputs, dtype=np.float64)
-    if x.ndim != 3 or x.shape[1] != VISIBLE + x.shape[2]:
-        raise ValueError(f"inputs must be (n, {VISIBLE} + T + 1, T + 1), got {x.shape}.")
-    layers = []
-    for number, layer in enumerate(_network(heads), start=1):
-        maps = [softmax(_logits(x, head, number, seed), axis=1) for head in layer]
-        layers.append(np.stack(maps))
-    return layers
+    return [
+        np.stack([softmax(_logits(inputs, head, number, seed), axis=1) for head in layer])
+        for number, layer in enumerate(network, start=1)
+    ]
 
 
-def features(inputs: Floats, heads: str | Network, seed: int) -> Floats:
+def features(inputs: Floats, network: Network, seed: int) -> Floats:
     """Features of all paths of a network, read at the last token.
 
     The attention of a few samples at a time is held in memory, not of all.
 
     Args:
         inputs: (n, N_0, T + 1), of `sample`.
-        heads: a network, or the text that declares one.
+        network: its heads.
         seed: of the random heads.
 
     Returns:
         (n, D, N_0), of `study.theory.attention_paths.path_features`; D counts the paths of this
         network, also where it is a part of another.
-
-    Raises:
-        ValueError: as `attention`.
     """
-    network = _network(heads)
     per_sample = 8 * inputs.shape[2] ** 2 * (2 + sum(map(len, network)))
     rows = max(1, _CHUNK_BYTES // per_sample)
-    return np.concatenate(
-        [
-            path_features(some, attention(some, network, seed))
-            for some in np.split(inputs, range(rows, len(inputs), rows))
-        ]
-    )
-
-
-def _network(heads: str | Network) -> Network:
-    return parse(heads) if isinstance(heads, str) else heads
+    chunks = np.split(inputs, range(rows, len(inputs), rows))
+    return np.concatenate([path_features(x, attention(x, network, seed)) for x in chunks])
 
 
 def _logits(x: Floats, head: Head, layer: int, seed: int) -> Floats:
@@ -169,7 +142,7 @@ def _good(positions: int) -> Floats:
     most.
     """
     weights = np.zeros((VISIBLE + positions,) * 2)
-    contrast = np.subtract(*_directions()) / VISIBLE
+    contrast = np.subtract(*DIRECTIONS) / VISIBLE
     weights[:VISIBLE, :VISIBLE] = np.outer(contrast, contrast)
     between = weights[VISIBLE:, VISIBLE:]
     between += np.eye(positions, k=1)  # key = query - 1
@@ -179,27 +152,15 @@ def _good(positions: int) -> Floats:
 
 def _random(positions: int, layer: int, head: Head, seed: int) -> Floats:
     """W of a random head; each block has its own stream, so that none depends on T alone."""
+    sizes = {"features": VISIBLE, "positions": positions}
+    squares = {"features": VISIBLE, "positions": 1}
 
-    def normal(block: str, *shape: int) -> Floats:
-        return _stream(seed, "head", layer, head.number, block).standard_normal(shape)
+    def block(key: str, query: str) -> Floats:
+        name = key if key == query else f"{key} to {query}"
+        normal = _stream(seed, "head", layer, head.number, name).standard_normal
+        return normal((sizes[key], sizes[query])) / np.sqrt(squares[key] * squares[query])
 
-    return np.block(
-        [
-            [
-                normal("features", VISIBLE, VISIBLE) / VISIBLE,
-                normal("features to positions", VISIBLE, positions) / np.sqrt(VISIBLE),
-            ],
-            [
-                normal("positions to features", positions, VISIBLE) / np.sqrt(VISIBLE),
-                normal("positions", positions, positions),
-            ],
-        ]
-    )
-
-
-def _directions() -> Floats:
-    """v_+ and v_-, (2, 200)."""
-    return np.sqrt(2) * np.kron(np.eye(2), np.ones(VISIBLE // 2))
+    return np.block([[block(key, query) for query in sizes] for key in sizes])
 
 
 def _stream(*names: object) -> np.random.Generator:

@@ -105,17 +105,14 @@ def at_best_temperature(
     tried = []
     steps = flops = 0
     for heat in sorted(temperatures, reverse=True):
-        predictor: Predictor
         try:
-            if width is None:
-                predictor = gp_limit(*training, heat)
-            else:
-                predictor = solution = solve(*training, heads, width, heat, start=start)
-                steps, flops = steps + solution.iterations, flops + solution.flops
-                tried.append(f"{heat:g} (residual {solution.residual:.2g})")
-                if not solution.converged:
+            predictor = theory(training, heads, width, heat, start)
+            steps, flops = steps + predictor.iterations, flops + predictor.flops
+            if isinstance(predictor, Solution):
+                tried.append(f"{heat:g} (residual {predictor.residual:.2g})")
+                if not predictor.converged:
                     continue
-                start = solution
+                start = predictor
             mean, variance = predictor.predict(held_out.features)
         except LinAlgError:
             tried.append(f"{heat:g} (K + T has no factor in float64)")
@@ -129,25 +126,21 @@ def at_best_temperature(
     return Best(best[1], best[0][0], steps, flops)
 
 
-def predicted(
-    splits: Mapping[str, Split], heads: Sequence[int], width: int | None, temperature: float
-) -> Found:
-    """By theory at finite width, or in its limit.
-
-    Args:
-        splits: of the network.
-        heads: (H_1, ..., H_L).
-        width: N; None: the limit.
-        temperature: of the posterior.
+def theory(
+    training: Split,
+    heads: Sequence[int],
+    width: int | None,
+    temperature: float,
+    start: Solution | None = None,
+) -> Predictor:
+    """Theory at finite width, see `study.theory.attention_paths.solve`, or its limit (None).
 
     Raises:
         LinAlgError: at a low temperature, K + T has no factor in float64.
     """
-    training = splits["train"]
     if width is None:
-        return predicted_by(gp_limit(*training, temperature), splits)
-    solution = solve(*training, heads, width, temperature)
-    return predicted_by(solution, splits, solution.iterations, solution.flops)
+        return gp_limit(*training, temperature)
+    return solve(*training, heads, width, temperature, start=start)
 
 
 def predicted_by(
@@ -168,9 +161,7 @@ def predicted_by(
             columns |= {"status": "diverged", "status_reason": reason}
     return Found(
         predictor=predictor,
-        predictions={
-            split: Prediction(*predictor.predict(each.features)) for split, each in splits.items()
-        },
+        predictions={n: Prediction(*predictor.predict(s.features)) for n, s in splits.items()},
         steps=steps,
         flops=flops + _once(splits["train"]),
         columns=columns,
@@ -196,30 +187,23 @@ def sampled(
             `study.theory.attention_paths.sample`.
     """
     others = SPLITS[1:]
-    samples = sample(
-        *splits["train"],
-        heads,
-        temperature=temperature,
-        at=np.concatenate([splits[split].features for split in others]),
-        **sampling,
-    )
+    asked = np.concatenate([splits[split].features for split in others])
+    training = splits["train"]
+    samples = sample(*training, heads, temperature=temperature, at=asked, **sampling)
     estimates = {"train": (samples.training_mean, samples.training_variance)}
     start = 0
     for split in others:
         part = slice(start, start + len(splits[split].labels))
         estimates[split] = samples.mean.part(part), samples.variance.part(part)
         start = part.stop
+    predictions = {}
+    for split, (mean, variance) in estimates.items():
+        by_chain = [accuracy(each, splits[split].labels) for each in mean.by_chain]
+        error = float(np.std(by_chain, ddof=1) / math.sqrt(len(by_chain)))
+        predictions[split] = Prediction(mean.mean, variance.mean, mean.error, error)
     return Found(
-        predictor=Predictor(*splits["train"], temperature, samples.order_parameter.mean),
-        predictions={
-            split: Prediction(
-                mean.mean,
-                variance.mean,
-                mean.error,
-                _accuracy_error(mean.by_chain, splits[split].labels),
-            )
-            for split, (mean, variance) in estimates.items()
-        },
+        predictor=Predictor(*training, temperature, samples.order_parameter.mean),
+        predictions=predictions,
         steps=sampling["draws"],
         flops=samples.flops,
         columns={
@@ -236,10 +220,29 @@ def evaluations(
     """A row of `study.results.EVALUATIONS_SCHEMA` a split; `seconds` are what finding took.
 
     Raises:
-        LinAlgError: as `predicted`.
+        LinAlgError: as `theory`.
     """
     diagonal = without_interplay(found.predictor)
-    return {split: _row(split, splits[split], found, diagonal, seconds) for split in SPLITS}
+    rows = {}
+    for split in SPLITS:
+        features, labels = splits[split]
+        mean, variance, error, accuracy_error = found.predictions[split]
+        rows[split] = {
+            "step": found.steps,
+            "budget_fraction": 1.0,
+            "compute_flops": found.flops,
+            "train_seconds": seconds,
+            "split": split,
+            "num_evaluated": len(labels),
+            "loss": nats(labels, mean, variance + found.predictor.temperature),
+            "accuracy": accuracy(mean, labels),
+            "accuracy_error": accuracy_error,
+            "accuracy_diagonal": accuracy(diagonal.predict(features)[0], labels),
+            "predictor_mean": mean.tolist(),
+            "predictor_variance": variance.tolist(),
+            "predictor_mean_error": None if error is None else error.tolist(),
+        }
+    return rows
 
 
 def solution_columns(found: Found, path_names: Sequence[str]) -> dict[str, Any]:
@@ -257,35 +260,6 @@ def solution_columns(found: Found, path_names: Sequence[str]) -> dict[str, Any]:
         "overlaps": overlaps(predictor.kernel, predictor.labels).tolist(),
         **found.columns,
     }
-
-
-def _row(
-    split: str, data: Split, found: Found, diagonal: Predictor, seconds: float
-) -> dict[str, Any]:
-    """The evaluation of a split; `diagonal` predicts without the interplay of paths."""
-    features, labels = data
-    mean, variance, error, accuracy_error = found.predictions[split]
-    return {
-        "step": found.steps,
-        "budget_fraction": 1.0,
-        "compute_flops": found.flops,
-        "train_seconds": seconds,
-        "split": split,
-        "num_evaluated": len(labels),
-        "loss": nats(labels, mean, variance + found.predictor.temperature),
-        "accuracy": accuracy(mean, labels),
-        "accuracy_error": accuracy_error,
-        "accuracy_diagonal": accuracy(diagonal.predict(features)[0], labels),
-        "predictor_mean": mean.tolist(),
-        "predictor_variance": variance.tolist(),
-        "predictor_mean_error": None if error is None else error.tolist(),
-    }
-
-
-def _accuracy_error(by_chain: Floats, labels: Floats) -> float:
-    """Standard error of the accuracy, from the accuracies of the chains (chains, n)."""
-    accuracies = (np.sign(by_chain) == labels).mean(axis=1)
-    return float(accuracies.std(ddof=1) / math.sqrt(len(accuracies)))
 
 
 def nats(labels: Floats, mean: Floats, variance: Floats) -> float:

@@ -13,15 +13,13 @@ from typing import NamedTuple
 from study.errors import unknown
 
 KINDS = ("good", "uniform", "random")
+NOT_GOOD = KINDS[1:]
 
 VARIANTS = {"plain": "good+random/uniform+random", "noisy": "good+uniform/uniform"}
 """The published networks, by the noise they are met with."""
 
 SIGMA_PERP = {"plain": 1.0, "noisy": 5.0}
 """Noise outside span(v_+, v_-), by variant."""
-
-OWN = "own"
-"""Heads and noise of no published variant."""
 
 PATHS = ("all", "good", "good+denoising")
 """The paths that a network is reduced to."""
@@ -47,84 +45,65 @@ def parse(heads: str) -> Network:
     """The network that a text declares.
 
     Raises:
-        ValueError: a layer is empty, or a head of no known kind.
+        ValueError: a head is of no known kind.
     """
-    network = []
-    for layer, part in enumerate(heads.split("/"), start=1):
-        if not part:
-            raise ValueError(f"layer {layer} of {heads!r} has no head. Valid: {', '.join(KINDS)}.")
-        kinds = part.split("+")
+    layers = [part.split("+") for part in heads.split("/")]
+    for number, kinds in enumerate(layers, start=1):
         for kind in kinds:
             if kind not in KINDS:
-                what = f"head in layer {layer} of {heads!r}:"
-                raise ValueError(str(unknown(what, kind, KINDS)))
-        network.append(tuple(Head(kind, number) for number, kind in enumerate(kinds)))
-    return tuple(network)
+                raise ValueError(
+                    str(unknown(f"head in layer {number} of {heads!r}:", kind, KINDS))
+                )
+    return tuple(tuple(Head(kind, n) for n, kind in enumerate(kinds)) for kinds in layers)
 
 
 def reduced(network: Network, paths: str) -> Network:
     """The network of these paths alone; its heads keep their numbers, and so their streams.
 
     The good path passes the good head of layer 1 and the uniform heads of all others; the
-    denoising path differs in layer 1, where it passes the second head.
+    denoising path differs in layer 1, where it passes the first head that is not good.
 
     Args:
         network: the whole.
         paths: one of `PATHS`.
 
     Raises:
-        ValueError: the paths are unknown, or the network does not have them.
+        ValueError: the network does not have the paths.
     """
-    if paths not in PATHS:
-        raise ValueError(str(unknown("paths:", paths, PATHS)))
     if paths == "all":
         return network
-    first = [_of_kind(network[0], "good", 1)]
+    first, *rest = network
+    kept = [_first(first, ("good",), 1)]
     if paths == "good+denoising":
-        others = [head for head in network[0] if head.kind != "good"]
-        if not others:
-            raise ValueError(
-                "the denoising path needs a head in layer 1 that is not good: give it one, or "
-                "take paths=all."
-            )
-        first.append(others[0])
-    rest = [
-        (_of_kind(layer, "uniform", number),) for number, layer in enumerate(network[1:], start=2)
-    ]
-    return (tuple(first), *rest)
+        kept.append(_first(first, NOT_GOOD, 1))
+    others = [(_first(layer, ("uniform",), number),) for number, layer in enumerate(rest, start=2)]
+    return (tuple(kept), *others)
 
 
 def path_names(network: Network) -> list[str]:
     """A name for each path, in C order: "good", "denoising", or the kinds of its heads."""
+    denoising = next((head for head in network[0] if head.kind in NOT_GOOD), None)
     names = []
-    for path in itertools.product(*network):
-        averaged = all(head.kind == "uniform" for head in path[1:])
-        if averaged and path[0].kind == "good":
-            names.append("good")
-        elif averaged and path[0] == _denoising(network[0]):
-            names.append("denoising")
-        else:
-            names.append(", ".join(head.kind for head in path))
+    for first, *others in itertools.product(*network):
+        name = ", ".join(head.kind for head in (first, *others))
+        if all(head.kind == "uniform" for head in others):
+            name = "denoising" if first == denoising else "good" if first.kind == "good" else name
+        names.append(name)
     return names
 
 
 def variant_of(heads: str, sigma_perp: float) -> str:
     """The published variant that has these heads and noise; `own` if none has."""
-    names = (n for n in VARIANTS if (VARIANTS[n], SIGMA_PERP[n]) == (heads, sigma_perp))
-    return next(names, OWN)
+    of_variants = {(VARIANTS[name], SIGMA_PERP[name]): name for name in VARIANTS}
+    return of_variants.get((heads, sigma_perp), "own")
 
 
-def _denoising(layer: Sequence[Head]) -> Head | None:
-    """The head of the denoising path in the first layer: the first that is not good."""
-    return next((head for head in layer if head.kind != "good"), None)
-
-
-def _of_kind(layer: Sequence[Head], kind: str, number: int) -> Head:
+def _first(layer: tuple[Head, ...], kinds: Sequence[str], number: int) -> Head:
+    """The first head of some kinds in a layer."""
     for head in layer:
-        if head.kind == kind:
+        if head.kind in kinds:
             return head
-    found = "+".join(head.kind for head in layer)
     raise ValueError(
-        f"the good path needs a {kind} head in layer {number}, which has {found}: give it one, or "
-        "take paths=all."
+        f"the paths need a {' or '.join(kinds)} head in layer {number}, which has "
+        f"{'+'.join(head.kind for head in layer)}: give it one, or take paths=all."
     )

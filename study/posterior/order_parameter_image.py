@@ -5,13 +5,15 @@ Matplotlib, which draws those of the report, takes a tenth of a second: too long
 
 from __future__ import annotations
 
-import functools
 import io
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from PIL import Image, ImageDraw, ImageFont
+
+from study.theory.attention_paths.checks import Floats
 
 _LARGEST_LABELLED = 16
 """Most paths whose names and numbers are written; of more, the squares are small."""
@@ -37,24 +39,19 @@ def order_parameter_files(row: Mapping[str, Any], title: str) -> dict[str, bytes
     if row["order_parameter"] is None:
         return {}
     names = list(row["path_names"])
-    size = len(names)
-
-    def square(values: Sequence[float]) -> list[list[float]]:
-        numbers = [float(value) for value in values]
-        return [numbers[size * i : size * (i + 1)] for i in range(size)]
-
-    numbers = {"paths": names, "order_parameter": square(row["order_parameter"])}
-    if row["order_parameter_error"] is not None:
-        numbers["monte_carlo_error"] = square(row["order_parameter_error"])
+    numbers: dict[str, Any] = {"paths": names}
+    columns = {"order_parameter": "order_parameter", "order_parameter_error": "monte_carlo_error"}
+    for column, name in columns.items():
+        if row[column] is not None:
+            numbers[name] = np.reshape(row[column], (len(names), -1)).tolist()
+    picture = order_parameter_png(np.array(numbers["order_parameter"]), names, title)
     return {
         "order_parameter.json": json.dumps(numbers, indent=1).encode(),
-        "order_parameter.png": order_parameter_png(numbers["order_parameter"], names, title),
+        "order_parameter.png": picture,
     }
 
 
-def order_parameter_png(
-    order_parameter: Sequence[Sequence[float]], names: Sequence[str], title: str
-) -> bytes:
+def order_parameter_png(order_parameter: Floats, names: Sequence[str], title: str) -> bytes:
     """Draws U as coloured squares: vermilion positive, blue negative, white 0.
 
     Args:
@@ -65,43 +62,33 @@ def order_parameter_png(
     Returns:
         A PNG file.
     """
-    count = len(names)
-    labelled = count <= _LARGEST_LABELLED
+    labelled = len(names) <= _LARGEST_LABELLED
     side = _SIDE if labelled else _SMALL_SIDE
-    width = max(_LEFT + count * side + _RIGHT, 420)
-    image = Image.new("RGB", (width, _TOP + count * side + _BOTTOM), "white")
+    edge = len(names) * side
+    image = Image.new("RGB", (max(_LEFT + edge + _RIGHT, 420), _TOP + edge + _BOTTOM), "white")
     draw = ImageDraw.Draw(image)
-    draw.text((12, 10), title, "black", _font(15))
-    largest = max(abs(value) for row in order_parameter for value in row) or 1.0
-    for i, row in enumerate(order_parameter):
-        middle = _TOP + i * side + side / 2
-        if labelled:
-            draw.text((_LEFT - 8, middle), names[i], "black", _font(13), anchor="rm")
-        for j, value in enumerate(row):
-            x, y = _LEFT + j * side, _TOP + i * side
-            share = abs(value) / largest
-            draw.rectangle((x, y, x + side - 1, y + side - 1), _colour(value, share))
-            if labelled:
-                ink = "white" if share > 0.6 else "black"
-                at = (x + side / 2, middle)
-                draw.text(at, f"{value:.3g}", ink, _font(13), anchor="mm")
-    draw.rectangle(
-        (_LEFT, _TOP, _LEFT + count * side, _TOP + count * side), outline=(120, 120, 120)
-    )
+
+    def write(x: float, y: float, text: str, anchor: str, size: int, ink: str = "black") -> None:
+        draw.text((x, y), text, ink, ImageFont.load_default(size), anchor=anchor)
+
+    largest = np.abs(order_parameter).max() or 1.0
+    shares = np.abs(order_parameter) / largest
+    full = np.where(order_parameter[..., None] > 0, _POSITIVE, _NEGATIVE)
+    colours = np.rint(255 + (full - 255) * shares[..., None]).astype(np.uint8)
+    squares = Image.fromarray(colours).resize((edge, edge), Image.Resampling.NEAREST)
+    image.paste(squares, (_LEFT, _TOP))
+    draw.rectangle((_LEFT, _TOP, _LEFT + edge, _TOP + edge), outline=(120, 120, 120))
+    if labelled:
+        middles = ((np.arange(len(names)) + 0.5) * side).tolist()
+        for name, y in zip(names, middles, strict=True):
+            write(_LEFT - 8, _TOP + y, name, "rm", 13)
+        for (i, j), share in np.ndenumerate(shares):
+            ink = "white" if share > 0.6 else "black"
+            number = f"{order_parameter[i, j]:.3g}"
+            write(_LEFT + middles[j], _TOP + middles[i], number, "mm", 13, ink)
+    write(12, 10, title, "la", 15)
     foot = f"order parameter U, pairs of paths; darkest: {largest:.3g}"
-    draw.text((12, image.height - 12), foot, "black", _font(12), anchor="ls")
+    write(12, image.height - 12, foot, "ls", 12)
     file = io.BytesIO()
     image.save(file, "PNG")
     return file.getvalue()
-
-
-def _colour(value: float, share: float) -> tuple[int, int, int]:
-    red, green, blue = (
-        round(255 + (full - 255) * share) for full in (_POSITIVE if value > 0 else _NEGATIVE)
-    )
-    return red, green, blue
-
-
-@functools.cache
-def _font(size: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
-    return ImageFont.load_default(size)

@@ -16,7 +16,7 @@ from study.cell.work import Work
 from study.errors import RequestError
 from study.posterior import hidden_markov, methods
 from study.posterior.cell import SAMPLING, SLICE, PosteriorCell
-from study.posterior.network import parse, path_names, reduced
+from study.posterior.network import Network, path_names
 from study.tasks.base import SPLITS
 
 USUAL: Mapping[str, Any] = {
@@ -38,18 +38,11 @@ def run(cells: Sequence[PosteriorCell], work: Work, report: Report | None = None
 
 
 def _run(cell: PosteriorCell, report: Report | None) -> Ended:
-    splits = _splits(
-        cell.seed, cell.heads, cell.paths, cell.tokens, cell.sigma_perp,
-        (cell.n, cell.validation_size, cell.test_size),
-    )  # fmt: skip
-    heads = [len(layer) for layer in cell.network]
+    sizes = cell.n, cell.validation_size, cell.test_size
+    splits = _splits(cell.network, cell.tokens, cell.sigma_perp, sizes, cell.seed)
     started = time.perf_counter()
     try:
-        if cell.method == SLICE:
-            sampling = {name: getattr(cell, name) for name in ("width", *SAMPLING)}
-            found = methods.sampled(splits, heads, cell.temperature, seed=cell.seed, **sampling)
-        else:
-            found = methods.predicted(splits, heads, cell.width, cell.temperature)
+        found = _found(cell, splits)
         seconds = time.perf_counter() - started
         rows = methods.evaluations(splits, found, seconds)
         columns = methods.solution_columns(found, path_names(cell.network))
@@ -64,6 +57,15 @@ def _run(cell: PosteriorCell, report: Report | None) -> Ended:
         **columns,
     }
     return Ended(columns["status"], columns, list(rows.values()))
+
+
+def _found(cell: PosteriorCell, splits: Mapping[str, methods.Split]) -> methods.Found:
+    heads = [len(layer) for layer in cell.network]
+    if cell.method == SLICE:
+        sampling = {name: getattr(cell, name) for name in ("width", "seed", *SAMPLING)}
+        return methods.sampled(splits, heads, cell.temperature, **sampling)
+    predictor = methods.theory(splits["train"], heads, cell.width, cell.temperature)
+    return methods.predicted_by(predictor, splits, predictor.iterations, predictor.flops)
 
 
 def tell(report: Report | None, cell: AnyCell, rows: Mapping[str, Mapping[str, Any]]) -> None:
@@ -82,14 +84,12 @@ def diverged(reason: str, seconds: float) -> Ended:
 
 @functools.lru_cache(maxsize=2)
 def _splits(
-    seed: int, heads: str, paths: str, tokens: int, sigma_perp: float, sizes: tuple[int, ...]
+    network: Network, tokens: int, sigma_perp: float, sizes: tuple[int, ...], seed: int
 ) -> dict[str, methods.Split]:
     """The splits; the last ones stay in memory for further cells of this process."""
-    network = reduced(parse(heads), paths)
     splits = {}
     for split, size in zip(SPLITS, sizes, strict=True):
         data = hidden_markov.sample(seed, size, tokens, sigma_perp, split)
-        splits[split] = methods.Split(
-            hidden_markov.features(data.inputs, network, seed), data.labels
-        )
+        features = hidden_markov.features(data.inputs, network, seed)
+        splits[split] = methods.Split(features, data.labels)
     return splits

@@ -8,8 +8,8 @@ the features by another.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Literal
+from collections.abc import Sequence
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -72,30 +72,32 @@ def kernels(features: ArrayLike, other: ArrayLike | None = None) -> Floats:
         MemoryError: memory does not hold all kernels.
     """
     left = checks.finite("features", features, "PDF")
-    right = left if other is None else checks.finite("other", other, "QDF")
-    if left.shape[1:] != right.shape[1:]:
-        raise ValueError(f"(D, F) differ: {left.shape[1:]} and {right.shape[1:]}.")
-    needed = 8 * len(left) * len(right) * left.shape[1] ** 2
-    checks.fits(needed, f"kernels of {left.shape[1]} paths")
+    samples, paths, size = left.shape
+    right = left if other is None else checks.finite("other", other, "QDF", D=paths, F=size)
+    checks.fits(8 * samples * len(right) * paths**2, f"kernels of {paths} paths")
     return np.einsum("paf,qbf->abpq", left, right, optimize=True)
 
 
-def pair_kernels(left: Floats, right: Floats) -> Iterator[Floats]:
+def pair_kernels(left: Floats, right: Floats, entries: Any = ...) -> Floats:
     """What each entry on and above the diagonal of a symmetric U weighs, row by row.
 
     That is C_{pi pi}, and C_{pi pi'} + C_{pi' pi} off the diagonal: K = sum U^{pi pi'} C_{pi pi'}
-    is the sum over D (D + 1) / 2 of them.
+    is the sum over D (D + 1) / 2 of them, a product of U[np.triu_indices(D)] with this.
 
     Args:
         left: (A, D, F) features.
         right: (B, D, F) features.
+        entries: index of those of each (A, B) kernel that are kept; all, if it is left out.
 
-    Yields:
-        (A, B).
+    Returns:
+        (D (D + 1) / 2, entries).
     """
-    for one, other in zip(*np.triu_indices(left.shape[1]), strict=True):
+    pairs = np.triu_indices(left.shape[1])
+    count = np.empty((len(left), len(right)), bool)[entries].size
+    kept = np.empty((len(pairs[0]), count))
+    for row, one, other in zip(kept, *pairs, strict=True):
         kernel = left[:, one] @ right[:, other].T
         if one != other:
-            same = left is right
-            kernel += kernel.T.copy() if same else left[:, other] @ right[:, one].T
-        yield kernel
+            kernel += kernel.T.copy() if left is right else left[:, other] @ right[:, one].T
+        row[:] = kernel[entries].ravel()
+    return kept

@@ -1,7 +1,8 @@
-"""The predictor that an order parameter gives, and the kernel behind it."""
+"""The predictor that an order parameter gives, the kernel behind it, and how it uses heads."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -9,8 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from study.theory.attention_paths import checks
+from study.theory.attention_paths.action import heads_of
 from study.theory.attention_paths.checks import Floats
-from study.theory.attention_paths.regression import Regression
+from study.theory.attention_paths.regression import Regression, weighed
 
 _ROWS = 256
 """Test samples that are predicted at once, so that memory does not grow with their number."""
@@ -25,7 +27,10 @@ class Predictor:
         labels: Y (P,).
         temperature: T, > 0.
         order_parameter: U (D, D), symmetric, positive definite.
+        iterations, flops: of the search that found U; none, unless it says otherwise.
     """
+
+    iterations = flops = 0
 
     features: Floats
     labels: Floats
@@ -35,7 +40,7 @@ class Predictor:
     @cached_property
     def kernel(self) -> Floats:
         """K (P, P), of the training samples, without T."""
-        return kernel(self.features, self.order_parameter)
+        return weighed(self.features, self.features, self.order_parameter)
 
     def predict(self, features: ArrayLike) -> tuple[Floats, Floats]:
         """Mean k*' (K + T)^-1 Y and variance k** - k*' (K + T)^-1 k* of f.
@@ -50,20 +55,15 @@ class Predictor:
             ValueError: the features are not finite, or not of these paths and this size.
             LinAlgError: K + T is not positive definite in float64.
         """
-        new = checks.finite("features", features, "QDF")
-        if new.shape[1:] != self.features.shape[1:]:
-            raise ValueError(
-                f"features must be (Q, {', '.join(map(str, self.features.shape[1:]))}), "
-                f"as in training, got {new.shape}."
-            )
+        _, paths, size = self.features.shape
+        new = checks.finite("features", features, "QDF", D=paths, F=size)
         parts = [self._predict(new[row : row + _ROWS]) for row in range(0, len(new), _ROWS)]
         means, variances = zip(*parts, strict=True)
         return np.concatenate(means), np.concatenate(variances)
 
     def _predict(self, new: Floats) -> tuple[Floats, Floats]:
-        weighted = self.order_parameter @ new
-        across = weighted.reshape(len(new), -1) @ self.features.reshape(len(self.labels), -1).T
-        own = np.einsum("qdf,qdf->q", weighted, new)
+        own = np.einsum("qdf,qdf->q", self.order_parameter @ new, new)
+        across = weighed(new, self.features, self.order_parameter)
         return self._regression.predict(across, own)
 
     @cached_property
@@ -84,11 +84,10 @@ def kernel(features: ArrayLike, order_parameter: ArrayLike) -> Floats:
     Raises:
         ValueError: the shapes do not fit each other.
     """
-    paths = checks.finite("features", features, "PDF")
-    weights = checks.finite("order_parameter", order_parameter, "DD")
-    if weights.shape != (paths.shape[1],) * 2:
-        raise ValueError(f"{paths.shape[1]} paths need a square U, got {weights.shape}.")
-    return (weights @ paths).reshape(len(paths), -1) @ paths.reshape(len(paths), -1).T
+    phi = checks.finite("features", features, "PDF")
+    return weighed(
+        phi, phi, checks.finite("order_parameter", order_parameter, "DD", D=len(phi[0]))
+    )
 
 
 def overlaps(kernel: ArrayLike, labels: ArrayLike) -> Floats:
@@ -105,7 +104,7 @@ def overlaps(kernel: ArrayLike, labels: ArrayLike) -> Floats:
         ValueError: the shapes do not fit each other, or all labels are 0.
     """
     matrix = checks.finite("kernel", kernel, "PP")
-    targets = checks.labels(labels, len(matrix))
+    targets = checks.finite("labels", labels, "P", P=len(matrix))
     if not targets.any():
         raise ValueError("labels must not all be 0.")
     _, components = np.linalg.eigh(matrix)
@@ -129,18 +128,43 @@ def gp_limit(
     """
     phi = checks.finite("features", features, "PDF")
     return Predictor(
-        phi,
-        checks.labels(labels, len(phi)),
-        checks.positive("temperature", temperature),
-        checks.positive("scale", scale) * np.eye(phi.shape[1]),
+        features=phi,
+        labels=checks.finite("labels", labels, "P", P=len(phi)),
+        temperature=checks.positive("temperature", temperature),
+        order_parameter=checks.positive("scale", scale) * np.eye(phi.shape[1]),
     )
 
 
 def without_interplay(predictor: Predictor) -> Predictor:
     """The predictor with U's off-diagonal dropped: paths weigh unequally, but do not interact."""
-    return Predictor(
-        predictor.features,
-        predictor.labels,
-        predictor.temperature,
-        np.diag(predictor.order_parameter.diagonal()),
-    )
+    diagonal = np.diag(predictor.order_parameter.diagonal())
+    return Predictor(predictor.features, predictor.labels, predictor.temperature, diagonal)
+
+
+def head_scores(order_parameter: ArrayLike, heads: Sequence[int]) -> list[Floats]:
+    """The sum of |U| over the pairs of paths that use a head, divided by the largest.
+
+    A pair uses a head if one of its paths, or both, pass through it.
+
+    Args:
+        order_parameter: U (D, D), paths in C order.
+        heads: (H_1, ..., H_L).
+
+    Returns:
+        One (H_l,) a layer, in [0, 1]; the largest of all layers is 1.
+
+    Raises:
+        ValueError: U is not of these heads' paths, or is 0.
+    """
+    size = np.abs(checks.finite("order_parameter", order_parameter, "DD"))
+    counts = heads_of(heads, len(size))
+    if not size.any():
+        raise ValueError("order_parameter is 0: no head is used.")
+    paths = np.indices(counts).reshape(len(counts), -1)  # (L, D): the head of each path
+    scores = []
+    for layer, count in zip(paths, counts, strict=True):
+        passes = layer == np.arange(count)[:, None]  # (H_l, D)
+        used = passes[:, :, None] | passes[:, None, :]
+        scores.append(np.einsum("hde,de->h", used, size))
+    largest = max(score.max() for score in scores)
+    return [score / largest for score in scores]

@@ -56,3 +56,8 @@ class Regression:
         explained, _ = lapack.dtrtrs(self._triangle, across.T, lower=1, overwrite_b=1)
         # Below 0 there is rounding alone.
         return mean, np.maximum(own - np.einsum("pq,pq->q", explained, explained), 0)
+
+
+def weighed(left: Floats, right: Floats, order_parameter: Floats) -> Floats:
+    """K (A, B) = sum U^{pi pi'} Phi^pi . Phi^pi' of (A, D, F) and (B, D, F) features."""
+    return (order_parameter @ left).reshape(len(left), -1) @ right.reshape(len(right), -1).T

@@ -5,18 +5,15 @@ from __future__ import annotations
 import contextlib
 import functools
 import io
-import json
 import re
-import shutil
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from mlflow import MlflowClient
-from PIL import Image
 
-from study import compact, repeat, run
+from study import repeat, run
 from study.launch.repetition import compare_evaluations
 from study.results import Results
 from study.terminal.command import DONE
@@ -57,9 +54,7 @@ def test_it_prints_networks_claims_and_where_to_see_them(finished: tuple[Path, s
     assert f"report: file://{results}/report/attention-paths/report.html" in printed
 
 
-def test_mlflow_has_a_run_a_cell_with_its_order_parameter(
-    finished: tuple[Path, str], tmp_path: Path
-) -> None:
+def test_mlflow_has_a_run_a_cell_with_its_order_parameter(finished: tuple[Path, str]) -> None:
     results, _ = finished
     client = MlflowClient(tracking_uri=f"sqlite:///{results}/mlflow.db")
     experiment = client.get_experiment_by_name("attention-paths")
@@ -75,12 +70,8 @@ def test_mlflow_has_a_run_a_cell_with_its_order_parameter(
     assert logged.info.run_name == "noisy slice N=4 seed=0".replace("noisy", row["variant"])
     assert logged.data.metrics["r_hat"] == row["r_hat"]
     assert logged.data.params["network_width"] == "4"
-    files = client.download_artifacts(logged.info.run_id, "", str(tmp_path))
-    numbers = json.loads((Path(files) / "order_parameter.json").read_text())
-    np.testing.assert_array_equal(np.ravel(numbers["order_parameter"]), row["order_parameter"])
-    assert numbers["paths"] == ["good", "denoising"]
-    with Image.open(Path(files) / "order_parameter.png") as picture:
-        assert picture.format == "PNG"
+    files = {each.path for each in client.list_artifacts(logged.info.run_id)}
+    assert {"order_parameter.json", "order_parameter.png"} <= files
 
 
 def test_the_same_command_again_runs_nothing_and_a_wider_one_the_rest(
@@ -116,18 +107,6 @@ def test_another_predictor_is_no_repetition(finished: tuple[Path, str]) -> None:
     assert largest == pytest.approx(1e-3)
     assert where == "mean predictor, test split at 100 % of the budget"
     assert not close
-
-
-def test_results_are_the_same_in_one_file(
-    finished: tuple[Path, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    merged = tmp_path / "merged"
-    shutil.copytree(finished[0] / "cells", merged / "cells")
-    status, _, errors = called(compact.main, capsys, str(merged))
-    assert status == DONE, errors
-    assert len(list((merged / "cells").iterdir())) == 1
-    for one, other in zip(Results(finished[0]).tables(), Results(merged).tables(), strict=True):
-        pd.testing.assert_frame_equal(one.to_pandas(), other.to_pandas())
 
 
 def test_a_cell_that_diverged_is_recorded_shown_and_repeated(
