@@ -6,14 +6,13 @@ import os
 
 from analysis.attention_paths import section as attention_paths
 from analysis.comparison.report import chapter as comparison
-from analysis.fixed_focus import section as fixed_focus
+from analysis.dynamics import fixed_focus, trajectories
 from analysis.heads import section as heads
-from analysis.linear_orthogonal import section as linear_orthogonal
 from analysis.reading import cells_of, opened
 from analysis.section.base import Kind, Question, Section
 from study.results import Results
 
-KINDS: tuple[Kind, ...] = (comparison, fixed_focus, linear_orthogonal, attention_paths, heads)
+KINDS: tuple[Kind, ...] = (comparison, fixed_focus, trajectories, attention_paths, heads)
 """In the order of the report; every cell belongs to one of them."""
 
 

@@ -24,8 +24,8 @@ STOREYS = [
     ["analysis.conclude"],
     ["analysis.kinds", "analysis.page"],
     ["analysis.heads"],
-    ["analysis.comparison.report", "analysis.fixed_focus"],
-    ["analysis.linear_orthogonal", "analysis.attention_paths"],
+    ["analysis.comparison.report", "analysis.dynamics"],
+    ["analysis.attention_paths"],
     ["analysis.rendering", "analysis.comparison.paper", "analysis"],
     ["analysis.comparison.across"],
     [

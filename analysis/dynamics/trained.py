@@ -11,21 +11,19 @@ import pandas as pd
 
 from analysis.groups import PARADIGMS, in_order, paradigm_order
 from analysis.section.curves import mean_curves
-from analysis.words import differences, setting_words
+from analysis.words import differences, percent, setting_words
 from study.results import Results, ResultsError
 from study.theory import linear_orthogonal
 
 QUANTITIES = ("mu", "nu", "loss")
 
-_COLUMNS = [
-    "cell_id", "split", "budget_fraction", "compute_flops", "flow_time", *QUANTITIES,
-]  # fmt: skip
+_COLUMNS = ["cell_id", "split", "budget_fraction", "compute_flops", "flow_time", *QUANTITIES]
 _KEPT = ["cell_id", "setting", "m", "num_classes", "paradigm", "lr", "seed", "comparison_id"]
-_SETTING = ["setting", "m", "num_classes"]
+_LINE = ["setting", "m", "num_classes", "paradigm"]
 _SHARES = {
-    "deviation": "relative",
-    "mean_deviation": "mean_relative",
-    "seed_spread": "relative_spread",
+    "relative": "deviation",
+    "mean_relative": "mean_deviation",
+    "relative_spread": "seed_spread",
 }
 
 
@@ -46,22 +44,20 @@ def read(results: Results, cells: pd.DataFrame) -> pd.DataFrame:
             finite.
     """
     done = cells[cells["status"] == "done"]
-    found = results.evaluations(done["cell_id"], _COLUMNS) if len(done) else None
-    if found is None:
-        found = pd.DataFrame(columns=_COLUMNS)
+    found = pd.DataFrame(columns=_COLUMNS)
+    if len(done):
+        found = results.evaluations(done["cell_id"], _COLUMNS)
     rows = done[_KEPT].merge(found[found["split"] == "test"].drop(columns="split"), on="cell_id")
-    names = ["flow_time", *QUANTITIES]
-    values = rows[names].to_numpy(float)
-    for at, column in np.argwhere(~np.isfinite(values)):
+    numbers = rows[["flow_time", *QUANTITIES]].astype(float)
+    for at, column in np.argwhere(~np.isfinite(numbers.to_numpy())):
         raise ResultsError(
             f"cell {rows['cell_id'].iloc[at]} of the linear orthogonal setting has "
-            f"{names[column]} {values[at, column]:g}, which must be a finite number. Only the "
-            "architecture linear has a trajectory: leave other cells out with --study NAME, or "
-            "move its files away and run its study again."
+            f"{numbers.columns[column]} {numbers.iloc[at, column]:g}, which must be a finite "
+            "number. Only the architecture linear has a trajectory: leave other cells out with "
+            "--study NAME, or move its files away and run its study again."
         )
-    rows[names] = values
     by = ["m", "num_classes", "setting", "paradigm", "seed", "cell_id", "flow_time"]
-    return in_order(rows, by)
+    return in_order(rows.assign(**numbers), by)
 
 
 def with_settings(cells: pd.DataFrame) -> pd.DataFrame:
@@ -71,28 +67,24 @@ def with_settings(cells: pd.DataFrame) -> pd.DataFrame:
     rates, each of them is a setting; where each has one, they may differ. Names state what tells
     settings of one (m, C) apart.
     """
-    cells = cells.assign(_rates=[_rates(row) for row in cells.to_dict("records")])
-    keys = {}
-    for comparison_id, group in cells.groupby("comparison_id"):
-        several = group.groupby("paradigm")["_rates"].nunique().max() > 1
-        for cell_id, rates in zip(group["cell_id"], group["_rates"], strict=True):
-            keys[cell_id] = (str(comparison_id), rates if several else "")
-    cells = cells.assign(_key=cells["cell_id"].map(keys))
+    rates = [_rates(row) for row in cells.to_dict("records")]
+    keyed = cells.assign(rates=rates)
+    tried = keyed.groupby(["comparison_id", "paradigm"])["rates"].transform("nunique")
+    most = tried.groupby(cells["comparison_id"]).transform("max")
+    keyed["rates"] = keyed["rates"].where(most > 1, "")
+    key = ["comparison_id", "rates"]
     names: dict[tuple[str, str], str] = {}
-    for (m, num_classes), group in cells.groupby(["m", "num_classes"]):
-        examples = group.drop_duplicates("_key").sort_values("_key")
+    for (m, num_classes), group in keyed.groupby(["m", "num_classes"]):
+        examples = group.drop_duplicates(key).sort_values(key)
         settings = [json.loads(text) for text in examples["cell"]]
         alike = f"m={m}, C={num_classes}"
         differs = differences([alike] * len(settings), settings)
-        for (comparison_id, rates), mine, fields in zip(
-            examples["_key"], settings, differs, strict=True
-        ):
-            parts = [alike, *setting_words(mine, fields)]
-            name = ", ".join(parts + [f"lr={rates}"] * bool(rates))
-            if name in names.values():
-                name += f" ({comparison_id[:8]})"
-            names[comparison_id, rates] = name
-    return cells.assign(setting=cells["_key"].map(names)).drop(columns=["_key", "_rates"])
+        of_each = examples[key].itertuples(index=False, name=None)
+        for (comparison_id, lr), fields, own in zip(of_each, differs, settings, strict=True):
+            name = ", ".join([alike, *setting_words(own, fields), *[f"lr={lr}"] * bool(lr)])
+            again = f" ({comparison_id[:8]})" if name in names.values() else ""
+            names[comparison_id, lr] = name + again
+    return cells.assign(setting=[names[each] for each in keyed[key].itertuples(index=False)])
 
 
 def curves(rows: pd.DataFrame) -> pd.DataFrame:
@@ -106,8 +98,7 @@ def curves(rows: pd.DataFrame) -> pd.DataFrame:
         `num_classes`, `paradigm`, `budget_fraction`, `compute_flops`, `flow_time`, `num_seeds`,
         and each of mu, nu, loss with `_low` and `_high` (NaN with one seed).
     """
-    line = [*_SETTING, "paradigm"]
-    return mean_curves(rows, line, ("compute_flops", "flow_time"), QUANTITIES)
+    return mean_curves(rows, _LINE, ("compute_flops", "flow_time"), QUANTITIES)
 
 
 def deviations(rows: pd.DataFrame) -> pd.DataFrame:
@@ -125,44 +116,42 @@ def deviations(rows: pd.DataFrame) -> pd.DataFrame:
         `mean_relative` and `relative_spread`, as shares of it. In the unit of the quantity.
     """
     records = []
-    for (_, paradigm), group in rows.groupby(["setting", "paradigm"], sort=False):
-        if paradigm not in PARADIGMS:
-            continue
-        first, seeds = group.iloc[0], group["cell_id"].nunique()
-        times = np.unique(group["flow_time"])
-        theory = linear_orthogonal.trajectory(
-            str(paradigm), int(first["m"]), int(first["num_classes"]), times
-        )
-        at = np.searchsorted(times, group["flow_time"])
+    for line, group in rows[rows["paradigm"].isin(PARADIGMS)].groupby(_LINE, sort=False):
+        _, m, num_classes, paradigm = line
+        seeds, times = group["cell_id"].nunique(), np.unique(group["flow_time"])
+        theory = linear_orthogonal.trajectory(paradigm, int(m), int(num_classes), times)
+        exact = theory.iloc[np.searchsorted(times, group["flow_time"])]
         for name in QUANTITIES:
-            closed = theory[name].to_numpy()
-            off = group[name].to_numpy() - closed[at]
-            by_point = group.assign(_off=off).groupby("budget_fraction")["_off"]
-            spread = by_point.max() - by_point.min()
-            size = float(np.ptp(closed))
-            record: dict[str, Any] = {column: first[column] for column in _SETTING}
-            record |= {
-                "paradigm": paradigm,
-                "quantity": name,
-                "num_seeds": seeds,
-                "deviation": float(np.abs(off).max()),
-                "at_time": float(group["flow_time"].to_numpy()[np.abs(off).argmax()]),
-                "mean_deviation": float(by_point.mean().abs().max()),
-                "seed_spread": float(spread.max()) if seeds > 1 else np.nan,
-                "range": size,
-            }
-            for column, share in _SHARES.items():
-                record[share] = record[column] / size if size > 0 else np.nan
-            records.append(record)
-    columns = [*_SETTING, "paradigm", "quantity", "num_seeds", "deviation", "at_time"]
-    columns += ["mean_deviation", "seed_spread", "range", *_SHARES.values()]
-    return pd.DataFrame(records, columns=columns)
+            off = group[name] - exact[name].to_numpy()
+            at_once = off.groupby(group["budget_fraction"])
+            spread = (at_once.max() - at_once.min()).max() if seeds > 1 else np.nan
+            size = np.ptp(theory[name])
+            record = [off.abs().max(), group["flow_time"][off.abs().idxmax()]]
+            records.append([*line, name, seeds, *record, at_once.mean().abs().max(), spread, size])
+    columns = [*_LINE, "quantity", "num_seeds", "deviation", "at_time"]
+    table = pd.DataFrame(records, columns=[*columns, "mean_deviation", "seed_spread", "range"])
+    size = table["range"].where(table["range"] > 0)
+    return table.assign(**{share: table[column] / size for share, column in _SHARES.items()})
+
+
+def deviation_cells(table: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
+    """One row a (setting, paradigm); each quantity with the spread of the seeds beside it."""
+    header = ["setting", "paradigm", "n"]
+    for name in QUANTITIES:
+        header += [f"{name} %", "between seeds", "of the mean"]
+    shown = ["relative", "relative_spread", "mean_relative"]
+    lines = table.groupby(["setting", "paradigm", "num_seeds"], sort=False)
+    rows = [
+        [*map(str, line), *(percent(share, 2) for share in group[shown].to_numpy().ravel())]
+        for line, group in lines
+    ]
+    return header, rows
 
 
 def lost_seeds(cells: pd.DataFrame, status: str = "diverged") -> dict[str, int]:
     """Paradigm -> number of its cells that ended that way; absent where there are none."""
-    ended = cells.loc[cells["status"] == status, "paradigm"]
-    return {name: int((ended == name).sum()) for name in paradigm_order(ended)}
+    counts = cells.loc[cells["status"] == status, "paradigm"].value_counts()
+    return {name: int(counts[name]) for name in paradigm_order(counts.index)}
 
 
 def _rates(cell: Mapping[Hashable, Any]) -> str:
