@@ -10,16 +10,17 @@ import numpy as np
 import pandas as pd
 
 from analysis.groups import PARADIGMS, in_order, paradigm_order
-from analysis.section.curves import mean_curves
 from analysis.words import differences, percent, setting_words
 from study.results import Results, ResultsError
 from study.theory import linear_orthogonal
 
 QUANTITIES = ("mu", "nu", "loss")
 
+LINE = ["setting", "m", "num_classes", "paradigm"]
+"""Columns that identify a curve."""
+
 _COLUMNS = ["cell_id", "split", "budget_fraction", "compute_flops", "flow_time", *QUANTITIES]
 _KEPT = ["cell_id", "setting", "m", "num_classes", "paradigm", "lr", "seed", "comparison_id"]
-_LINE = ["setting", "m", "num_classes", "paradigm"]
 _SHARES = {
     "relative": "deviation",
     "mean_relative": "mean_deviation",
@@ -87,20 +88,6 @@ def with_settings(cells: pd.DataFrame) -> pd.DataFrame:
     return cells.assign(setting=[names[each] for each in keyed[key].itertuples(index=False)])
 
 
-def curves(rows: pd.DataFrame) -> pd.DataFrame:
-    """Mean and t interval over the seeds of mu, nu and loss at every evaluation.
-
-    Args:
-        rows: as `read` gives them.
-
-    Returns:
-        One row a (setting, paradigm, evaluation) that all seeds have: `setting`, `m`,
-        `num_classes`, `paradigm`, `budget_fraction`, `compute_flops`, `flow_time`, `num_seeds`,
-        and each of mu, nu, loss with `_low` and `_high` (NaN with one seed).
-    """
-    return mean_curves(rows, _LINE, ("compute_flops", "flow_time"), QUANTITIES)
-
-
 def deviations(rows: pd.DataFrame) -> pd.DataFrame:
     """How far trained models are from the closed form.
 
@@ -116,7 +103,7 @@ def deviations(rows: pd.DataFrame) -> pd.DataFrame:
         `mean_relative` and `relative_spread`, as shares of it. In the unit of the quantity.
     """
     records = []
-    for line, group in rows[rows["paradigm"].isin(PARADIGMS)].groupby(_LINE, sort=False):
+    for line, group in rows[rows["paradigm"].isin(PARADIGMS)].groupby(LINE, sort=False):
         _, m, num_classes, paradigm = line
         seeds, times = group["cell_id"].nunique(), np.unique(group["flow_time"])
         theory = linear_orthogonal.trajectory(paradigm, int(m), int(num_classes), times)
@@ -128,7 +115,7 @@ def deviations(rows: pd.DataFrame) -> pd.DataFrame:
             size = np.ptp(theory[name])
             record = [off.abs().max(), group["flow_time"][off.abs().idxmax()]]
             records.append([*line, name, seeds, *record, at_once.mean().abs().max(), spread, size])
-    columns = [*_LINE, "quantity", "num_seeds", "deviation", "at_time"]
+    columns = [*LINE, "quantity", "num_seeds", "deviation", "at_time"]
     table = pd.DataFrame(records, columns=[*columns, "mean_deviation", "seed_spread", "range"])
     size = table["range"].where(table["range"] > 0)
     return table.assign(**{share: table[column] / size for share, column in _SHARES.items()})

@@ -20,7 +20,7 @@ from analysis.dynamics.closed_form import (
     time_text,
 )
 from analysis.dynamics.convergence import exact_claim, trained_claim
-from analysis.dynamics.trained import QUANTITIES, deviation_cells, lost_seeds
+from analysis.dynamics.trained import LINE, QUANTITIES, deviation_cells, lost_seeds
 from analysis.figures.dynamics.curvature import LARGEST, curvature_figure
 from analysis.figures.dynamics.trajectories import of_pair, trajectory_figure
 from analysis.figures.illustration import illustration_figure
@@ -28,6 +28,7 @@ from analysis.groups import PARADIGMS, is_trajectory, paradigm_order
 from analysis.section.base import Question
 from analysis.section.blocks import Block, Details, Table, Text
 from analysis.section.claim import Claim
+from analysis.section.curves import mean_curves
 from analysis.section.parts import end_states
 from analysis.section.picture import Picture
 from analysis.section.summary import claims_note, run_files, summary_run
@@ -102,8 +103,8 @@ class Trajectories(DynamicsSection):
 
     @functools.cached_property
     def curves(self) -> pd.DataFrame:
-        """Means over seeds, see `analysis.dynamics.trained.curves`."""
-        return trained.curves(self.rows)
+        """Means over seeds of mu, nu and loss, see `analysis.section.curves.mean_curves`."""
+        return mean_curves(self.rows, LINE, ("compute_flops", "flow_time"), QUANTITIES)
 
     @functools.cached_property
     def deviations(self) -> pd.DataFrame:

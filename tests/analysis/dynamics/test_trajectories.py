@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import stats
 
 from analysis.comparison.compare import compare, compare_results, equal_compute
-from analysis.conclude import write_report
 from analysis.dynamics.closed_form import (
     CONFIDENT,
     HORIZON,
@@ -28,12 +25,10 @@ from analysis.dynamics.trajectories import Trajectories
 from analysis.groups import PARADIGMS
 from analysis.kinds import find
 from analysis.reading import load
-from analysis.section.base import Question
 from analysis.section.claim import Claim
 from study.results import Results, ResultsError
 from study.theory.linear_orthogonal import trajectory
 from tests.made_up import comparisons
-from tests.made_up.comparisons import make_results
 from tests.made_up.summaries import NOTE, curves_of, metrics_of
 from tests.made_up.trajectories import make_cell, write, write_study
 
@@ -84,18 +79,6 @@ def test_the_largest_deviation_is_found(results: Results) -> None:
         "relative_spread": pytest.approx(0.3 / size),
     }
     assert (table.loc[["nu", "loss"], ["deviation", "seed_spread"]] == 0).all(axis=None)
-
-
-def test_curves_are_means_with_t_intervals(results: Results) -> None:
-    for seed, by in enumerate((0.0, 0.1, 0.5)):
-        write(results, make_cell("soft", seed), change=shifted("nu", by))
-    curve = found(results).curves
-    assert len(curve) == 21
-    row = curve.iloc[-1]
-    values = trajectory("soft", 5, 3, [200.0])["nu"].iloc[0] + np.array([0.0, 0.1, 0.5])
-    low, high = stats.t.interval(0.95, 2, values.mean(), stats.sem(values))
-    assert (row["nu"], row["nu_low"], row["nu_high"]) == pytest.approx((values.mean(), low, high))
-    assert (row["flow_time"], row["num_seeds"]) == (pytest.approx(200), 3)
 
 
 def test_one_seed_has_no_interval_and_decides_nothing(results: Results) -> None:
@@ -176,14 +159,6 @@ def test_a_learning_rate_a_paradigm_is_one_setting(results: Results) -> None:
     assert set(found(results).curves["setting"]) == {"m=5, C=3"}
 
 
-def test_some_of_the_cells_have_the_key_of_all(results: Results) -> None:
-    write_study(results, seeds=1)
-    ids = [make_cell("soft").id]
-    (alone,) = find(results, Question(cell_ids=ids))
-    assert list(alone.cells["cell_id"]) == ids
-    assert alone.key == found(results).key
-
-
 def test_comparisons_leave_cells_of_learning_dynamics_out(results: Results) -> None:
     write_study(results, seeds=1)
     assert compare_results(results) == compare(load(results)) == []
@@ -193,19 +168,6 @@ def test_comparisons_leave_cells_of_learning_dynamics_out(results: Results) -> N
     comparisons.write(results, own)
     for comparison in (*compare_results(results), *compare(load(results))):
         assert comparison.cells["cell_id"].tolist() == [own.id]
-
-
-@pytest.mark.usefixtures("no_pictures")
-def test_missing_cells_are_counted_over_all_kinds(results: Results, tmp_path: Path) -> None:
-    comparisons.write(results, comparisons.make_cell())
-    write_study(results, seeds=1)
-    write_report(
-        results,
-        tmp_path / "out",
-        cell_ids=[make_cell().id, comparisons.make_cell().id, "ab"],
-    )
-    text = (tmp_path / "out" / "report.md").read_text()
-    assert "1 of 3 planned cells has no result" in text
 
 
 # --- the closed form
@@ -310,7 +272,7 @@ def test_what_is_missing_is_not_run_or_lost(results: Results) -> None:
 # --- what a report and MLflow get
 
 
-def test_summaries_change_with_the_numbers(results: Results, tmp_path: Path) -> None:
+def test_summaries_for_mlflow(results: Results) -> None:
     write_study(results, seeds=2, noise=0.01)
     summaries = found(results).summaries()
     assert [each.params["paradigm"] for each in summaries] == ["hard", "soft", "lvml"]
@@ -318,11 +280,6 @@ def test_summaries_change_with_the_numbers(results: Results, tmp_path: Path) -> 
         assert (metrics_of(each)["n"], metrics_of(each)["flow_time"]) == (2, 200)
         assert "C15 does not hold" in each.tags[NOTE]
         assert len(curves_of(each)["test/mu"]) == 21
-    states = [each.state for each in summaries]
-    assert [each.state for each in found(results).summaries()] == states
-    other = make_results(tmp_path / "other")
-    write_study(other, seeds=2, noise=0.02)
-    assert not {each.state for each in found(other).summaries()} & {*states}
 
 
 @pytest.mark.parametrize(
