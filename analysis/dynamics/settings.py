@@ -190,7 +190,8 @@ def floors(lines: pd.DataFrame, num_classes: int) -> pd.DataFrame:
     data no classifier has a lower expected loss where backgrounds say nothing of the class.
     """
     once = lines[_LINE].drop_duplicates(ignore_index=True)
-    values = [float(theory.floor(*line, num_classes)) for line in once.itertuples(index=False)]
+    lines_of = zip(once["paradigm"], once["alpha"], strict=True)
+    values = [float(theory.floor(name, alpha, num_classes)) for name, alpha in lines_of]
     return once.assign(floor=np.array(values, float))
 
 

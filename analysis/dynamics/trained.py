@@ -104,7 +104,7 @@ def deviations(rows: pd.DataFrame) -> pd.DataFrame:
     """
     records = []
     for line, group in rows[rows["paradigm"].isin(PARADIGMS)].groupby(LINE, sort=False):
-        _, m, num_classes, paradigm = line
+        m, num_classes, paradigm = group[LINE[1:]].iloc[0]
         seeds, times = group["cell_id"].nunique(), np.unique(group["flow_time"])
         theory = linear_orthogonal.trajectory(paradigm, int(m), int(num_classes), times)
         exact = theory.iloc[np.searchsorted(times, group["flow_time"])]

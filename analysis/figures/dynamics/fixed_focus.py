@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from string import ascii_lowercase
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
@@ -45,8 +46,8 @@ _MARKS = 6
 _ROOM = 0.15
 """Of the range of the means, above and below them."""
 
-_CLOSED_FORM = {"color": BLACK, "linestyle": (0, (3.2, 2.0)), "linewidth": 0.9}
-_FLOOR = {"color": GREY, "linestyle": (0, (1.0, 1.6)), "linewidth": 1.3}
+_CLOSED_FORM: dict[str, Any] = {"color": BLACK, "linestyle": (0, (3.2, 2.0)), "linewidth": 0.9}
+_FLOOR: dict[str, Any] = {"color": GREY, "linestyle": (0, (1.0, 1.6)), "linewidth": 1.3}
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +130,7 @@ def _panel(
         closed = closed_form[closed_form["line"] == name]
         axes.plot(closed["x"], closed["mean"], zorder=4, **_CLOSED_FORM)
     if lines.empty:
-        centre = {"transform": axes.transAxes, "ha": "center"}
+        centre: dict[str, Any] = {"transform": axes.transAxes, "ha": "center"}
         axes.text(0.5, 0.5, "no cells", color=GREY, fontsize=SMALL, **centre)
 
 
