@@ -16,16 +16,19 @@ class DynamicsSection(Dynamics, abc.ABC):
 
     Attributes:
         about: what it is, in a sentence or two.
-        claims: in the order of the paper, each in several settings.
     """
 
     about: str
-    claims: Sequence[Claim]
 
     @property
     @abc.abstractmethod
     def title(self) -> str:
         """Its heading, without the key."""
+
+    @property
+    @abc.abstractmethod
+    def claims(self) -> list[Claim]:
+        """In the order of the paper, each in several settings."""
 
     @abc.abstractmethod
     def lines(self) -> list[str]:
