@@ -5,15 +5,14 @@ from __future__ import annotations
 import os
 
 from analysis.comparison.report import chapter as comparison
-from analysis.fixed_focus import section as fixed_focus
-from analysis.linear_orthogonal import section as linear_orthogonal
+from analysis.dynamics import fixed_focus, trajectories
 from analysis.paths import heads
 from analysis.paths import theory as attention_paths
 from analysis.reading import cells_of, opened
 from analysis.section.base import Kind, Question, Section
 from study.results import Results
 
-KINDS: tuple[Kind, ...] = (comparison, fixed_focus, linear_orthogonal, attention_paths, heads)
+KINDS: tuple[Kind, ...] = (comparison, fixed_focus, trajectories, attention_paths, heads)
 """In the order of the report; every cell belongs to one of them."""
 
 

@@ -221,8 +221,8 @@ def without_pictures() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("analysis.comparison.report.chapter.pictures", lambda _: [])
         patch.setattr("analysis.comparison.report.chapter.family_pictures", lambda _: [])
-        patch.setattr("analysis.fixed_focus.section.FixedFocus.pictures", [])
-        patch.setattr("analysis.linear_orthogonal.section.Trajectories.pictures", [])
+        patch.setattr("analysis.dynamics.fixed_focus.FixedFocus.pictures", [])
+        patch.setattr("analysis.dynamics.trajectories.Trajectories.pictures", [])
         yield
 
 

@@ -24,8 +24,7 @@ STOREYS = [
     ["analysis.conclude"],
     ["analysis.kinds", "analysis.page"],
     ["analysis.paths"],
-    ["analysis.comparison.report", "analysis.fixed_focus"],
-    ["analysis.linear_orthogonal"],
+    ["analysis.comparison.report", "analysis.dynamics"],
     ["analysis.rendering", "analysis.comparison.paper", "analysis"],
     ["analysis.comparison.across"],
     [

@@ -26,9 +26,8 @@ from matplotlib.text import Text
 
 from analysis.comparison.report import chapter as comparison
 from analysis.conclude import Conclusions, conclude
-from analysis.fixed_focus import section as fixed_focus
+from analysis.dynamics import fixed_focus, trajectories
 from analysis.kinds import KINDS, find
-from analysis.linear_orthogonal import section as linear_orthogonal
 from analysis.page.exports import claim_rows
 from analysis.paths import heads
 from analysis.paths import theory as attention_paths
@@ -56,7 +55,7 @@ MOST_IN_PARAM, MOST_IN_TAG, MOST_IN_DESCRIPTION = 6_000, 8_000, 20_000
 MADE_UP: dict[ModuleType, Callable[[Results], None]] = {
     comparison: kinds.compared,
     fixed_focus: kinds.fixed_focus,
-    linear_orthogonal: kinds.linear_orthogonal,
+    trajectories: kinds.linear_orthogonal,
     attention_paths: kinds.attention_paths,
     heads: kinds.heads,
 }
@@ -124,7 +123,7 @@ def _made(kind: ModuleType, folder: Path) -> Made:
     return Made(kind, results, found, folder / "report", early, drawn)
 
 
-@pytest.fixture(params=MADE_UP, ids=lambda kind: kind.__name__.split(".")[1])
+@pytest.fixture(params=MADE_UP, ids=lambda kind: kind.__name__)
 def made(request: pytest.FixtureRequest, each_kind: Mapping[ModuleType, Made]) -> Made:
     return each_kind[request.param]
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from string import ascii_lowercase
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
@@ -29,6 +30,7 @@ from analysis.figures.style import (
     legend_above,
     own_settings,
 )
+from analysis.groups import PARADIGMS
 
 _WIDTH, _ROW_HEIGHT, _BESIDE_ROWS = 9.0, 2.4, 0.95
 """Inches."""
@@ -44,7 +46,8 @@ _MARKS = 6
 _ROOM = 0.15
 """Of the range of the means, above and below them."""
 
-_DASHED, _DOTTED = (0, (3.2, 2.0)), (0, (1.0, 1.6))
+_CLOSED_FORM: dict[str, Any] = {"color": BLACK, "linestyle": (0, (3.2, 2.0)), "linewidth": 0.9}
+_FLOOR: dict[str, Any] = {"color": GREY, "linestyle": (0, (1.0, 1.6)), "linewidth": 1.3}
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,24 +70,39 @@ class Row:
     floors: pd.DataFrame
 
 
-def curves_figure(rows: Sequence[Row], paradigms: Sequence[str], y_label: str) -> Figure:
-    """A quantity against time: a row of panels a setting, a line an alpha, bands for intervals.
+@own_settings()
+def panels_figure(rows: Sequence[Row], y_label: str, band: bool = True) -> Figure:
+    """A quantity against time or alpha: a row of panels a setting, a column a paradigm.
 
     Args:
         rows: at least one.
-        paradigms: a column of panels each.
         y_label: the quantity with its unit.
+        band: whether intervals are a band, else a bar each.
     """
-    return _figure(rows, paradigms, y_label, band=True)
-
-
-def slopes_figure(rows: Sequence[Row], paradigms: Sequence[str], y_label: str) -> Figure:
-    """A quantity against alpha: a row of panels a setting, a line a time, bars for intervals.
-
-    Args:
-        rows, paradigms, y_label: see `curves_figure`.
-    """
-    return _figure(rows, paradigms, y_label, band=False)
+    height = _BESIDE_ROWS + _ROW_HEIGHT * len(rows)
+    figure = Figure(figsize=(_WIDTH, height), layout="constrained")
+    panels = figure.subplots(len(rows), len(PARADIGMS), sharex="row", sharey="row", squeeze=False)
+    names = list(dict.fromkeys(name for row in rows for name in row.lines["line"]))
+    styles = dict(zip(names, ordered_styles(len(names)), strict=True))
+    letters = iter(ascii_lowercase)
+    for row, axes_of_row in zip(rows, panels, strict=True):
+        for paradigm, axes in zip(PARADIGMS, axes_of_row, strict=True):
+            _panel(axes, row, paradigm, styles, band)
+            title = f"({next(letters)}) {paradigm}"
+            axes.set_title(title, fontsize=TEXT, loc="left", parse_math=False)
+            dress(axes, row.x_label, "")
+        _limit(axes_of_row[0], row)
+        axes_of_row[0].set_ylabel(f"{row.name}\n{y_label}", fontsize=TEXT, parse_math=False)
+    entries = {
+        name: Line2D([], [], color=s.colour, marker=s.marker, markersize=4, linewidth=1.6)
+        for name, s in styles.items()
+    }
+    if any(len(row.closed_form) for row in rows):
+        entries["closed form"] = Line2D([], [], **_CLOSED_FORM)
+    if any(len(row.floors) for row in rows):
+        entries["floor"] = Line2D([], [], **_FLOOR)
+    legend_above(figure, entries, len(entries), handlelength=2.6)
+    return figure
 
 
 def ordered_styles(count: int) -> list[LineStyle]:
@@ -96,37 +114,8 @@ def ordered_styles(count: int) -> list[LineStyle]:
     ]
 
 
-@own_settings()
-def _figure(
-    rows: Sequence[Row],
-    paradigms: Sequence[str],
-    y_label: str,
-    band: bool,
-) -> Figure:
-    height = _BESIDE_ROWS + _ROW_HEIGHT * len(rows)
-    figure = Figure(figsize=(_WIDTH, height), layout="constrained")
-    panels = figure.subplots(len(rows), len(paradigms), sharex="row", sharey="row", squeeze=False)
-    names = list(dict.fromkeys(name for row in rows for name in row.lines["line"]))
-    styles = dict(zip(names, ordered_styles(len(names)), strict=True))
-    letters = iter(ascii_lowercase)
-    for row, axes_of_row in zip(rows, panels, strict=True):
-        for paradigm, axes in zip(paradigms, axes_of_row, strict=True):
-            _panel(axes, row, paradigm, styles, band)
-            title = f"({next(letters)}) {paradigm}"
-            axes.set_title(title, fontsize=TEXT, loc="left", parse_math=False)
-            dress(axes, row.x_label, "")
-        _limit(axes_of_row[0], row)
-        axes_of_row[0].set_ylabel(f"{row.name}\n{y_label}", fontsize=TEXT, parse_math=False)
-    _legend(figure, rows, styles)
-    return figure
-
-
 def _panel(
-    axes: Axes,
-    row: Row,
-    paradigm: str,
-    styles: Mapping[str, LineStyle],
-    band: bool,
+    axes: Axes, row: Row, paradigm: str, styles: Mapping[str, LineStyle], band: bool
 ) -> None:
     lines, closed_form, floors = (
         table[table["paradigm"] == paradigm] for table in (row.lines, row.closed_form, row.floors)
@@ -134,39 +123,21 @@ def _panel(
     axes.axhline(0, color=GREY, linewidth=0.7, zorder=1)
     for name, style in styles.items():
         for floor in floors.loc[floors["line"] == name, "floor"]:
-            axes.axhline(floor, color=style.colour, linestyle=_DOTTED, linewidth=1.3, zorder=1.5)
+            axes.axhline(floor, zorder=1.5, **_FLOOR | {"color": style.colour})
         line = lines[lines["line"] == name]
         if len(line):
             draw(axes, line, style, name, band=band, legend=False, size=4.0, most=_MARKS)
         closed = closed_form[closed_form["line"] == name]
-        axes.plot(
-            closed["x"], closed["mean"], color=BLACK, linestyle=_DASHED, linewidth=0.9, zorder=4
-        )
+        axes.plot(closed["x"], closed["mean"], zorder=4, **_CLOSED_FORM)
     if lines.empty:
-        axes.text(
-            0.5, 0.5, "no cells", transform=axes.transAxes, ha="center", color=GREY, fontsize=SMALL
-        )
+        centre: dict[str, Any] = {"transform": axes.transAxes, "ha": "center"}
+        axes.text(0.5, 0.5, "no cells", color=GREY, fontsize=SMALL, **centre)
 
 
 def _limit(axes: Axes, row: Row) -> None:
     """Limits y to the means, with some room: intervals of two seeds may be far wider."""
     values = np.concatenate([row.lines["mean"], row.closed_form["mean"], row.floors["floor"], [0]])
-    low, high = np.nanmin(values.astype(np.float64)), np.nanmax(values.astype(np.float64))
+    low, high = np.nanmin(values.astype(float)), np.nanmax(values.astype(float))
     room = _ROOM * (high - low) or 1.0
     now = axes.get_ylim()
     axes.set_ylim(max(now[0], low - room), min(now[1], high + room))
-
-
-def _legend(figure: Figure, rows: Sequence[Row], styles: Mapping[str, LineStyle]) -> None:
-    entries = {
-        name: Line2D(
-            *([], []), color=style.colour, marker=style.marker, markersize=4, linewidth=1.6
-        )
-        for name, style in styles.items()
-    }
-    others = (("closed form", BLACK, _DASHED, 0.9), ("floor", GREY, _DOTTED, 1.3))
-    tables = ([row.closed_form for row in rows], [row.floors for row in rows])
-    for (label, colour, dashes, width), drawn in zip(others, tables, strict=True):
-        if any(len(table) for table in drawn):
-            entries[label] = Line2D([], [], color=colour, linestyle=dashes, linewidth=width)
-    legend_above(figure, entries, len(entries), handlelength=2.6)

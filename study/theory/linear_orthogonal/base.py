@@ -14,13 +14,20 @@ the loss at late times and the incentive at early times.
 from __future__ import annotations
 
 import math
+import operator
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from functools import cached_property
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize.elementwise import find_root
 from scipy.special import expit, log_expit
 
-from study.theory.linear_orthogonal.checks import Floats
+from study.errors import RequestError
+
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,82 +51,32 @@ class State:
         """C - 1."""
         return self.num_classes - 1
 
-    @property
+    @cached_property
     def beta(self) -> Floats:
         """e^mu / (e^mu + C - 1)."""
         return expit(self.mu - math.log(self.others))
 
-    @property
+    @cached_property
     def miss(self) -> Floats:
         """1 - beta."""
         return expit(math.log(self.others) - self.mu)
 
-    @property
+    @cached_property
     def lift(self) -> Floats:
         """beta - 1/C."""
         return -np.expm1(-self.mu) * self.beta * (self.others / self.num_classes)
 
-    @property
+    @cached_property
     def gain(self) -> Floats:
         """log(C beta), nats."""
         near = np.log1p(self.num_classes * np.maximum(self.lift, -0.9 / self.num_classes))
         far = math.log(self.num_classes) + log_expit(self.mu - math.log(self.others))
         return np.where(self.num_classes * self.lift > -0.9, near, far)
 
-    @property
+    @cached_property
     def evidence(self) -> Floats:
         """Z = alpha beta + (1 - alpha) / C, the likelihood of the true class."""
         return self.alpha * self.beta + self.background / self.num_classes
-
-
-class Paradigm(Protocol):
-    """The population loss of a paradigm, its derivatives and its two gradient flows.
-
-    The elapsed time is t as a function of mu. It is explicit if alpha is fixed (Theorem 1). If
-    both train (Theorem 2), d nu / d mu = (1 - alpha) times a function of mu alone, so that
-
-        nu + (e^nu - 1) / (m - 1) = F(mu)
-
-    holds along the trajectory from zero: a first integral. It gives nu, and t is an integral.
-    """
-
-    name: str
-
-    def loss(self, state: State) -> Floats:
-        """Population loss, nats."""
-        ...
-
-    def incentive(self, state: State, step: Floats) -> Floats:
-        """L(alpha) - L(alpha + step) at the same mu, nats; alpha + step <= 1."""
-        ...
-
-    def slope(self, state: State) -> Floats:
-        """-dL / d alpha at fixed mu, nats per unit of attention."""
-        ...
-
-    def floor(self, state: State) -> Floats:
-        """The loss as mu goes to infinity at fixed alpha, nats."""
-        ...
-
-    def derivatives(self, state: State) -> tuple[Floats, Floats, Floats, Floats, Floats]:
-        """L_mu, L_nu, L_mu_mu, L_mu_nu, L_nu_nu."""
-        ...
-
-    def fixed_elapsed(self, mu: Floats, alpha: float, num_classes: int) -> Floats:
-        """alpha t at which a classifier that trains from zero at fixed alpha reaches mu."""
-        ...
-
-    def fixed_bound(self, alpha_times: Floats, alpha: float, num_classes: int) -> Floats:
-        """An upper bound of the mu reached at alpha t, whose exponentials do not overflow."""
-        ...
-
-    def slowness(self, state: State) -> Floats:
-        """dt / d mu."""
-        ...
-
-    def first_integral(self, mu: Floats, num_classes: int) -> Floats:
-        """F(mu), mu >= 0."""
-        ...
 
 
 def attention_of(nu: Floats, m: int) -> tuple[Floats, Floats]:
@@ -128,27 +85,54 @@ def attention_of(nu: Floats, m: int) -> tuple[Floats, Floats]:
     return expit(nu - shift), expit(shift - nu)
 
 
-def focus_of(integral: Floats, m: int) -> Floats:
-    """The nu >= 0 at which nu + (e^nu - 1) / (m - 1) has the given value >= 0.
+def grown(total: Floats, rate: float) -> Floats:
+    """The x >= 0 at which e^x - 1 + rate x has the given value >= 0; rate >= 1.
 
     Newton's method from above converges, since the function is convex and increasing. Both terms
-    are positive, so each alone bounds nu.
+    are positive, so each alone bounds x.
     """
-    nu = np.minimum(integral, np.log1p((m - 1) * integral))
+    x = np.minimum(total / (1 + rate), np.log1p(total))
     for _ in range(100):
-        excess = nu + np.expm1(nu) / (m - 1) - integral
-        correction = excess / (1 + np.exp(nu) / (m - 1))
-        nu = np.maximum(nu - correction, 0.0)
-        if (np.abs(correction) <= 1e-15 * nu).all():
+        correction = (np.expm1(x) + rate * x - total) / (np.exp(x) + rate)
+        x = np.maximum(x - correction, 0.0)
+        if (np.abs(correction) <= 1e-15 * x).all():
             break
-    return nu
+    return x
 
 
-def exp_remainder(x: Floats) -> Floats:
-    """e^x - 1 - x, with full relative accuracy even near 0."""
-    small = np.clip(x, -1, 1)
-    series = np.zeros_like(small)
-    for k in range(20, 1, -1):  # x^2/2 (1 + x/3 (1 + x/4 (...)))
-        series = (1 + series) * small / k
-    series = series * small
-    return np.where(np.abs(x) < 1, series, np.expm1(x) - x)
+def root(function: Callable[..., Floats], low: Floats, high: Floats, *args: Floats) -> Floats:
+    """The zero of an increasing function within a bracket, element by element."""
+    if not len(low):
+        return low
+    # Widened, so that rounding does not exclude a root that lies on the bound.
+    found = find_root(function, (low, high * (1 + 1e-9)), args=args)
+    if not found.success.all():  # the bounds hold by construction
+        raise ArithmeticError(f"no root found: {found.status}")
+    return found.x
+
+
+def whole(name: str, value: Any, least: int) -> int:
+    """An integer of at least `least`.
+
+    Raises:
+        RequestError: it is less.
+        TypeError: it is no integer.
+    """
+    if (number := operator.index(value)) < least:
+        raise RequestError(f"{name} must be an integer >= {least}, got {value!r}.")
+    return number
+
+
+def finite(name: str, values: ArrayLike, low: float = -np.inf, high: float = np.inf) -> Floats:
+    """float64, finite, from `low` to `high`.
+
+    Raises:
+        RequestError: one is not.
+        TypeError, ValueError: they are no numbers.
+    """
+    array = np.asarray(values, np.float64)
+    wrong = array[~((array >= low) & (array <= high) & np.isfinite(array))]
+    if wrong.size:
+        rule = f"finite and in [{low:g}, {high:g}]"
+        raise RequestError(f"{name} must be {rule}, got {wrong[0]:g}.")
+    return array

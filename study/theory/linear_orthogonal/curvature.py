@@ -15,15 +15,9 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from study.errors import RequestError
-from study.theory.linear_orthogonal import checks
-from study.theory.linear_orthogonal.base import Paradigm, State, attention_of
-from study.theory.linear_orthogonal.checks import Floats
-from study.theory.linear_orthogonal.flow import joint_mu, on_trajectory, paradigm_of
-
-COLUMNS = [
-    "t", "mu", "nu", "loss", "gradient_norm", "eigenvalue_min", "eigenvalue_max",
-    "condition_number", "rate",
-]  # fmt: skip
+from study.theory.linear_orthogonal.base import Floats, State, attention_of, finite
+from study.theory.linear_orthogonal.flow import LEAST_MU, at_times, checked, checked_times
+from study.theory.linear_orthogonal.paradigms import Paradigm
 
 
 def along(paradigm: str, m: int, num_classes: int, times: ArrayLike) -> pd.DataFrame:
@@ -43,12 +37,12 @@ def along(paradigm: str, m: int, num_classes: int, times: ArrayLike) -> pd.DataF
     Raises:
         RequestError: an argument is out of its range.
     """
-    formulas = paradigm_of(paradigm)
-    m, num_classes = checks.whole("m", m, 2), checks.whole("num_classes", num_classes, 2)
-    t = checks.times(times)
-    mu = joint_mu(formulas, m, num_classes, t)
-    state, nu = on_trajectory(formulas, m, num_classes, mu)
-    return _table(formulas, state, nu, t)
+    formulas, m, num_classes = checked(paradigm, m, num_classes)
+    t = checked_times(times)
+    state, nu = at_times(formulas, m, num_classes, t)
+    table = _table(formulas, state, nu)
+    table.insert(0, "t", t)
+    return table
 
 
 def at(paradigm: str, m: int, num_classes: int, mu: ArrayLike, nu: ArrayLike) -> pd.DataFrame:
@@ -67,68 +61,57 @@ def at(paradigm: str, m: int, num_classes: int, mu: ArrayLike, nu: ArrayLike) ->
     Raises:
         RequestError: an argument is out of its range.
     """
-    formulas, state, nus = _given(paradigm, m, num_classes, mu, nu)
-    return _table(formulas, state, nus, None)
-
-
-def gradient(paradigm: str, m: int, num_classes: int, mu: ArrayLike, nu: ArrayLike) -> Floats:
-    """(K, 2) dL/dp and dL/dq at the states (K,) mu, nu. Arguments and errors as for `at`."""
-    formulas, state, _ = _given(paradigm, m, num_classes, mu, nu)
-    return _gradient(formulas, state)
-
-
-def hessian(paradigm: str, m: int, num_classes: int, mu: ArrayLike, nu: ArrayLike) -> Floats:
-    """(K, 2, 2) second derivatives in (p, q) at the states (K,) mu, nu; otherwise as `at`."""
-    formulas, state, _ = _given(paradigm, m, num_classes, mu, nu)
-    pp, pq, qq = _hessian(formulas, state)
-    return np.stack([np.stack([pp, pq], axis=-1), np.stack([pq, qq], axis=-1)], axis=-2)
-
-
-def _table(formulas: Paradigm, state: State, nu: Floats, t: Floats | None) -> pd.DataFrame:
-    loss = formulas.loss(state)
-    squared = (_gradient(formulas, state) ** 2).sum(axis=1)
-    smallest, largest, low, high = _eigenvalues(*_hessian(formulas, state))
-    with np.errstate(divide="ignore"):
-        condition = np.abs(largest) / np.abs(smallest)
-    columns = [state.mu, nu, loss, np.sqrt(squared), low, high, condition, squared / loss]
-    table = pd.DataFrame(dict(zip(COLUMNS[1:], columns, strict=True)))
-    if t is not None:
-        table.insert(0, "t", t)
-    return table
-
-
-def _gradient(formulas: Paradigm, state: State) -> Floats:
-    by_mu, by_nu, *_ = formulas.derivatives(state)
-    p, q = math.sqrt(state.others), math.sqrt(state.num_classes)
-    return np.stack([by_mu / p, by_nu / q], axis=-1)
-
-
-def _hessian(formulas: Paradigm, state: State) -> tuple[Floats, Floats, Floats]:
-    _, _, mu_mu, mu_nu, nu_nu = formulas.derivatives(state)
-    p, q = math.sqrt(state.others), math.sqrt(state.num_classes)
-    return mu_mu / p**2, mu_nu / (p * q), nu_nu / q**2
-
-
-def _eigenvalues(pp: Floats, pq: Floats, qq: Floats) -> tuple[Floats, Floats, Floats, Floats]:
-    """Eigenvalues of symmetric 2 x 2 matrices: smallest, largest by absolute value, min, max."""
-    middle, spread = (pp + qq) / 2, np.hypot((pp - qq) / 2, pq)
-    largest = middle + np.copysign(spread, middle)
-    # The other one from the determinant, as the difference of near numbers would be rounding.
-    safe = np.where(largest == 0, 1.0, largest)
-    smallest = np.where(largest == 0, 0.0, (pp / safe) * qq - (pq / safe) * pq)
-    return smallest, largest, np.minimum(smallest, largest), np.maximum(smallest, largest)
-
-
-def _given(
-    paradigm: str, m: int, num_classes: int, mu: ArrayLike, nu: ArrayLike
-) -> tuple[Paradigm, State, Floats]:
-    formulas = paradigm_of(paradigm)
-    m, num_classes = checks.whole("m", m, 2), checks.whole("num_classes", num_classes, 2)
-    mus, nus = checks.finite("mu", mu, checks.LEAST_MU), checks.finite("nu", nu)
+    formulas, m, num_classes = checked(paradigm, m, num_classes)
+    mus, nus = finite("mu", mu, LEAST_MU), finite("nu", nu)
     if mus.ndim != 1 or mus.shape != nus.shape:
         raise RequestError(
             f"mu and nu must be one-dimensional and equally long, got shapes {mus.shape} "
             f"and {nus.shape}."
         )
-    alpha, background = attention_of(nus, m)
-    return formulas, State(mus, alpha, background, num_classes), nus
+    return _table(formulas, State(mus, *attention_of(nus, m), num_classes), nus)
+
+
+def derivatives(formulas: Paradigm, state: State) -> tuple[Floats, Floats]:
+    """(K, 2) dL/dp, dL/dq and (K, 2, 2) the second derivatives in (p, q) at K states."""
+    alpha, background = state.alpha, state.background
+    first = alpha * background  # d alpha / d nu
+    second = first * (background - alpha)
+    by_nu = -first * formulas.slope(state)
+    mu_mu, mu_alpha, alpha_alpha = formulas.curvature(state)
+    nu_nu = first**2 * alpha_alpha - second * formulas.slope(state)
+    mixed = first * mu_alpha
+    lengths = np.array([math.sqrt(state.others), math.sqrt(state.num_classes)])
+    gradient = np.stack([-formulas.drive(state), by_nu], axis=-1) / lengths
+    hessian = np.stack([mu_mu, mixed, mixed, nu_nu], axis=-1).reshape(-1, 2, 2)
+    return gradient, hessian / np.outer(lengths, lengths)
+
+
+def _table(formulas: Paradigm, state: State, nu: Floats) -> pd.DataFrame:
+    loss = formulas.loss(state)
+    gradient, hessian = derivatives(formulas, state)
+    squared = (gradient**2).sum(axis=1)
+    smallest, largest = _eigenvalues(hessian)
+    with np.errstate(divide="ignore"):
+        condition = np.abs(largest) / np.abs(smallest)
+    return pd.DataFrame(
+        {
+            "mu": state.mu,
+            "nu": nu,
+            "loss": loss,
+            "gradient_norm": np.sqrt(squared),
+            "eigenvalue_min": np.minimum(smallest, largest),
+            "eigenvalue_max": np.maximum(smallest, largest),
+            "condition_number": condition,
+            "rate": squared / loss,
+        }
+    )
+
+
+def _eigenvalues(matrices: Floats) -> tuple[Floats, Floats]:
+    """Those of (K, 2, 2) symmetric matrices: (K,) the smallest and largest by absolute value."""
+    pp, pq, qq = matrices[:, 0, 0], matrices[:, 0, 1], matrices[:, 1, 1]
+    middle, spread = (pp + qq) / 2, np.hypot((pp - qq) / 2, pq)
+    largest = middle + np.copysign(spread, middle)
+    # The other one from the determinant, as the difference of near numbers would be rounding.
+    safe = np.where(largest == 0, 1.0, largest)
+    return np.where(largest == 0, 0.0, (pp / safe) * qq - (pq / safe) * pq), largest

@@ -1,31 +1,29 @@
 """Theorems 1 and 2 of the paper as tables: a linear model in the linear orthogonal setting.
 
-Each paradigm's formulas are in its own module (`soft`, `hard`, `lvml`); docs/dynamics.md derives
-them. Nothing is stepped through time. If alpha is fixed, t(mu) is explicit. If both train, nu
-follows from mu by a first integral, and t(mu) is an integral of a smooth positive function. Both
-are inverted by SciPy's bracketing root finder.
+Nothing is stepped through time. If alpha is fixed, mu is the root of an explicit equation. If both
+train, nu follows from mu by a first integral, and t(mu) is an integral of a smooth positive
+function, which SciPy's bracketing root finder inverts. docs/dynamics.md derives both.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from functools import partial
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from scipy.optimize.elementwise import find_root
 
 from study.errors import RequestError, unknown
-from study.theory.linear_orthogonal import checks
-from study.theory.linear_orthogonal.base import Paradigm, State, attention_of, focus_of
-from study.theory.linear_orthogonal.checks import Floats
-from study.theory.linear_orthogonal.hard import Hard
-from study.theory.linear_orthogonal.lvml import LVML
-from study.theory.linear_orthogonal.soft import Soft
-
-PARADIGMS: dict[str, Paradigm] = {p.name: p for p in (Soft(), Hard(), LVML())}
+from study.theory.linear_orthogonal.base import (
+    Floats,
+    State,
+    attention_of,
+    finite,
+    grown,
+    root,
+    whole,
+)
+from study.theory.linear_orthogonal.paradigms import Paradigm, paradigm_of
 
 INCENTIVE_STEP = 0.01
 """Step in attention over which the incentive is measured (section 3.2)."""
@@ -38,7 +36,11 @@ from the real line (m = 100), so that 16 nodes are exact to rounding."""
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
 
-_REACHABLE = ("loss", "alpha", "beta")
+_LATEST = 1e300
+"""The latest time that is accepted: e^mu grows as t, and must stay finite."""
+
+LEAST_MU = -500.0
+"""The least mu that is accepted: C e^-mu must stay finite."""
 
 _LATEST_MU = 600.0
 """How far `time_to` looks; the time there, about e^mu, is still finite."""
@@ -73,22 +75,19 @@ def trajectory(
     Raises:
         RequestError: an argument is out of its range.
     """
-    formulas = paradigm_of(paradigm)
-    m, num_classes = checks.whole("m", m, 2), checks.whole("num_classes", num_classes, 2)
-    t = checks.times(times)
+    formulas, m, num_classes = checked(paradigm, m, num_classes)
+    t = checked_times(times)
     if alpha is None:
-        mu = joint_mu(formulas, m, num_classes, t)
-        state, nu = on_trajectory(formulas, m, num_classes, mu)
+        state, nu = at_times(formulas, m, num_classes, t)
     else:
-        fixed = _one_attention(alpha)
-        mu = _fixed_mu(formulas, fixed, num_classes, t)
+        fixed = float(finite("alpha", alpha, 0, 1))
+        mu = formulas.fixed_mu(fixed * t, fixed, num_classes)
         state = State(mu, np.full_like(t, fixed), np.full_like(t, 1 - fixed), num_classes)
         with np.errstate(divide="ignore"):  # the two ends of alpha
             nu = np.log((m - 1) * state.alpha / state.background)
     step = np.minimum(INCENTIVE_STEP, state.background)
-    columns = [
-        t, mu, nu, state.alpha, state.beta, formulas.loss(state), formulas.incentive(state, step),
-    ]  # fmt: skip
+    gain = formulas.incentive(state, step)
+    columns = [t, state.mu, nu, state.alpha, state.beta, formulas.loss(state), gain]
     return pd.DataFrame(dict(zip(COLUMNS, columns, strict=True)))
 
 
@@ -109,29 +108,33 @@ def time_to(paradigm: str, m: int, num_classes: int, column: str, values: ArrayL
     Raises:
         RequestError: an argument is out of its range, or a value is never reached.
     """
-    formulas = paradigm_of(paradigm)
-    m, num_classes = checks.whole("m", m, 2), checks.whole("num_classes", num_classes, 2)
-    if column not in _REACHABLE:
-        raise unknown("column to reach", column, _REACHABLE)
-    goals = checks.finite(column, values)
-    height = _falling(formulas, m, num_classes, column)
-    first = {"loss": math.log(num_classes), "alpha": 1 / m, "beta": 1 / num_classes}[column]
+    formulas, m, num_classes = checked(paradigm, m, num_classes)
+    starts = {"loss": math.log(num_classes), "alpha": 1 / m, "beta": 1 / num_classes}
+    if column not in starts:
+        raise unknown("column to reach", column, starts)
+    goals, start = finite(column, values), starts[column]
+
+    def height(mu: Floats) -> Floats:
+        """Of what falls along the trajectory: log loss, -nu (alpha) or -mu (beta)."""
+        if column == "beta":
+            return -mu
+        state, nu = on_trajectory(formulas, m, num_classes, mu)
+        return -nu if column == "alpha" else np.log(formulas.loss(state))
+
     with np.errstate(divide="ignore", invalid="ignore"):  # a NaN is refused below
         odds = np.log1p(-goals) - np.log(goals)
-        targets = np.log(goals) if column == "loss" else odds - math.log(1 / first - 1)
+        targets = np.log(goals) if column == "loss" else odds - math.log(1 / start - 1)
     targets = targets.ravel()
-    start, end = height(np.zeros(1))[0], height(np.full(1, _LATEST_MU))[0]
-    if not ((targets <= start + _ROUNDING) & (targets >= end)).all():
+    highest, lowest = height(np.array([0.0, _LATEST_MU]))
+    if not ((targets <= highest + _ROUNDING) & (targets >= lowest)).all():
         raise RequestError(
             f"{paradigm} does not reach every {column} asked for: it starts at "
-            f"{first:g} and is followed to mu = {_LATEST_MU:g}."
+            f"{start:g} and is followed to mu = {_LATEST_MU:g}."
         )
     mu = np.zeros_like(targets)
-    ahead = targets < start - _ROUNDING
-    zeros = np.zeros(ahead.sum())
-    mu[ahead] = _root(
-        lambda x, target: target - height(x), zeros, zeros + _LATEST_MU, targets[ahead]
-    )
+    ahead = targets < highest - _ROUNDING
+    low = mu[ahead]
+    mu[ahead] = root(lambda x, goal: goal - height(x), low, low + _LATEST_MU, targets[ahead])
     edges, elapsed = _clock(formulas, m, num_classes, until_mu=mu.max(initial=0.0))
     before = np.searchsorted(edges, mu, side="right") - 1
     rest = _integrate(formulas, m, num_classes, edges[before], mu)
@@ -191,55 +194,52 @@ def asymptote(paradigm: str, m: int, num_classes: int, times: ArrayLike) -> pd.D
     Raises:
         RequestError: an argument is out of its range.
     """
-    formulas = paradigm_of(paradigm)
-    m, num_classes = checks.whole("m", m, 2), checks.whole("num_classes", num_classes, 2)
-    t = checks.times(times)
-    others = num_classes - 1
+    _, m, num_classes = checked(paradigm, m, num_classes)
+    t = checked_times(times)
+    others, soft = num_classes - 1, paradigm == "soft"
     late = np.where(t > 1, t, np.nan)
     mu = np.log(late)
     factor = {
         "soft": others / (2 * num_classes),
         "hard": math.log(num_classes) / num_classes,
         "lvml": others / num_classes**2,
-    }[formulas.name]
-    growth = 2 * np.log(mu) if formulas.name == "soft" else mu
-    left = others if formulas.name == "soft" else others + num_classes
-    nu = growth + math.log((m - 1) * factor)
+    }[paradigm]
+    nu = (2 * np.log(mu) if soft else mu) + math.log((m - 1) * factor)
+    left = others if soft else others + num_classes
     return pd.DataFrame({"t": t, "mu": mu, "nu": nu, "loss": left / late})
 
 
-def paradigm_of(name: str) -> Paradigm:
-    """The formulas of a paradigm.
+def checked(paradigm: str, m: int, num_classes: int) -> tuple[Paradigm, int, int]:
+    """The formulas of a paradigm, m >= 2 and C >= 2.
 
     Raises:
-        RequestError: no such paradigm.
+        RequestError: no such paradigm, or a number is too small.
     """
-    if not isinstance(name, str) or name not in PARADIGMS:
-        raise unknown("paradigm", name, PARADIGMS)
-    return PARADIGMS[name]
+    return paradigm_of(paradigm), whole("m", m, 2), whole("num_classes", num_classes, 2)
+
+
+def checked_times(times: ArrayLike) -> Floats:
+    """(T,) float64 in [0, 1e300], not decreasing.
+
+    Raises:
+        RequestError: they are not.
+    """
+    array = finite("times", times, 0, _LATEST)
+    if array.ndim != 1 or (np.diff(array) < 0).any():
+        raise RequestError("times must be one-dimensional and must not decrease. Sort them.")
+    return array
 
 
 def on_trajectory(
     formulas: Paradigm, m: int, num_classes: int, mu: Floats
 ) -> tuple[State, Floats]:
     """The state and nu of Theorem 2 when the classifier has reached mu >= 0."""
-    nu = focus_of(formulas.first_integral(mu, num_classes), m)
-    alpha, background = attention_of(nu, m)
-    return State(mu, alpha, background, num_classes), nu
+    nu = grown((m - 1) * formulas.first_integral(mu, num_classes), m - 1)
+    return State(mu, *attention_of(nu, m), num_classes), nu
 
 
-def _fixed_mu(formulas: Paradigm, alpha: float, num_classes: int, t: Floats) -> Floats:
-    alpha_times = alpha * t
-    high = formulas.fixed_bound(alpha_times, alpha, num_classes) if alpha else np.zeros_like(t)
-
-    def late(mu: Floats, target: Floats) -> Floats:
-        return formulas.fixed_elapsed(mu, alpha, num_classes) - target
-
-    return _root(late, np.zeros_like(t), high, alpha_times)
-
-
-def joint_mu(formulas: Paradigm, m: int, num_classes: int, t: Floats) -> Floats:
-    """mu of Theorem 2 at checked times (T,)."""
+def at_times(formulas: Paradigm, m: int, num_classes: int, t: Floats) -> tuple[State, Floats]:
+    """The state and nu of Theorem 2 at checked times (T,)."""
     edges, elapsed = _clock(formulas, m, num_classes, until_time=t.max(initial=0.0))
     before = np.clip(np.searchsorted(elapsed, t, side="right") - 1, 0, len(edges) - 2)
     start = edges[before]
@@ -251,21 +251,8 @@ def joint_mu(formulas: Paradigm, m: int, num_classes: int, t: Floats) -> Floats:
     def late(mu: Floats, start: Floats, rest: Floats) -> Floats:
         return _integrate(formulas, m, num_classes, start, mu) - rest
 
-    return _root(late, start, end, start, t - elapsed[before])
-
-
-def _falling(
-    formulas: Paradigm, m: int, num_classes: int, column: str
-) -> Callable[[Floats], Floats]:
-    """A function of mu that falls along Theorem 2: log loss, -nu (alpha) or -mu (beta)."""
-
-    def height(mu: Floats) -> Floats:
-        if column == "beta":
-            return -mu
-        state, nu = on_trajectory(formulas, m, num_classes, mu)
-        return -nu if column == "alpha" else np.log(formulas.loss(state))
-
-    return height
+    mu = root(late, start, end, start, t - elapsed[before])
+    return on_trajectory(formulas, m, num_classes, mu)
 
 
 def _clock(
@@ -277,10 +264,9 @@ def _clock(
 ) -> tuple[Floats, Floats]:
     """Edges in mu of panels that reach past a time and a mu, and the time at each edge."""
     edges, elapsed = np.zeros(1), np.zeros(1)
-    integrate = partial(_integrate, formulas, m, num_classes)
     while elapsed[-1] <= until_time or edges[-1] <= until_mu:
         new = edges[-1] + _PANEL * np.arange(1, 17)
-        passed = np.cumsum(integrate(new - _PANEL, new))
+        passed = np.cumsum(_integrate(formulas, m, num_classes, new - _PANEL, new))
         edges, elapsed = np.append(edges, new), np.append(elapsed, elapsed[-1] + passed)
     return edges, elapsed
 
@@ -290,35 +276,10 @@ def _integrate(formulas: Paradigm, m: int, num_classes: int, start: Floats, end:
     half = (end - start) / 2
     mu = start[..., None] + half[..., None] * (_NODES + 1)
     state, _ = on_trajectory(formulas, m, num_classes, mu)
-    return half * (formulas.slowness(state) @ _WEIGHTS)
-
-
-def _root(function: Callable[..., Floats], low: Floats, high: Floats, *args: Floats) -> Floats:
-    """The zero of an increasing function of mu within a bracket, element by element."""
-    if not len(low):
-        return low
-    # Widened, so that rounding does not exclude a root that lies on the bound.
-    found = find_root(function, (low, high * (1 + 1e-9)), args=args)
-    if not found.success.all():  # the bounds hold by construction
-        raise ArithmeticError(f"no root found: {found.status}")
-    return found.x
+    return half * ((state.others / formulas.drive(state)) @ _WEIGHTS)
 
 
 def _state(alpha: ArrayLike, mu: ArrayLike, num_classes: int) -> State:
-    num_classes = checks.whole("num_classes", num_classes, 2)
-    attention = checks.attention(alpha)
-    scale = checks.finite("mu", mu, checks.LEAST_MU)
-    try:
-        attention, scale = np.broadcast_arrays(attention, scale)
-    except ValueError:
-        raise RequestError(
-            f"alpha and mu must broadcast, got shapes {attention.shape} and {scale.shape}."
-        ) from None
-    return State(scale, attention, 1 - attention, num_classes)
-
-
-def _one_attention(alpha: float) -> float:
-    values = checks.attention(alpha)
-    if values.ndim:
-        raise RequestError(f"alpha must be one number, got {values.ndim} dimensions.")
-    return float(values)
+    num_classes = whole("num_classes", num_classes, 2)
+    held, scale = np.broadcast_arrays(finite("alpha", alpha, 0, 1), finite("mu", mu, LEAST_MU))
+    return State(scale, held, 1 - held, num_classes)

@@ -7,25 +7,29 @@ from collections.abc import Collection, Sequence
 
 import pandas as pd
 
+from analysis.dynamics import closed_form, trained
+from analysis.dynamics.base import DynamicsSection
+from analysis.dynamics.closed_form import (
+    CONFIDENT,
+    HORIZON,
+    LEVELS,
+    PUBLISHED,
+    SMALL,
+    Pair,
+    convergence_cells,
+    time_text,
+)
+from analysis.dynamics.convergence import exact_claim, trained_claim
+from analysis.dynamics.trained import LINE, QUANTITIES, deviation_cells, lost_seeds
 from analysis.figures.dynamics.curvature import LARGEST, curvature_figure
 from analysis.figures.dynamics.trajectories import of_pair, trajectory_figure
 from analysis.figures.illustration import illustration_figure
 from analysis.groups import PARADIGMS, is_trajectory, paradigm_order
-from analysis.linear_orthogonal import closed_form, measured
-from analysis.linear_orthogonal.claims import (
-    HORIZON,
-    LEVELS,
-    exact_claim,
-    time_text,
-    trained_claim,
-)
-from analysis.linear_orthogonal.closed_form import CONFIDENT, PUBLISHED, SMALL, Pair
-from analysis.linear_orthogonal.tables import convergence_cells, deviation_cells
 from analysis.section.base import Question
-from analysis.section.blocks import Block, Details, Heading, Shown, Table, Text
+from analysis.section.blocks import Block, Details, Table, Text
 from analysis.section.claim import Claim
-from analysis.section.dynamics import Dynamics
-from analysis.section.parts import claim_details, end_states
+from analysis.section.curves import mean_curves
+from analysis.section.parts import end_states
 from analysis.section.picture import Picture
 from analysis.section.summary import claims_note, run_files, summary_run
 from analysis.statistics import CONFIDENCE
@@ -35,12 +39,6 @@ from study.terminal import counted
 from study.theory.linear_orthogonal import one_dimensional
 from study.tracking.runs import Run
 
-_ABOUT = (
-    "Focus and classifier are linear and start at zero. Theory knows how the classifier's scale "
-    "mu and the focus' scale nu grow under gradient flow of the population loss (Theorem 2); the "
-    "trained cells take small steps on sampled mosaics. Time is that of the gradient flow: "
-    "learning rate times steps."
-)
 _DEVIATIONS = (
     "Largest deviation of any seed at any evaluation on the test split, in % of how far the "
     "closed form goes meanwhile; beside it the largest distance between two seeds, and the "
@@ -65,18 +63,18 @@ def find(results: Results, cell_ids: Collection[str], question: Question) -> lis
         question: unused, as it concerns comparisons.
 
     Raises:
-        ResultsError: see `analysis.linear_orthogonal.measured.read`.
+        ResultsError: see `analysis.dynamics.trained.read`.
     """
-    cells = measured.with_settings(results.cells(cell_ids))
-    return [Trajectories(cells, measured.read(results, cells))]
+    cells = trained.with_settings(results.cells(cell_ids))
+    return [Trajectories(cells, trained.read(results, cells))]
 
 
-class Trajectories(Dynamics):
+class Trajectories(DynamicsSection):
     """See `analysis.section.base.Section`.
 
     Args:
         cells: the rows of `cells`, with `setting`.
-        rows: their evaluations, see `analysis.linear_orthogonal.measured.read`.
+        rows: their evaluations, see `analysis.dynamics.trained.read`.
 
     Attributes:
         cells, rows: as given.
@@ -84,11 +82,19 @@ class Trajectories(Dynamics):
         pairs: (m, C) that are shown: of the cells, and those that theory adds.
     """
 
+    about = (
+        "Focus and classifier are linear and start at zero. Theory knows how the classifier's "
+        "scale mu and the focus' scale nu grow under gradient flow of the population loss "
+        "(Theorem 2); the trained cells take small steps on sampled mosaics. Time is that of the "
+        "gradient flow: learning rate times steps."
+    )
+
     def __init__(self, cells: pd.DataFrame, rows: pd.DataFrame) -> None:
         super().__init__(cells, sorted(set(cells["comparison_id"])))
         self.rows = rows
-        self.trained: list[Pair] = _pairs(cells)
-        self.pairs: list[Pair] = sorted({*self.trained, SMALL, *PUBLISHED})
+        found = set(zip(cells["m"].map(int), cells["num_classes"].map(int), strict=True))
+        self.trained: list[Pair] = sorted(found)
+        self.pairs: list[Pair] = sorted({*found, SMALL, *PUBLISHED})
 
     @property
     def title(self) -> str:
@@ -97,65 +103,70 @@ class Trajectories(Dynamics):
 
     @functools.cached_property
     def curves(self) -> pd.DataFrame:
-        """Means over seeds, see `analysis.linear_orthogonal.measured.curves`."""
-        return measured.curves(self.rows)
+        """Means over seeds of mu, nu and loss, see `analysis.section.curves.mean_curves`."""
+        return mean_curves(self.rows, LINE, ("compute_flops", "flow_time"), QUANTITIES)
 
     @functools.cached_property
     def deviations(self) -> pd.DataFrame:
-        """Deviations from theory, see `analysis.linear_orthogonal.measured.deviations`."""
-        return measured.deviations(self.rows)
+        """Deviations from theory, see `analysis.dynamics.trained.deviations`."""
+        return trained.deviations(self.rows)
 
     @functools.cached_property
     def exact(self) -> pd.DataFrame:
-        """The closed form, see `analysis.linear_orthogonal.closed_form.curves`."""
+        """The closed form, see `analysis.dynamics.closed_form.curves`."""
         end = self.rows["flow_time"].max() if len(self.rows) else 0.0
         return closed_form.curves(self.pairs, max(HORIZON, end))
 
     @functools.cached_property
-    def curvatures(self) -> pd.DataFrame:
-        """The Hessian, see `analysis.linear_orthogonal.closed_form.curvatures`."""
-        return closed_form.curvatures(PUBLISHED)
-
-    @functools.cached_property
     def convergence(self) -> pd.DataFrame:
-        """See `analysis.linear_orthogonal.closed_form.convergence`."""
+        """See `analysis.dynamics.closed_form.convergence`."""
         return closed_form.convergence(self.pairs)
 
-    def text(self, published: bool = False) -> str:
-        """For the terminal."""
+    def lines(self) -> list[str]:
         header, rows = deviation_cells(self.deviations)
-        lines = [self.title, "", "largest deviation from the closed form, % of its range"]
-        lines += aligned(header, rows) if rows else ["no cell was trained to the end"]
-        lines += ["", "time until the loss is a share of log C, by the closed form; * the first"]
-        lines += aligned(*convergence_cells(self.convergence))
-        verdicts = "; ".join(f"{c.verdict} ({c.setting})" for c in self.claims)
-        statement = self.claims[0].statement.removesuffix(".")
-        lines += ["", f"{self.claims[0].name} {statement}: {verdicts}"]
-        return "\n".join(lines)
+        return [
+            "largest deviation from the closed form, % of its range",
+            *(aligned(header, rows) if rows else ["no cell was trained to the end"]),
+            "",
+            "time until the loss is a share of log C, by the closed form; * the first",
+            *aligned(*convergence_cells(self.convergence)),
+            "",
+        ]
+
+    def warnings(self) -> list[str]:
+        texts = [
+            f"Cells that {why} are left out of curves and tables: {tally(lost)}."
+            for status, why in (("diverged", "diverged"), ("censored", "were stopped early"))
+            if (lost := lost_seeds(self.cells, status))
+        ]
+        others = [name for name in paradigm_order(self.rows["paradigm"]) if name not in PARADIGMS]
+        if others:
+            texts.append(f"There is no closed form of {', '.join(others)}.")
+        return texts
 
     @functools.cached_property
     def claims(self) -> list[Claim]:
         """C15 of each (m, C): of the closed form, then of its trained cells."""
         found = []
-        for m, num_classes in self.pairs:
-            mine = of_pair(self.cells, m, num_classes)
-            rows = self.rows[self.rows["cell_id"].isin(mine["cell_id"])]
-            ends = rows.groupby("cell_id")["flow_time"].max()
-            found.append(exact_claim(closed_form.exact(m, num_classes, float(ends.min()))))
-            for setting, cells in mine.groupby("setting"):
+        for pair in self.pairs:
+            cells, rows = of_pair(self.cells, *pair), of_pair(self.rows, *pair)
+            end = float(rows.groupby("cell_id")["flow_time"].max().min())
+            found.append(exact_claim(of_pair(self.convergence, *pair), end))
+            for setting, own in cells.groupby("setting"):
                 of_setting = rows[rows["setting"] == setting]
-                found.append(trained_claim(of_setting, f"{setting}, trained", cells))
+                found.append(trained_claim(of_setting, f"{setting}, trained", own))
         return found
 
     @functools.cached_property
     def pictures(self) -> list[Picture]:
         """Figure 4, the curvature, and figure 5."""
-        parts = [self.pairs[i : i + _PANELS] for i in range(0, len(self.pairs), _PANELS)]
         drawn = [
-            self._trajectory_picture(part, f"-{number}" if number > 1 else "")
-            for number, part in enumerate(parts, start=1)
+            self._trajectory_picture(
+                self.pairs[i : i + _PANELS], f"-{i // _PANELS + 1}" if i else ""
+            )
+            for i in range(0, len(self.pairs), _PANELS)
         ]
-        return [*drawn, self._curvature_picture(), _illustration_picture()]
+        return [*drawn, _curvature_picture(), _illustration_picture()]
 
     def tables(self) -> dict[str, pd.DataFrame]:
         """The measured and exact curves, deviations, times, and the curvature."""
@@ -164,30 +175,22 @@ class Trajectories(Dynamics):
             "trajectories-exact": self.exact,
             "trajectories-deviations": self.deviations,
             "trajectories-convergence": self.convergence,
-            "curvature": self.curvatures,
+            "curvature": closed_form.curvatures(PUBLISHED),
         }
 
-    def blocks(self, shown: Sequence[Shown], results: str, published: bool = False) -> list[Block]:
-        """The section below its heading."""
-        blocks: list[Block] = [Text(_ABOUT, "quiet")]
-        blocks += [Text(warning, "warning") for warning in self._warnings()]
-        blocks += [Heading("Figures"), *shown, *claim_details(self.claims)]
+    def details(self) -> list[Block]:
         until = (
             "Until the loss has fallen to a share of log C, its value at the start, and until "
             f"attention on the foreground is {CONFIDENT:g}; nu and loss at t = "
             f"{time_text(HORIZON)}. The first of each (m, C) is marked with *."
         )
         times = Table(*convergence_cells(self.convergence), left=(0, 1))
-        blocks.append(Details("Time to converge, by the closed form", [Text(until), times]))
-        header, rows = deviation_cells(self.deviations)
-        if rows:
-            table = Table(header, rows, left=(0, 1))
-            beside = "Trained cells against the closed form"
-            blocks.append(Details(beside, [Text(_DEVIATIONS), table]))
+        beside = Table(*deviation_cells(self.deviations), left=(0, 1))
+        off = Details("Trained cells against the closed form", [Text(_DEVIATIONS), beside])
         return [
-            *blocks,
+            Details("Time to converge, by the closed form", [Text(until), times]),
+            *([off] if beside.rows else []),
             Details("Cells by end state", end_states(self.cells)),
-            Details("Repeat any cell", self.repeat_blocks(results)),
         ]
 
     def summaries(self) -> list[Run]:
@@ -196,15 +199,15 @@ class Trajectories(Dynamics):
         found = []
         for (setting, paradigm), curve in self.curves.groupby(["setting", "paradigm"], sort=False):
             is_mine = (self.rows["setting"] == setting) & (self.rows["paradigm"] == paradigm)
-            first, last = self.rows[is_mine].iloc[0], curve.iloc[-1]
-            metrics = {name: float(last[name]) for name in ("flow_time", *measured.QUANTITIES)}
+            last = curve.iloc[-1]
             params = {
                 "paradigm": str(paradigm),
-                "lr": number(first["lr"]),
+                "lr": number(self.rows.loc[is_mine, "lr"].iloc[0]),
                 "task": str(self.cells["task"].iloc[0]),
-                "m": str(int(first["m"])),
-                "num_classes": str(int(first["num_classes"])),
+                "m": str(int(last["m"])),
+                "num_classes": str(int(last["num_classes"])),
             }
+            metrics = {name: float(last[name]) for name in ("flow_time", *QUANTITIES)}
             found.append(
                 summary_run(
                     key=f"{self.key}/{setting}/{paradigm}",
@@ -216,23 +219,11 @@ class Trajectories(Dynamics):
                     files=files,
                     curves={
                         f"test/{name}": zip(curve["compute_flops"], curve[name], strict=True)
-                        for name in measured.QUANTITIES
+                        for name in QUANTITIES
                     },
                 )
             )
         return found
-
-    def _warnings(self) -> list[str]:
-        texts = []
-        for status, why in (("diverged", "diverged"), ("censored", "were stopped early")):
-            lost = measured.lost_seeds(self.cells, status)
-            if lost:
-                left = tally(lost)
-                texts.append(f"Cells that {why} are left out of curves and tables: {left}.")
-        others = [name for name in paradigm_order(self.rows["paradigm"]) if name not in PARADIGMS]
-        if others:
-            texts.append(f"There is no closed form of {', '.join(others)}.")
-        return texts
 
     def _trajectory_picture(self, pairs: Sequence[Pair], suffix: str) -> Picture:
         alone = [pair for pair in pairs if pair not in self.trained]
@@ -257,25 +248,21 @@ class Trajectories(Dynamics):
             figure=trajectory_figure(self.exact, self.curves, pairs, LEVELS),
         )
 
-    def _curvature_picture(self) -> Picture:
-        return Picture(
-            name="curvature",
-            title="Curvature along the trajectory",
-            caption=(
-                "Eigenvalues of the Hessian of the population loss in the plane of mu and nu, in "
-                "coordinates of unit length, their condition number (largest over smallest, by "
-                "absolute value), and the local rate of the loss, |grad L|^2 / L = -d log L / dt, "
-                f"along each paradigm's own trajectory for {_listed(PUBLISHED)}, in closed form. "
-                "Below 0 the loss is not convex; where an eigenvalue passes 0, the condition "
-                f"number is infinite (cut at {LARGEST})."
-            ),
-            figure=curvature_figure(self.curvatures, PUBLISHED),
-        )
 
-
-def _pairs(table: pd.DataFrame) -> list[Pair]:
-    found = table[["m", "num_classes"]].drop_duplicates()
-    return sorted((int(m), int(c)) for m, c in found.itertuples(index=False))
+def _curvature_picture() -> Picture:
+    return Picture(
+        name="curvature",
+        title="Curvature along the trajectory",
+        caption=(
+            "Eigenvalues of the Hessian of the population loss in the plane of mu and nu, in "
+            "coordinates of unit length, their condition number (largest over smallest, by "
+            "absolute value), and the local rate of the loss, |grad L|^2 / L = -d log L / dt, "
+            f"along each paradigm's own trajectory for {_listed(PUBLISHED)}, in closed form. "
+            "Below 0 the loss is not convex; where an eigenvalue passes 0, the condition "
+            f"number is infinite (cut at {LARGEST})."
+        ),
+        figure=curvature_figure(closed_form.curvatures(PUBLISHED), PUBLISHED),
+    )
 
 
 def _listed(pairs: Sequence[Pair]) -> str:

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Sequence
 
+import numpy as np
 import pandas as pd
 
-from analysis.fixed_focus import claims as focus_claims
-from analysis.fixed_focus import pictures, tables
-from analysis.fixed_focus.curves import MEASURES, Setting, read_settings
+from analysis.dynamics.base import DynamicsSection
+from analysis.dynamics.focus_claims import claims
+from analysis.dynamics.focus_pictures import pictures
+from analysis.dynamics.focus_tables import FINAL, OPTIONS, short_cells, tables, warnings
+from analysis.dynamics.settings import MEASURES, Setting, read_settings
 from analysis.groups import LINEAR_ORTHOGONAL, PARADIGMS, is_fixed_focus
 from analysis.section.base import Question
-from analysis.section.blocks import Block, Details, Heading, Shown, Table, Text
+from analysis.section.blocks import Block, Details, Table, Text
 from analysis.section.claim import Claim
-from analysis.section.dynamics import Dynamics
-from analysis.section.parts import claim_details, end_states
+from analysis.section.columns import by_columns
+from analysis.section.parts import end_states
 from analysis.section.picture import Picture
 from analysis.section.summary import claims_note, run_files, summary_run
 from analysis.words import aligned, network_text, number
@@ -27,10 +29,6 @@ from study.tracking.runs import Files, Run
 MOST_ROWS = 3
 """Rows of panels in a figure: with more, it does not fit on a page."""
 
-_ABOUT = (
-    "How a classifier learns while attention on the true foreground is held at alpha, and what "
-    "the focus would gain by improving."
-)
 _METHOD = (
     "Attention is held at alpha on the true foreground and shared evenly by the background; only "
     "the classifier trains. Everything here is on the train split, as in the paper, at the end of "
@@ -48,6 +46,7 @@ _METHOD = (
     "The closed form is Theorem 1 at the time of gradient flow that the steps amount to: the sum "
     "of learning rate / (1 - momentum).",
 )
+_PARAMS = ("task", "m", "n", "architecture", "batch_size", "budget_amount", "budget_unit")
 
 
 def mine(cells: pd.DataFrame) -> pd.Series:
@@ -73,13 +72,11 @@ def find(results: Results, cell_ids: Collection[str], question: Question) -> lis
     settings = read_settings(results, cells)
     linear = [setting for setting in settings if setting.task == LINEAR_ORTHOGONAL]
     others = [setting for setting in settings if setting.task != LINEAR_ORTHOGONAL]
-    parts = [others[i : i + MOST_ROWS - 1] for i in range(0, len(others), MOST_ROWS - 1)]
+    parts = _in_parts(others, MOST_ROWS - 1)
     if linear:
         last = parts.pop() if parts else []
         room = MOST_ROWS - len(last)
-        parts.append(last + linear[:room])
-        rest = linear[room:]
-        parts += [rest[i : i + MOST_ROWS] for i in range(0, len(rest), MOST_ROWS)]
+        parts += [last + linear[:room], *_in_parts(linear[room:], MOST_ROWS)]
     others_ran = cells.loc[~cells["paradigm"].isin(PARADIGMS), "paradigm"].value_counts()
     notes = [
         f"{counted(count, f'cell of {name} is', f'cells of {name} are')} not shown: section 3 has "
@@ -89,7 +86,7 @@ def find(results: Results, cell_ids: Collection[str], question: Question) -> lis
     return [FixedFocus(part, notes) for part in parts]
 
 
-class FixedFocus(Dynamics):
+class FixedFocus(DynamicsSection):
     """See `analysis.section.base.Section`.
 
     Args:
@@ -100,6 +97,11 @@ class FixedFocus(Dynamics):
         settings: as given.
         closed_row: whether the last row of the figures is the closed form alone.
     """
+
+    about = (
+        "How a classifier learns while attention on the true foreground is held at alpha, and "
+        "what the focus would gain by improving."
+    )
 
     def __init__(self, settings: Sequence[Setting], notes: Sequence[str] = ()) -> None:
         cells = pd.concat([setting.cells for setting in settings], ignore_index=True)
@@ -112,54 +114,42 @@ class FixedFocus(Dynamics):
     def title(self) -> str:
         return f"Fixed focus: {' and '.join(setting.name for setting in self.settings)}"
 
-    def text(self, published: bool = False) -> str:
-        """For the terminal."""
-        lines = [self.title, "", *aligned(*tables.short_cells(self.settings)), ""]
-        lines += [f"note: {text}" for text in self._warnings()]
-        return "\n".join([*lines, *self._claim_lines()])
+    def lines(self) -> list[str]:
+        notes = [f"note: {text}" for text in self.warnings()]
+        return [*aligned(*short_cells(self.settings)), "", *notes]
+
+    def warnings(self) -> list[str]:
+        return [*self._notes, *warnings(self.settings)]
 
     @functools.cached_property
     def claims(self) -> list[Claim]:
         """C7 of each setting, then C8 of each, to C14."""
-        of_each = [focus_claims.claims(setting) for setting in self.settings]
+        of_each = [claims(setting) for setting in self.settings]
         return [claim for same in zip(*of_each, strict=True) for claim in same]
 
     @functools.cached_property
     def pictures(self) -> list[Picture]:
         """Figures 2 and 3, and the slope of the loss against alpha."""
-        return pictures.pictures(self.settings, self.closed_row)
+        return pictures(self.settings, self.closed_row)
 
     def tables(self) -> dict[str, pd.DataFrame]:
         """Curves, their ends, the closed form at the same times, and the choice."""
-        return {
-            "fixed-focus-curves": tables.curves_table(self.settings),
-            "fixed-focus-final": tables.final_table(self.settings),
-            "fixed-focus-closed-form": tables.closed_form_table(self.settings),
-            "fixed-focus-options": tables.options_table(self.settings),
-        }
+        return tables(self.settings)
 
-    def blocks(self, shown: Sequence[Shown], results: str, published: bool = False) -> list[Block]:
-        """The section below its heading."""
-        blocks: list[Block] = [Text(_ABOUT, "quiet")]
-        blocks += [Text(text, "warning") for text in self._warnings()]
-        blocks += [*([Heading("Figures")] if shown else []), *shown, *claim_details(self.claims)]
-        header, rows = tables.final_cells(self.settings)
-        if rows:
-            said = Text("Mean over seeds and t interval on the train split, in nats.")
-            table = Table(header, rows, left=(0, 1))
-            blocks.append(Details("At the end of training", [said, table]))
-        header, rows, chosen = tables.option_cells(self.settings)
+    def details(self) -> list[Block]:
+        found = self.tables()
+        final = Table(*by_columns(FINAL, found["fixed-focus-final"]), left=(0, 1))
+        said = Text("Mean over seeds and t interval on the train split, in nats.")
+        options = found["fixed-focus-options"]
+        chosen = np.flatnonzero(options["chosen"]).tolist()
+        rates = Table(*by_columns(OPTIONS, options), left=(0, 1, 10), marked=chosen)
         settings = [[each.name, _setting_text(each)] for each in self.settings]
         return [
-            *blocks,
-            Details(
-                "Choice of the learning rate",
-                [Table(header, rows, left=(0, 1, 10), marked=chosen)],
-            ),
+            *([Details("At the end of training", [said, final])] if final.rows else []),
+            Details("Choice of the learning rate", [rates]),
             Details("Cells by end state", end_states(self.cells)),
             Details("Settings", [Table([], settings, (0, 1), (), (1,))]),
             Details("How this was computed", [Text(text) for text in _METHOD]),
-            Details("Repeat any cell", self.repeat_blocks(results)),
         ]
 
     def summaries(self) -> list[Run]:
@@ -173,19 +163,20 @@ class FixedFocus(Dynamics):
         ]
 
     def _summary(self, setting: Setting, paradigm: str, files: Files) -> Run:
-        final = setting.final[setting.final["paradigm"] == paradigm]
-        curves = setting.curves[setting.curves["paradigm"] == paradigm]
-        chosen = setting.chosen[setting.chosen["paradigm"] == paradigm]
+        final, curves, chosen = (
+            table[table["paradigm"] == paradigm]
+            for table in (setting.final, setting.curves, setting.chosen)
+        )
         metrics = {
             f"final_{measure}_alpha_{row['alpha']:g}": float(row[measure])
             for row in final.to_dict("records")
             for measure in MEASURES
-        } | {"n": float(final["num_seeds"].min())}
+        }
         params = {
             "paradigm": paradigm,
             "lr": number(chosen["lr"].iloc[0]),
             "chosen_by": "validation accuracy, mean over alpha and seeds",
-            "alphas": ", ".join(f"{alpha:g}" for alpha in final["alpha"]),
+            "alphas": _alphas(final),
             **{name: str(chosen[name].iloc[0]) for name in _PARAMS},
             "num_classes": str(setting.num_classes),
         }
@@ -195,7 +186,7 @@ class FixedFocus(Dynamics):
             where=f"fixed focus {setting.name}",
             note=claims_note([each for each in self.claims if each.setting == setting.name]),
             params=params,
-            metrics=metrics,
+            metrics=metrics | {"n": float(final["num_seeds"].min())},
             files=files,
             curves={
                 f"train/{measure}_alpha_{alpha:g}": zip(
@@ -206,33 +197,23 @@ class FixedFocus(Dynamics):
             },
         )
 
-    def _warnings(self) -> list[str]:
-        return [*self._notes, *tables.warnings(self.settings)]
 
-    def _claim_lines(self) -> list[str]:
-        """One line a claim: its verdict in each setting."""
-        lines = []
-        for same in dict.fromkeys((claim.name, claim.statement) for claim in self.claims):
-            found = [claim for claim in self.claims if (claim.name, claim.statement) == same]
-            verdicts = "; ".join(f"{claim.verdict} ({claim.setting})" for claim in found)
-            statement = same[1].removeprefix("Fixed focus: ").removesuffix(".")
-            lines.append(f"{same[0]} {statement}: {verdicts}")
-        return lines
+def _in_parts(settings: list[Setting], size: int) -> list[list[Setting]]:
+    return [settings[i : i + size] for i in range(0, len(settings), size)]
 
 
-_PARAMS = ("task", "m", "n", "architecture", "batch_size", "budget_amount", "budget_unit")
+def _alphas(table: pd.DataFrame) -> str:
+    return ", ".join(f"{alpha:g}" for alpha in sorted(set(table["alpha"])))
 
 
 def _setting_text(setting: Setting) -> str:
-    cells = setting.cells
+    cells, shared = setting.cells, setting.shared
     first = cells.iloc[0]
-    alphas = ", ".join(f"{alpha:g}" for alpha in sorted(set(cells["alpha"])))
-    seeds = ", ".join(map(str, sorted(set(cells["seed"]))))
-    shared: Mapping[str, Any] = setting.shared
     return (
         f"n={setting.n} mosaics, C={setting.num_classes}, {network_text(first)}, momentum "
         f"{shared['momentum']:g}, {first['split_scheme']} bases, data {first['data_digest']}, "
         f"budget {first['budget_amount']:,d} {first['budget_unit']}, train metrics on "
-        f"{shared['train_metrics_size']:,d} mosaics, alpha {alphas}, seeds {seeds}, code "
+        f"{shared['train_metrics_size']:,d} mosaics, alpha {_alphas(cells)}, seeds "
+        f"{', '.join(map(str, sorted(set(cells['seed']))))}, code "
         f"{', '.join(sorted(set(cells['code_version'])))}"
     )

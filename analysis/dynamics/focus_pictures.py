@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from analysis.figures.dynamics.fixed_focus import Row, curves_figure, slopes_figure
-from analysis.fixed_focus.curves import Setting, floors, solution
-from analysis.fixed_focus.measures import WIDEST_GAP
+from analysis.dynamics.measures import WIDEST_GAP
+from analysis.dynamics.settings import Setting, floors, solution
+from analysis.figures.dynamics.fixed_focus import Row, panels_figure
 from analysis.groups import LINEAR_ORTHOGONAL, PARADIGMS
 from analysis.section.picture import Picture
 from analysis.statistics import CONFIDENCE
@@ -41,15 +41,18 @@ def pictures(settings: Sequence[Setting], closed_row: bool) -> list[Picture]:
     curves = pd.concat([setting.curves for setting in settings])
     if curves.empty:
         return []
-    alphas = sorted(set(curves["alpha"])) if closed_row else []
-    seeds = f"n={span(curves['num_seeds'])}"
-    overlaid = any(len(setting.closed_form()) for setting in settings)
-    said = f" Mean over seeds ({seeds}); bands: {_INTERVAL}, cut by the frame."
+    sources = [_source(setting) for setting in settings]
+    overlaid = any(len(source.closed_form) for source in sources)
+    said = (
+        f" Mean over seeds (n={span(curves['num_seeds'])}); bands: {_INTERVAL}, cut by the frame."
+    )
     said += " Dashed: Theorem 1 at the same time of gradient flow." if overlaid else ""
-    said += f" Last row: {_NOTHING_TRAINED}." if alphas else ""
-    floor = " Dotted: what the population loss tends to." if overlaid or alphas else ""
-
-    sources = [_source(setting) for setting in settings] + ([_theory(alphas)] if alphas else [])
+    if closed_row:
+        sources.append(_theory(sorted(set(curves["alpha"]))))
+        said += f" Last row: {_NOTHING_TRAINED}."
+    floor = " Dotted: what the population loss tends to." if overlaid or closed_row else ""
+    bars = said.replace("bands:", "bars:").replace(" at the same time of gradient flow", "")
+    times = listed([f"{100 * time:g}" for time in TIMES])
     return [
         Picture(
             name="fixed-focus-loss",
@@ -58,11 +61,7 @@ def pictures(settings: Sequence[Setting], closed_row: bool) -> list[Picture]:
                 "Cross-entropy loss on the train split while attention on the foreground is held "
                 f"at alpha and only the classifier trains (figure 2 of the paper).{said}{floor}"
             ),
-            figure=curves_figure(
-                [each.over_time("loss") for each in sources],
-                PARADIGMS,
-                "loss (nats)",
-            ),
+            figure=panels_figure([s.over_time("loss") for s in sources], "loss (nats)"),
         ),
         Picture(
             name="fixed-focus-incentive",
@@ -71,26 +70,18 @@ def pictures(settings: Sequence[Setting], closed_row: bool) -> list[Picture]:
                 "L(alpha) - L(min(alpha + .01, 1)) on the train split, for the classifier of each "
                 "epoch (figure 3 of the paper); at alpha = 1 it is 0 by definition." + said
             ),
-            figure=curves_figure(
-                [each.over_time("incentive") for each in sources],
-                PARADIGMS,
-                "incentive (nats)",
-            ),
+            figure=panels_figure([s.over_time("incentive") for s in sources], "incentive (nats)"),
         ),
         Picture(
             name="fixed-focus-slope",
             title="Incentive against alpha",
             caption=(
                 "Slope of the loss, -dL/dalpha, on the train split against alpha, after the first "
-                f"{listed([f'{100 * time:g}' for time in TIMES])} % of training: how the "
-                "incentive depends on alpha, which claims C12 to C14 are about. At alpha = 1 the "
-                "slope need not be 0."
-                + said.replace("bands:", "bars:").replace(" at the same time of gradient flow", "")
+                f"{times} % of training: how the incentive depends on alpha, which claims C12 to "
+                f"C14 are about. At alpha = 1 the slope need not be 0.{bars}"
             ),
-            figure=slopes_figure(
-                [each.against_alpha() for each in sources],
-                PARADIGMS,
-                "−dL/dα (nats)",
+            figure=panels_figure(
+                [s.against_alpha() for s in sources], "−dL/dα (nats)", band=False
             ),
         ),
     ]
@@ -105,8 +96,7 @@ class _Source:
         x_label, x: label of the time axis, and its column.
         curves: measured curves; where nothing was trained, Theorem 1.
         closed_form: Theorem 1 beside the measured curves; may be empty.
-        num_classes: C.
-        floored: whether the floors of the loss are shown.
+        floors: of the loss, where it is shown what it tends to.
     """
 
     name: str
@@ -114,45 +104,29 @@ class _Source:
     x: str
     curves: pd.DataFrame
     closed_form: pd.DataFrame
-    num_classes: int
-    floored: bool
+    floors: pd.DataFrame
 
     def over_time(self, measure: str) -> Row:
         """The measure against time, one line an alpha."""
-        return Row(
-            name=self.name,
-            x_label=self.x_label,
-            lines=_lines(self.curves, measure, self.x),
-            closed_form=_lines(self.closed_form, measure, self.x),
-            floors=self._floors(self.floored and measure == "loss"),
-        )
+        lines, closed_form = (_lines(t, measure, self.x) for t in (self.curves, self.closed_form))
+        floors = self.floors if measure == "loss" else self.floors[:0]
+        return Row(self.name, self.x_label, lines, closed_form, floors)
 
     def against_alpha(self) -> Row:
         """Slopes against alpha, one line a time."""
-        return Row(
-            name=self.name,
-            x_label="alpha",
-            lines=_at_times(self.curves),
-            closed_form=_at_times(self.closed_form),
-            floors=self._floors(False),
-        )
-
-    def _floors(self, wanted: bool) -> pd.DataFrame:
-        """The floors above 0; the axis is already drawn at 0."""
-        found = floors(self.curves if wanted else self.curves.iloc[:0], self.num_classes)
-        found = found[found["floor"] > 0]
-        return found.assign(line=[f"α = {alpha:g}" for alpha in found["alpha"]])
+        lines, closed_form = map(_at_times, (self.curves, self.closed_form))
+        return Row(self.name, "alpha", lines, closed_form, self.floors[:0])
 
 
 def _source(setting: Setting) -> _Source:
+    shown = setting.curves if setting.task == LINEAR_ORTHOGONAL else setting.curves[:0]
     return _Source(
         name=setting.name,
         x_label="epochs",
         x="epoch",
         curves=setting.curves,
-        closed_form=setting.closed_form(),
-        num_classes=setting.num_classes,
-        floored=setting.task == LINEAR_ORTHOGONAL,
+        closed_form=setting.closed_form,
+        floors=_floors(shown, setting.num_classes),
     )
 
 
@@ -174,20 +148,27 @@ def _theory(alphas: Sequence[float]) -> _Source:
         x_label="time t of the gradient flow",
         x="t",
         curves=table,
-        closed_form=table.iloc[:0],
-        num_classes=CLOSED_CLASSES,
-        floored=True,
+        closed_form=table[:0],
+        floors=_floors(table, CLOSED_CLASSES),
     )
+
+
+def _floors(curves: pd.DataFrame, num_classes: int) -> pd.DataFrame:
+    """The floors above 0; the axis is already drawn at 0."""
+    found = floors(curves, num_classes).query("floor > 0")
+    return found.assign(line=_of_alpha(found))
+
+
+def _of_alpha(table: pd.DataFrame) -> list[str]:
+    return [f"α = {alpha:g}" for alpha in table["alpha"]]
 
 
 def _lines(table: pd.DataFrame, measure: str, x: str) -> pd.DataFrame:
     """The columns that `Row` names, a line an alpha; no interval where the table has none."""
     table = table.sort_values(["alpha", x])
     bounds = {end: table.get(f"{measure}_{end}", np.nan) for end in ("low", "high")}
-    named = table.assign(
-        line=[f"α = {alpha:g}" for alpha in table["alpha"]], x=table[x], mean=table[measure]
-    )
-    return named.assign(**bounds)[["paradigm", "alpha", "line", "x", "mean", "low", "high"]]
+    named = table.assign(line=_of_alpha(table), x=table[x], mean=table[measure], **bounds)
+    return named[["paradigm", "alpha", "line", "x", "mean", "low", "high"]]
 
 
 def _at_times(table: pd.DataFrame) -> pd.DataFrame:
@@ -198,7 +179,7 @@ def _at_times(table: pd.DataFrame) -> pd.DataFrame:
         at = share * (1 - 1e-9)
         # Where evaluations are rare, a much later point would show another time.
         late = table[(passed >= at) & (passed <= at + WIDEST_GAP)]
-        first = late.loc[late.groupby(["paradigm", "alpha"])["budget_fraction"].idxmin()]
+        first = late.sort_values("budget_fraction").drop_duplicates(["paradigm", "alpha"])
         points = _lines(first, "incentive_slope", "alpha")
         parts.append(points.assign(line=f"after {100 * share:g} % of training"))
     return pd.concat(parts, ignore_index=True)

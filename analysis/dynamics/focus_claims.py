@@ -12,30 +12,27 @@ evidence for a claim: it holds by its other parts.
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import pandas as pd
 
-from analysis.fixed_focus.curves import Setting, chance_loss
-from analysis.fixed_focus.measures import (
+from analysis.dynamics.measures import (
+    BELOW_ONE,
     WIDEST_GAP,
     Curves,
-    beside,
-    beside_each,
+    Values,
     curves_of,
-    on_common_seeds,
     ratio,
     share_text,
     signed_text,
-    steps,
-    too_coarse,
     within,
 )
+from analysis.dynamics.settings import Setting
 from analysis.groups import PARADIGMS
-from analysis.section.claim import LOST, Claim, Evidence, Finding, Side, decided
+from analysis.section.claim import LOST, Claim, Evidence, Finding, Side, Verdict, decided
 
 NEAR_ZERO = 0.05
 """Share of log C, the loss of a classifier that knows nothing, below which a loss is about 0 and
@@ -69,31 +66,26 @@ START = 0.05
 SMALL_ALPHA, LARGE_ALPHA = 0.4, 0.6
 """A small alpha is at most the first, a (moderately) large one at least the second."""
 
-_BELOW_ONE = [(0.0, 1.0)]
-_BOTH_ENDS = [(0.0, SMALL_ALPHA), (LARGE_ALPHA, 1.0)]
+_BELOW_ONE = [(0.0, BELOW_ONE)]
+_LARGE = [(LARGE_ALPHA, BELOW_ONE)]
+_BOTH_ENDS = [(0.0, SMALL_ALPHA), *_LARGE]
 _NEEDS = (
     f"It takes an alpha of at most {SMALL_ALPHA:g} and one from {LARGE_ALPHA:g} up, and curves "
     f"from the start with an evaluation at least every {100 * WIDEST_GAP:g} % of the epochs."
 )
 _LAST_FIFTH = 0.8
-_LATE = "{}'s drop in the last fifth of the epochs"
 _HALF = 0.5
 
 
-def claims(setting: Setting) -> list[Claim]:
-    """C7 to C14, in this order, of one setting."""
-    return [_claim(setting, test) for test in _TESTS]
-
-
 @dataclass(frozen=True)
-class _Test:
-    """How one claim is tested.
+class _Declared:
+    """A claim, and how it is tested.
 
     Attributes:
         name, statement, test: as `Claim` has them.
         paradigms: paradigms that it needs.
-        ranges: (from, to) alpha, 1 left out; all paradigms must have cells in each.
-        findings: called where they have.
+        ranges: (from, to) alpha; all paradigms must have cells in each.
+        parts: what speaks for and against it, where they have.
     """
 
     name: str
@@ -101,7 +93,35 @@ class _Test:
     test: str
     paradigms: Sequence[str]
     ranges: Sequence[tuple[float, float]]
-    findings: Callable[[Setting], list[Finding]]
+    parts: Callable[[Setting], list[Finding]]
+
+    def of(self, setting: Setting) -> Claim:
+        """The claim: not run, undecided without a learning rate, or decided by its parts."""
+        paradigms = self.paradigms
+        lacking = [
+            f"[{low:g}, {high:g}{']' if high < BELOW_ONE else ')'}"
+            for low, high in self.ranges
+            if not within(setting, paradigms, low, high)
+        ]
+        said = self.name, self.statement, f"{self.test} {LOST}"
+        verdict: Verdict = "not run"
+        if missing := _not_in(setting.cells, paradigms):
+            text = f"no cells of {missing}"
+        elif unchosen := _not_in(setting.choice, paradigms):
+            verdict, text = "undecided", f"no learning rate of {unchosen} can be chosen"
+        elif lacking:
+            where = " nor in ".join(lacking).replace("[0,", "(0,")
+            text = f"{' and '.join(paradigms)} have no cells at alpha in {where}"
+        else:
+            claim = decided(*said, self.parts(setting), setting.name)
+            # Said once, at the first of many.
+            return replace(claim, measured=claim.measured.replace("[", "[95 % interval ", 1))
+        return Claim(*said, verdict, text, setting.name)
+
+
+def claims(setting: Setting) -> list[Claim]:
+    """C7 to C14, in this order, of one setting."""
+    return [declared.of(setting) for declared in _CLAIMS]
 
 
 # --- what they measure
@@ -111,50 +131,40 @@ def _c7(setting: Setting) -> list[Finding]:
     """Section 3.1: "The soft attention loss eventually goes to zero for moderately large values of
     alpha".
     """
-    curves = curves_of(setting, "soft", "loss", within(setting, ("soft",), LARGE_ALPHA))
-    losses = _losses(setting, "soft", curves, "below")
-    if all(test.so for test in losses.tests):
-        return [losses]
-    if coarse := too_coarse(curves):
-        return [replace(losses, tests=(), reason=coarse)]
-    falling = {}
-    for alpha in curves.alphas:
-        before = curves.at(alpha, _LAST_FIFTH)
-        off = ratio(before - curves.final(alpha), before)
-        falling[alpha] = np.maximum(off, _late_share(setting, curves, alpha))
+    (soft,) = _losses(setting, within(setting, ["soft"], LARGE_ALPHA), "soft")
+    ends = _ends("soft", soft, "below")
+    if all(test.so for test in ends.tests):
+        return [ends]
+    if soft.too_coarse:
+        return [replace(ends, tests=(), reason=soft.too_coarse)]
+    before = soft.at(_LAST_FIFTH)
+    falling = np.maximum(ratio(before - soft.final, before), _late_share(soft))
     name = "the last fifth of the epochs takes off the loss, or brings of its drop, up to"
-    falls = beside_each(name, falling, FLAT, "below", curves.lost)
+    falls = soft.beside(name, falling, FLAT, "below")
     # Only a loss that is above 0 and no longer falls speaks against the claim.
     tests = [
         loss if loss.so else Evidence(False, max(loss.p, flat.p) if flat.so else math.nan)
-        for loss, flat in zip(losses.tests, falls.tests, strict=True)
+        for loss, flat in zip(ends.tests, falls.tests, strict=True)
     ]
-    return [replace(losses, tests=tests), Finding(falls.text)]
+    return [replace(ends, tests=tests), Finding(falls.text)]
 
 
 def _c8(setting: Setting) -> list[Finding]:
     """Section 3.1: "The hard attention and LVML losses flatten at a value above 0 for any alpha <
     1".
     """
-    return [each for name in ("hard", "lvml") for each in _flattens(setting, name)]
-
-
-def _flattens(setting: Setting, paradigm: str) -> list[Finding]:
-    curves = curves_of(setting, paradigm, "loss", within(setting, (paradigm,)))
-    ends = replace(_losses(setting, paradigm, curves, "above"), role="against")
-    if coarse := too_coarse(curves):
-        return [ends, Finding("", reason=coarse)]
-    late = {alpha: _late_share(setting, curves, alpha) for alpha in curves.alphas}
-    flat = beside_each(_LATE.format(paradigm), late, FLAT, "below", curves.lost)
-    # A curve that still falls may flatten later: no evidence against the claim.
-    return [ends, replace(flat, role="for")]
-
-
-def _late_share(setting: Setting, curves: Curves, alpha: float) -> np.ndarray:
-    """(seeds,) share of the drop from log C that the last fifth of the epochs makes."""
-    chance, final = chance_loss(setting), curves.final(alpha)
-    drop = np.maximum(chance - final, NEAR_ZERO * chance)
-    return (curves.at(alpha, _LAST_FIFTH) - final) / drop
+    found = []
+    for name in ("hard", "lvml"):
+        (curves,) = _losses(setting, within(setting, [name]), name)
+        found.append(replace(_ends(name, curves, "above"), role="against"))
+        if curves.too_coarse:
+            found.append(Finding("", reason=curves.too_coarse))
+            continue
+        what = f"{name}'s drop in the last fifth of the epochs"
+        flat = curves.beside(what, _late_share(curves), FLAT, "below")
+        # A curve that still falls may flatten later: no evidence against the claim.
+        found.append(replace(flat, role="for"))
+    return found
 
 
 def _c9(setting: Setting) -> list[Finding]:
@@ -163,30 +173,23 @@ def _c9(setting: Setting) -> list[Finding]:
     attention paradigm".
     """
     alphas = within(setting, PARADIGMS)
-    curves = on_common_seeds(
-        {name: curves_of(setting, name, "loss", alphas) for name in PARADIGMS}
-    )
-    chance = chance_loss(setting)
-    findings = []
-    coarse = next((text for each in curves.values() if (text := too_coarse(each))), "")
-    for other in ("soft", "hard"):
-        if coarse:
-            findings.append(Finding("", reason=coarse))
-            break
-        leads = [
-            curves["lvml"].first_drop(alpha, START) - curves[other].first_drop(alpha, START)
-            for alpha in alphas
+    soft, hard, lvml = _losses(setting, alphas, *PARADIGMS)
+    if coarse := soft.too_coarse or hard.too_coarse or lvml.too_coarse:
+        found = [Finding("", reason=coarse)]
+    else:
+        found = [
+            lvml.beside(
+                f"drop at the start, lvml minus {name}, mean over alpha {_listed(alphas)}",
+                (lvml.first_drop(START) - other.first_drop(START)).mean(axis=0),
+                0,
+                "above",
+                signed_text,
+            )
+            for name, other in (("soft", soft), ("hard", hard))
         ]
-        name = f"drop at the start, lvml minus {other}, mean over alpha {_listed(alphas)}"
-        lead = np.mean(leads, axis=0) / chance
-        findings.append(beside(name, lead, 0, "above", curves["lvml"].lost, signed_text))
-    below = {
-        alpha: (curves["lvml"].final(alpha) - curves["hard"].final(alpha)) / chance
-        for alpha in alphas
-    }
-    name, lost = "last loss, lvml minus hard", curves["lvml"].lost
-    ends = beside_each(name, below, 0, "below", lost, signed_text)
-    return [*findings, replace(ends, role="against"), Finding(_rates(setting))]
+    below = lvml.final - hard.final
+    ends = lvml.beside("last loss, lvml minus hard", below, 0, "below", signed_text)
+    return [*found, replace(ends, role="against"), _rates(setting)]
 
 
 def _c10(setting: Setting) -> list[Finding]:
@@ -194,17 +197,16 @@ def _c10(setting: Setting) -> list[Finding]:
     minimal at larger values of alpha in the case of soft attention, but remains significant for
     the other two paradigms".
     """
-    alphas = within(setting, PARADIGMS, LARGE_ALPHA, with_one=True)
+    alphas = within(setting, PARADIGMS, LARGE_ALPHA, 1.0)
     if len(alphas) < 2:
         return [Finding("", reason=f"alpha {_listed(alphas)} alone has no spread")]
-    findings = []
     sides: dict[str, Side] = {"soft": "below", "hard": "above", "lvml": "above"}
+    found = []
     for paradigm, claimed in sides.items():
-        curves = curves_of(setting, paradigm, "loss", alphas)
-        spread = np.ptp([curves.final(alpha) for alpha in alphas], axis=0) / chance_loss(setting)
+        (curves,) = _losses(setting, alphas, paradigm)
         name = f"{paradigm}, spread of the last losses over alpha {_listed(alphas)}"
-        findings.append(beside(name, spread, NEAR_ZERO, claimed, curves.lost))
-    return findings
+        found.append(curves.beside(name, np.ptp(curves.final, axis=0), NEAR_ZERO, claimed))
+    return found
 
 
 def _c11(setting: Setting) -> list[Finding]:
@@ -212,17 +214,19 @@ def _c11(setting: Setting) -> list[Finding]:
     indicates the difficulty faced by the classification module to improve".
     """
     alpha = within(setting, PARADIGMS)[0]
-    curves = on_common_seeds(
-        {name: curves_of(setting, name, "loss", [alpha]) for name in PARADIGMS}
-    )
-    drop = {name: 1 - each.final(alpha) / chance_loss(setting) for name, each in curves.items()}
-    findings = []
-    for other in ("soft", "lvml"):
-        name = f"drop at alpha {alpha:g}, hard minus {other}"
-        difference = drop["hard"] - drop[other]
-        findings.append(beside(name, difference, 0, "below", curves["hard"].lost, signed_text))
-    own = beside("hard's drop", drop["hard"], SMALL_DROP, "below", curves["hard"].lost)
-    return [*findings, replace(own, role="against"), Finding(_rates(setting))]
+    soft, hard, lvml = _losses(setting, [alpha], *PARADIGMS)
+    found = [
+        hard.beside(
+            f"drop at alpha {alpha:g}, hard minus {name}",
+            (other.final - hard.final)[0],
+            0,
+            "below",
+            signed_text,
+        )
+        for name, other in (("soft", soft), ("lvml", lvml))
+    ]
+    own = hard.beside("hard's drop", 1 - hard.final[0], SMALL_DROP, "below")
+    return [*found, replace(own, role="against"), _rates(setting)]
 
 
 def _c12(setting: Setting) -> list[Finding]:
@@ -230,42 +234,48 @@ def _c12(setting: Setting) -> list[Finding]:
     with increase in alpha (when considering g for moderately large t), and becomes quite
     negligible as alpha approaches 1".
     """
-    curves = curves_of(setting, "soft", "incentive", within(setting, ("soft",)))
-    if coarse := too_coarse(curves):
-        return [Finding("", reason=coarse)]
-    means = {alpha: curves.mean(alpha, _HALF) for alpha in curves.alphas}
-    falls = steps("soft's incentive", means, "below", curves.lost, NEGLIGIBLE)
-    largest = np.max([*means.values()], axis=0)
-    left = ratio(np.abs(means[curves.alphas[-1]]), largest)
-    name = f"soft's incentive at alpha {curves.alphas[-1]:g} as a share of the largest"
-    return [*falls, beside(name, left, NEGLIGIBLE, "below", curves.lost)]
+    alphas = within(setting, ["soft"])
+    (soft,) = curves_of(setting, "incentive", alphas, "soft")
+    if soft.too_coarse:
+        return [Finding("", reason=soft.too_coarse)]
+    means = soft.mean(_HALF)
+    left = ratio(np.abs(means[-1]), means.max(axis=0))
+    name = f"soft's incentive at alpha {alphas[-1]:g} as a share of the largest"
+    return [
+        *soft.steps("soft's incentive", means, "below", NEGLIGIBLE),
+        soft.beside(name, left, NEGLIGIBLE, "below"),
+    ]
 
 
 def _c13(setting: Setting) -> list[Finding]:
     """Section 3.2: "The focus improvement incentive for the hard attention paradigm increases with
     increase in alpha, and remains quite small till very large t for small alpha".
     """
-    curves = curves_of(setting, "hard", "incentive", within(setting, ("hard",)))
-    if coarse := too_coarse(curves):
-        return [Finding("", reason=coarse)]
-    means = {alpha: curves.mean(alpha) for alpha in curves.alphas}
-    rises = steps("hard's incentive", means, "above", curves.lost)
-    small, large = curves.alphas[0], curves.alphas[-1]
-    share = ratio(curves.mean(small, end=_HALF), curves.mean(large, end=_HALF))
-    name = f"in the first half of the epochs, that at alpha {small:g} as a share of {large:g}'s"
-    early = beside(name, share, SMALL_INCENTIVE, "below", curves.lost)
-    return [*rises, early, Finding(_when_no_longer_small(curves, small, large))]
+    alphas = within(setting, ["hard"])
+    (hard,) = curves_of(setting, "incentive", alphas, "hard")
+    if hard.too_coarse:
+        return [Finding("", reason=hard.too_coarse)]
+    small, *_, large = hard.mean(end=_HALF)
+    name = (
+        f"in the first half of the epochs, that at alpha {alphas[0]:g} as a share of "
+        f"{alphas[-1]:g}'s"
+    )
+    return [
+        *hard.steps("hard's incentive", hard.mean(), "above"),
+        hard.beside(name, ratio(small, large), SMALL_INCENTIVE, "below"),
+        Finding(_when_no_longer_small(hard)),
+    ]
 
 
-def _when_no_longer_small(curves: Curves, small: float, large: float) -> str:
+def _when_no_longer_small(hard: Curves) -> str:
     """Until when the mean incentive at small alpha is below `SMALL_INCENTIVE` of that at large."""
-    low, high = curves.of[small].mean(), curves.of[large].mean()
-    reached = (high > 0) & (low >= SMALL_INCENTIVE * high)
-    if low.empty:
+    if not hard.values.size:
         return ""
+    small, *_, large = hard.values.mean(axis=1)
+    reached = (large > 0) & (small >= SMALL_INCENTIVE * large)
     if not reached.any():
         return f"it is always below {share_text(SMALL_INCENTIVE)} of it"
-    when = share_text(reached.index.to_numpy(np.float64)[reached.to_numpy().argmax()])
+    when = share_text(hard.times[reached.argmax()])
     return f"it has {share_text(SMALL_INCENTIVE)} of it first after {when} of the epochs"
 
 
@@ -274,32 +284,64 @@ def _c14(setting: Setting) -> list[Finding]:
     increase in alpha similar to the soft attention paradigm, but the fall in incentive is not
     nearly as steep and remains bounded away from zero even for large values of alpha".
     """
-    alphas = within(setting, ("lvml", "soft"))
-    small, large = alphas[0], alphas[-1]
-    own = curves_of(setting, "lvml", "incentive", alphas)
-    both = on_common_seeds(
-        {n: curves_of(setting, n, "incentive", alphas) for n in ("lvml", "soft")}
-    )
-    if coarse := too_coarse(own) or too_coarse(both["soft"]):
+    alphas = within(setting, ["lvml", "soft"])
+    (alone,) = curves_of(setting, "incentive", alphas, "lvml")
+    lvml, soft = curves_of(setting, "incentive", alphas, "lvml", "soft")
+    if coarse := alone.too_coarse or soft.too_coarse:
         return [Finding("", reason=coarse)]
-    means = {alpha: own.mean(alpha, _HALF) for alpha in alphas}
-    left = {
-        name: ratio(each.mean(large, _HALF), each.mean(small, _HALF))
-        for name, each in both.items()
-    }
-    what = f"the incentive at alpha {large:g} as a share of {small:g}'s"
-    difference = left["lvml"] - left["soft"]
-    share = ratio(means[large], means[small])
-    bounded = beside(f"{what}, lvml", share, NEGLIGIBLE, "above", own.lost)
+    what = f"the incentive at alpha {alphas[-1]:g} as a share of {alphas[0]:g}'s"
+    more = _left(lvml) - _left(soft)
+    bounded = alone.beside(f"{what}, lvml", _left(alone), NEGLIGIBLE, "above")
     return [
-        *steps("lvml's incentive", means, "below", own.lost),
-        beside(f"{what}, lvml minus soft", difference, 0, "above", both["lvml"].lost, signed_text),
+        *alone.steps("lvml's incentive", alone.mean(_HALF), "below"),
+        lvml.beside(f"{what}, lvml minus soft", more, 0, "above", signed_text),
         replace(bounded, role="against"),
     ]
 
 
-_TESTS = (
-    _Test(
+def _left(incentives: Curves) -> Values:
+    """(S,) what the largest alpha has of the smallest one's, in the second half of the epochs."""
+    small, *_, large = incentives.mean(_HALF)
+    return ratio(large, small)
+
+
+def _losses(setting: Setting, alphas: Sequence[float], *paradigms: str) -> list[Curves]:
+    """As shares of log C, the loss, in nats, of a classifier that knows nothing."""
+    return curves_of(setting, "loss", alphas, *paradigms, unit=math.log(setting.num_classes))
+
+
+def _ends(paradigm: str, losses: Curves, claimed: Side) -> Finding:
+    """Compares the last losses with `NEAR_ZERO`."""
+    name = f"{paradigm}'s last loss as a share of log C"
+    return losses.beside(name, losses.final, NEAR_ZERO, claimed)
+
+
+def _late_share(losses: Curves) -> Values:
+    """(A, S) share of the drop from log C that the last fifth of the epochs makes."""
+    drop = np.maximum(1 - losses.final, NEAR_ZERO)
+    return (losses.at(_LAST_FIFTH) - losses.final) / drop
+
+
+def _rates(setting: Setting) -> Finding:
+    """The learning rates, where paradigms differ in them."""
+    rates = setting.choice.set_index("paradigm")["lr"]
+    if rates.nunique() < 2:
+        return Finding("")
+    said = [f"{name} {rates[name]:g}" for name in PARADIGMS if name in rates]
+    return Finding(f"learning rates: {', '.join(said)}")
+
+
+def _listed(alphas: Sequence[float]) -> str:
+    return ", ".join(f"{alpha:g}" for alpha in alphas)
+
+
+def _not_in(table: pd.DataFrame, paradigms: Sequence[str]) -> str:
+    """The paradigms without a row."""
+    return " and ".join(name for name in paradigms if name not in set(table["paradigm"]))
+
+
+_CLAIMS = (
+    _Declared(
         "C7",
         "Fixed focus: soft's loss goes to about 0 at moderately large alpha.",
         f"Soft's loss at the end of training at every alpha in [{LARGE_ALPHA:g}, 1), as a share "
@@ -311,10 +353,10 @@ _TESTS = (
         "log C (an even fall brings twice that). One that still falls is undecided, because the "
         "paper says eventually.",
         ("soft",),
-        [(LARGE_ALPHA, 1.0)],
+        _LARGE,
         _c7,
     ),
-    _Test(
+    _Declared(
         "C8",
         "Fixed focus: the losses of hard and lvml flatten above 0 at any alpha < 1.",
         "(1) Hard's and lvml's loss at the end of training at every alpha < 1, as a share of log "
@@ -331,7 +373,7 @@ _TESTS = (
         _BELOW_ONE,
         _c8,
     ),
-    _Test(
+    _Declared(
         "C9",
         "Fixed focus: lvml's loss declines steepest at the start and ends below hard's.",
         "(1) The drop of the loss from the start to the first evaluation at or after "
@@ -348,7 +390,7 @@ _TESTS = (
         _BELOW_ONE,
         _c9,
     ),
-    _Test(
+    _Declared(
         "C10",
         "Fixed focus: the losses at different large alpha come together for soft only.",
         "Largest minus smallest loss at the end of training among the alphas in "
@@ -358,10 +400,10 @@ _TESTS = (
         "hard and lvml cannot get below in the population differs by more than that between .6 "
         "and 1, so that once they are near it, soft alone decides.",
         PARADIGMS,
-        [(LARGE_ALPHA, 1.0)],
+        _LARGE,
         _c10,
     ),
-    _Test(
+    _Declared(
         "C11",
         "Fixed focus: hard's loss curve is flat at small alpha.",
         "The whole drop of the loss, log C minus the last loss, at the smallest alpha, at most "
@@ -374,7 +416,7 @@ _TESTS = (
         [(0.0, SMALL_DROP)],
         _c11,
     ),
-    _Test(
+    _Declared(
         "C12",
         "Fixed focus: soft's incentive falls with alpha to about 0.",
         "Soft's incentive, mean over the second half of the epochs (the paper: for moderately "
@@ -387,7 +429,7 @@ _TESTS = (
         _BOTH_ENDS,
         _c12,
     ),
-    _Test(
+    _Declared(
         "C13",
         "Fixed focus: hard's incentive grows with alpha and is small at small alpha until late.",
         "Hard's incentive at every alpha < 1. Holds where (1) its mean over all epochs rises with "
@@ -401,7 +443,7 @@ _TESTS = (
         _BOTH_ENDS,
         _c13,
     ),
-    _Test(
+    _Declared(
         "C14",
         "Fixed focus: lvml's incentive falls with alpha, less than soft's, and not to 0.",
         "lvml's incentive, mean over the second half of the epochs, at every alpha < 1. Holds "
@@ -418,52 +460,3 @@ _TESTS = (
         _c14,
     ),
 )
-
-
-# --- how they are decided
-
-
-def _claim(setting: Setting, test: _Test) -> Claim:
-    """The claim: not run, undecided without a learning rate, or decided by the findings."""
-    said = test.name, test.statement, f"{test.test} {LOST}"
-    unmeasured = functools.partial(Claim, *said)
-    paradigms = test.paradigms
-    ran = set(setting.cells["paradigm"])
-    if missing := [paradigm for paradigm in paradigms if paradigm not in ran]:
-        return unmeasured("not run", f"no cells of {' and '.join(missing)}", setting.name)
-    chosen = set(setting.choice["paradigm"])
-    if unchosen := [paradigm for paradigm in paradigms if paradigm not in chosen]:
-        text = f"no learning rate of {' and '.join(unchosen)} can be chosen"
-        return unmeasured("undecided", text, setting.name)
-    lacking = [
-        f"[{low:g}, {high:g}{']' if high < 1 else ')'}"
-        for low, high in test.ranges
-        if not within(setting, paradigms, low, high)
-    ]
-    if lacking:
-        text = f"{' and '.join(paradigms)} have no cells at alpha in {' nor in '.join(lacking)}"
-        return unmeasured("not run", text.replace("[0,", "(0,"), setting.name)
-    findings = test.findings(setting)
-    claim = decided(*said, findings, setting.name)
-    # Said once, at the first of many.
-    return replace(claim, measured=claim.measured.replace("[", "[95 % interval ", 1))
-
-
-def _losses(setting: Setting, paradigm: str, curves: Curves, claimed: Side) -> Finding:
-    """Compares the last losses with `NEAR_ZERO`."""
-    chance = chance_loss(setting)
-    shares = {alpha: curves.final(alpha) / chance for alpha in curves.alphas}
-    name = f"{paradigm}'s last loss as a share of log C"
-    return beside_each(name, shares, NEAR_ZERO, claimed, curves.lost)
-
-
-def _rates(setting: Setting) -> str:
-    """The learning rates, where paradigms differ in them."""
-    rates = dict(zip(setting.choice["paradigm"], setting.choice["lr"], strict=True))
-    if len(set(rates.values())) < 2:
-        return ""
-    return "learning rates: " + ", ".join(f"{n} {rates[n]:g}" for n in PARADIGMS if n in rates)
-
-
-def _listed(alphas: Sequence[float]) -> str:
-    return ", ".join(f"{alpha:g}" for alpha in alphas)

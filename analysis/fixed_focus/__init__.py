@@ -1,1 +1,0 @@
-"""Fixed focus (section 3 of the paper)."""

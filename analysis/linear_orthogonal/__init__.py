@@ -1,1 +1,0 @@
-"""The linear orthogonal setting (section 4 of the paper)."""

@@ -1,0 +1,290 @@
+"""Trajectories beside their closed form: on made-up cells that follow it, and that do not."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from analysis.comparison.compare import compare, compare_results, equal_compute
+from analysis.dynamics.closed_form import (
+    CONFIDENT,
+    HORIZON,
+    LEVELS,
+    PUBLISHED,
+    TIMES,
+    convergence,
+    curves,
+    time_text,
+)
+from analysis.dynamics.convergence import exact_claim, nu_gap
+from analysis.dynamics.trajectories import Trajectories
+from analysis.groups import PARADIGMS
+from analysis.kinds import find
+from analysis.reading import load
+from analysis.section.claim import Claim
+from study.results import Results, ResultsError
+from study.theory.linear_orthogonal import trajectory
+from tests.made_up import comparisons
+from tests.made_up.summaries import NOTE, curves_of, metrics_of
+from tests.made_up.trajectories import make_cell, write, write_study
+
+
+def found(results: Results) -> Trajectories:
+    (dynamics,) = find(results)
+    assert isinstance(dynamics, Trajectories)
+    return dynamics
+
+
+def shifted(name: str, by: float, fraction: float | None = None) -> Callable:
+    """A change of one quantity, at one evaluation or at all."""
+
+    def change(table: pd.DataFrame) -> pd.DataFrame:
+        where = True if fraction is None else table["fraction"] == fraction
+        return table.assign(**{name: table[name] + np.where(where, by, 0.0)})
+
+    return change
+
+
+def trained_claim(results: Results, setting: str = "m=5, C=3") -> Claim:
+    return claim_of(found(results), f"{setting}, trained")
+
+
+def claim_of(dynamics: Trajectories, setting: str) -> Claim:
+    (claim,) = [each for each in dynamics.claims if each.setting == setting]
+    return claim
+
+
+# --- what is read
+
+
+def test_the_largest_deviation_is_found(results: Results) -> None:
+    write(results, make_cell("hard", 0), change=shifted("mu", -0.25, fraction=0.5))
+    write(results, make_cell("hard", 1), change=shifted("mu", 0.05))
+    table = found(results).deviations.set_index("quantity")
+    theory = trajectory("hard", 5, 3, np.linspace(0, 200, 21))
+    size = theory["mu"].max() - theory["mu"].min()
+    assert table.loc["mu"].drop(["setting", "m", "num_classes", "paradigm"]).to_dict() == {
+        "num_seeds": 2,
+        "deviation": pytest.approx(0.25),
+        "at_time": pytest.approx(100),
+        "mean_deviation": pytest.approx(0.1),
+        "seed_spread": pytest.approx(0.3),
+        "range": pytest.approx(size),
+        "relative": pytest.approx(0.25 / size),
+        "mean_relative": pytest.approx(0.1 / size),
+        "relative_spread": pytest.approx(0.3 / size),
+    }
+    assert (table.loc[["nu", "loss"], ["deviation", "seed_spread"]] == 0).all(axis=None)
+
+
+def test_one_seed_has_no_interval_and_decides_nothing(results: Results) -> None:
+    write_study(results, seeds=1)
+    dynamics = found(results)
+    assert dynamics.curves[["mu_low", "nu_high", "loss_low"]].isna().all(axis=None)
+    assert dynamics.deviations["seed_spread"].isna().all()
+    assert claim_of(dynamics, "m=5, C=3, trained").verdict == "undecided"
+    assert [picture.png[:4] for picture in dynamics.pictures] == [b"\x89PNG"] * 3
+
+
+@pytest.mark.parametrize("status", ["diverged", "censored"])
+def test_cells_that_ended_early_are_left_out_and_said(results: Results, status: str) -> None:
+    write_study(results, seeds=2, noise=0)
+    write(results, make_cell("hard", 7), status=status, points=(0.0, 0.05))
+    dynamics = found(results)
+    assert len(dynamics.cells) == 7
+    assert set(dynamics.curves["num_seeds"]) == {2}
+    assert (dynamics.deviations[["deviation", "seed_spread"]] == 0).all(axis=None)
+    assert "left out of curves and tables: hard 1." in str(dynamics.blocks([], "results"))
+
+
+def test_a_directory_of_diverged_cells_has_theory_alone(results: Results) -> None:
+    write(results, make_cell("lvml"), status="diverged", points=())
+    dynamics = found(results)
+    assert dynamics.curves.empty
+    assert dynamics.deviations.empty
+    assert dynamics.summaries() == []
+    assert claim_of(dynamics, "m=5, C=3, trained").verdict == "undecided"
+    assert claim_of(dynamics, "m=20, C=20, closed form").verdict == "holds"
+    assert len(dynamics.pictures) == 3
+    assert "no cell was trained to the end" in dynamics.text()
+
+
+@pytest.mark.parametrize(("name", "value"), [("mu", math.nan), ("nu", math.inf)])
+def test_a_number_that_is_not_finite_is_refused(results: Results, name: str, value: float) -> None:
+    cell = write(results, make_cell(), change=lambda table: table.assign(**{name: value}))
+    with pytest.raises(ResultsError, match=f"cell {cell.id} .* has {name} {value:g}, which must"):
+        find(results)
+
+
+def test_a_paradigm_without_closed_form_is_shown_and_said(results: Results) -> None:
+    write_study(results, seeds=2, noise=0)
+    write(results, make_cell("hard-sampled"), follows="hard")
+    dynamics = found(results)
+    assert set(dynamics.curves["paradigm"]) - set(dynamics.deviations["paradigm"]) == {
+        "hard-sampled"
+    }
+    assert "no closed form of hard-sampled" in str(dynamics.blocks([], "results"))
+    assert len(dynamics.summaries()) == 4
+
+
+# --- which cells belong together
+
+
+@pytest.mark.parametrize(
+    ("studies", "names"),
+    [
+        ([{"n": 5_000}, {"n": 20_000}, {"pairs": [(20, 20)]}],
+         {"m=5, C=3, n=5000", "m=5, C=3, n=20000", "m=20, C=20"}),
+        ([{"lr": 0.1}, {"lr": 0.2}], {"m=5, C=3, lr=0.1", "m=5, C=3, lr=0.2"}),
+    ],
+)  # fmt: skip
+def test_settings_are_named_by_what_differs(
+    results: Results, studies: list[dict], names: set[str]
+) -> None:
+    for study in studies:
+        write_study(results, seeds=1, **study)
+    dynamics = found(results)
+    assert set(dynamics.curves["setting"]) == names
+    keys = [summary.key for summary in dynamics.summaries()]
+    assert len(keys) == len(set(keys)) == 3 * len(studies)
+
+
+def test_a_learning_rate_a_paradigm_is_one_setting(results: Results) -> None:
+    for paradigm, lr in (("soft", 0.1), ("hard", 0.2), ("lvml", 0.4)):
+        write(results, make_cell(paradigm, lr=lr))
+    assert set(found(results).curves["setting"]) == {"m=5, C=3"}
+
+
+def test_comparisons_leave_cells_of_learning_dynamics_out(results: Results) -> None:
+    write_study(results, seeds=1)
+    assert compare_results(results) == compare(load(results)) == []
+    assert len(equal_compute(load(results))) == 9  # which gives all cells
+    comparisons.write(results, comparisons.make_cell("soft", alpha=0.4), study="fixed-focus")
+    own = comparisons.make_cell("soft")
+    comparisons.write(results, own)
+    for comparison in (*compare_results(results), *compare(load(results))):
+        assert comparison.cells["cell_id"].tolist() == [own.id]
+
+
+# --- the closed form
+
+
+@pytest.mark.parametrize(("m", "num_classes"), [(5, 3), (2, 2), *PUBLISHED])
+def test_times_are_those_at_which_the_loss_is_there(m: int, num_classes: int) -> None:
+    for row in convergence([(m, num_classes)]).to_dict("records"):
+        times = [*(row[name] for name in TIMES), row["time_to_focus"], row["horizon"]]
+        there = [trajectory(row["paradigm"], m, num_classes, [time]).iloc[0] for time in times]
+        for share, at in zip(LEVELS, there, strict=False):
+            assert at["loss"] == pytest.approx(share * math.log(num_classes), rel=1e-9)
+        assert there[-2]["alpha"] == pytest.approx(CONFIDENT, rel=1e-9)
+        assert there[-1][["mu", "nu", "loss"]].tolist() == [row[n] for n in ("mu", "nu", "loss")]
+
+
+def test_curves_begin_before_anything_moves_and_end_at_the_horizon() -> None:
+    for (_, num_classes), rows in curves(PUBLISHED).groupby(["m", "num_classes"]):
+        assert rows["t"].max() == pytest.approx(HORIZON)
+        assert rows["loss"].max() > 0.999 * math.log(num_classes)
+        assert set(rows["paradigm"]) == set(PARADIGMS)
+
+
+@pytest.mark.parametrize(("m", "num_classes"), [(5, 3), (20, 20), (2, 2)])
+def test_hard_ends_above_lvml_by_the_stated_gap(m: int, num_classes: int) -> None:
+    nu = {name: trajectory(name, m, num_classes, [1e11])["nu"].iloc[0] for name in PARADIGMS}
+    assert nu["hard"] - nu["lvml"] == pytest.approx(nu_gap(num_classes), abs=1e-6)
+    assert nu_gap(num_classes) > 0
+    assert nu["hard"] - nu["soft"] > 10
+
+
+# --- C15
+
+
+@pytest.mark.parametrize(
+    ("m", "num_classes", "verdict", "first"),
+    [
+        (5, 3, "does not hold", "(first: soft at 50, 10 and 1 %)"),
+        (20, 20, "holds", "(first: soft at 1 %, lvml at 50 and 10 %)"),
+        (100, 1_000, "holds", "(first: lvml at 50, 10 and 1 %)"),
+    ],
+)
+def test_the_closed_form_decides_by_a_tenth_of_the_loss(
+    m: int, num_classes: int, verdict: str, first: str
+) -> None:
+    rows = convergence([(m, num_classes)])
+    claim = exact_claim(rows, trained=2_000.0)
+    assert claim.verdict == verdict
+    assert first in claim.measured
+    assert f"hard minus lvml goes to {nu_gap(num_classes):.2f}" in claim.measured
+    smaller = rows["nu"].mask(rows["paradigm"] == "hard", 0.0)
+    assert exact_claim(rows.assign(nu=smaller)).verdict == "does not hold"
+
+
+def test_seeds_on_the_closed_form_say_the_same_as_it(results: Results) -> None:
+    """Six; of two nothing is decided even where they agree."""
+    write_study(results, seeds=6, noise=0.005, pairs=[(5, 3), (20, 20)])
+    write_study(results, seeds=2, noise=0, pairs=[(20, 20)], n=9_000)
+    dynamics = found(results)
+    for exact, trained in (("m=5, C=3", "m=5, C=3"), ("m=20, C=20", "m=20, C=20, n=5000")):
+        closed = claim_of(dynamics, f"{exact}, closed form")
+        assert claim_of(dynamics, f"{trained}, trained").verdict == closed.verdict
+    assert claim_of(dynamics, "m=20, C=20, n=9000, trained").verdict == "undecided"
+
+
+def test_the_time_of_fall_is_that_of_the_closed_form(results: Results) -> None:
+    points = tuple(i / 400 for i in range(401))
+    write_study(results, seeds=2, noise=0, evaluation_points=points)
+    times = convergence([(5, 3)]).set_index("paradigm")["time_to_10"]
+    lead = f"-{time_text(times['lvml'] - times['soft'])}"
+    measured = trained_claim(results).measured
+    assert f"time of soft minus that of lvml to 10 % of log C: {lead} (95 %" in measured
+
+
+@pytest.mark.parametrize(
+    ("end", "said"),
+    [
+        # Hard's nu is the smallest at first: also that is a finding, at this horizon.
+        (20.0, "neither lvml nor soft falls to 10 % by t = 20"),
+        # Soft's loss is below a tenth, the others' is not: they count with the end.
+        (60.0, "time of soft minus that of lvml to 10 % of log C: -"),
+    ],
+)
+def test_a_short_training_is_decided_at_its_end(results: Results, end: float, said: str) -> None:
+    for paradigm in PARADIGMS:
+        for seed in range(6):
+            write(results, make_cell(paradigm, seed), 0.001, end=end)
+    claim = trained_claim(results)
+    assert said in claim.measured
+    assert claim.verdict == "does not hold"
+
+
+def test_what_is_missing_is_not_run_or_lost(results: Results) -> None:
+    write(results, make_cell("soft"))
+    write(results, make_cell("lvml"))
+    assert trained_claim(results).verdict == "not run"
+    write_study(results, seeds=2, noise=0.001)
+    write(results, make_cell("lvml", 9), status="diverged", points=())
+    assert "1 seed lost" in trained_claim(results).measured
+
+
+# --- what a report and MLflow get
+
+
+def test_summaries_for_mlflow(results: Results) -> None:
+    write_study(results, seeds=2, noise=0.01)
+    summaries = found(results).summaries()
+    assert [each.params["paradigm"] for each in summaries] == ["hard", "soft", "lvml"]
+    for each in summaries:
+        assert (metrics_of(each)["n"], metrics_of(each)["flow_time"]) == (2, 200)
+        assert "C15 does not hold" in each.tags[NOTE]
+        assert len(curves_of(each)["test/mu"]) == 21
+
+
+@pytest.mark.parametrize(
+    ("time", "text"),
+    [(53.7123, "53.7"), (1_273.1, "1,270"), (4e5, "400,000"), (0.0123, "0.0123"), (0, "0")],
+)
+def test_times_are_written_as_people_do(time: float, text: str) -> None:
+    assert time_text(time) == text
