@@ -1,24 +1,73 @@
-"""What both sections on learning dynamics show in the same order."""
+"""Learning dynamics: how the paradigms learn, not which one is better.
+
+Cells whose attention is held (fixed focus) and cells of the linear orthogonal setting are in no
+comparison; they share this chapter of the report, and show the same things in the same order.
+"""
 
 from __future__ import annotations
 
 import abc
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
 
+import pandas as pd
+
+from analysis.section.base import Chapter, Section
 from analysis.section.blocks import Block, Details, Heading, Shown, Text
 from analysis.section.claim import Claim
-from analysis.section.dynamics import Dynamics
-from analysis.section.parts import claim_details
+from analysis.section.parts import claim_details, repeat_blocks, without_long_columns
+
+_LEAD = (
+    "How the paradigms learn, not which one is better: nothing in these sections is compared at "
+    "equal compute."
+)
 
 
-class DynamicsSection(Dynamics, abc.ABC):
+class LearningDynamics(Chapter[Section]):
+    """Says which of the paper's claims hold; there is no winner to name."""
+
+    name = "learning dynamics"
+    about = "Learning dynamics of attention"
+
+    def head(
+        self,
+        sections: Sequence[Section],
+        shown: Mapping[Section, Sequence[Shown]],
+        published: bool,
+    ) -> list[Block]:
+        """Every claim with its verdict, and that there is no winner."""
+        return [*super().head(sections, shown, published), Text(_LEAD, "quiet")]
+
+
+LEARNING_DYNAMICS = LearningDynamics()
+
+
+class DynamicsSection(abc.ABC):
     """See `analysis.section.base.Section`.
+
+    Args:
+        cells: the rows of `cells` that it rests on.
+        ids: ids of what it shows; its key is a hash of them.
 
     Attributes:
         about: what it is, in a sentence or two.
     """
 
     about: str
+    chapter = LEARNING_DYNAMICS
+
+    def __init__(self, cells: pd.DataFrame, ids: Iterable[str]) -> None:
+        self.cells = cells
+        self.key = hashlib.sha256("".join(ids).encode()).hexdigest()[:8]
+
+    @property
+    def labels(self) -> dict[str, object]:
+        """`task` and `m` are missing where the cells have several."""
+        return {"task": self._only("task"), "m": self._only("m"), "key": self.key}
+
+    def cell_rows(self) -> pd.DataFrame:
+        """Its cells without the columns that only comparisons need."""
+        return without_long_columns(self.cells)
 
     @property
     @abc.abstractmethod
@@ -61,5 +110,9 @@ class DynamicsSection(Dynamics, abc.ABC):
             *shown,
             *claim_details(self.claims),
             *self.details(),
-            Details("Repeat any cell", self.repeat_blocks(results)),
+            Details("Repeat any cell", repeat_blocks(str(self.cells["cell_id"].iloc[0]), results)),
         ]
+
+    def _only(self, column: str) -> object:
+        values = self.cells[column].unique()
+        return values[0] if len(values) == 1 else None

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from analysis.dynamics.curves import mean_curves
 from analysis.groups import LINEAR_ORTHOGONAL, PARADIGMS, best_first, in_order
-from analysis.section.curves import mean_curves
 from analysis.section.parts import stacked
 from analysis.words import differences, setting_words, told_apart
 from study.results import Results
@@ -141,7 +141,7 @@ class Setting:
 
     @cached_property
     def curves(self) -> pd.DataFrame:
-        """The means of `runs` over seeds, see `analysis.section.curves.mean_curves`.
+        """The means of `runs` over seeds, see `analysis.dynamics.curves.mean_curves`.
 
         A line is a (paradigm, alpha); paradigms are in the order of the paper's panels.
         """

@@ -20,6 +20,7 @@ from analysis.dynamics.closed_form import (
     time_text,
 )
 from analysis.dynamics.convergence import exact_claim, trained_claim
+from analysis.dynamics.curves import mean_curves
 from analysis.dynamics.trained import LINE, QUANTITIES, deviation_cells, lost_seeds
 from analysis.figures.dynamics.curvature import LARGEST, curvature_figure
 from analysis.figures.dynamics.trajectories import of_pair, trajectory_figure
@@ -28,7 +29,6 @@ from analysis.groups import PARADIGMS, is_trajectory, paradigm_order
 from analysis.section.base import Question
 from analysis.section.blocks import Block, Details, Table, Text
 from analysis.section.claim import Claim
-from analysis.section.curves import mean_curves
 from analysis.section.parts import end_states
 from analysis.section.picture import Picture
 from analysis.section.summary import claims_note, run_files, summary_run
@@ -103,7 +103,7 @@ class Trajectories(DynamicsSection):
 
     @functools.cached_property
     def curves(self) -> pd.DataFrame:
-        """Means over seeds of mu, nu and loss, see `analysis.section.curves.mean_curves`."""
+        """Means over seeds of mu, nu and loss, see `analysis.dynamics.curves.mean_curves`."""
         return mean_curves(self.rows, LINE, ("compute_flops", "flow_time"), QUANTITIES)
 
     @functools.cached_property
