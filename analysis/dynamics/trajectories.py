@@ -126,12 +126,20 @@ class Trajectories(DynamicsSection):
         header, rows = deviation_cells(self.deviations)
         return [
             "largest deviation from the closed form, % of its range",
-            *(aligned(header, rows) if rows else ["no cell was trained to the end"]),
+            *(aligned(header, rows) if rows else [self._nothing_beside()]),
             "",
             "time until the loss is a share of log C, by the closed form; * the first",
             *aligned(*convergence_cells(self.convergence)),
             "",
         ]
+
+    def _nothing_beside(self) -> str:
+        return "no cell was trained to the end" if self.rows.empty else self._without_form()[0]
+
+    def _without_form(self) -> list[str]:
+        """Says of which trained paradigms there is no closed form."""
+        others = [name for name in paradigm_order(self.rows["paradigm"]) if name not in PARADIGMS]
+        return [f"There is no closed form of {', '.join(others)}."] if others else []
 
     def warnings(self) -> list[str]:
         texts = [
@@ -139,10 +147,7 @@ class Trajectories(DynamicsSection):
             for status, why in (("diverged", "diverged"), ("censored", "were stopped early"))
             if (lost := lost_seeds(self.cells, status))
         ]
-        others = [name for name in paradigm_order(self.rows["paradigm"]) if name not in PARADIGMS]
-        if others:
-            texts.append(f"There is no closed form of {', '.join(others)}.")
-        return texts
+        return texts + self._without_form()
 
     @functools.cached_property
     def claims(self) -> list[Claim]:

@@ -166,7 +166,7 @@ def _of_scores(setting: Trained) -> Iterator[str]:
     correlations = pruning.scored(setting)["correlation"]
     mean, low, high = t_interval(correlations, CONFIDENCE)
     if known(mean):
-        bounds = _bounds(low, high, "{:+.2f}".format)
+        bounds = _bounds(max(low, -1), min(high, 1), "{:+.2f}".format)
         yield (
             "The score of a head and the accuracy lost without it have a rank correlation of "
             f"{mean:+.2f} ({bounds}n={len(correlations)})."

@@ -55,7 +55,10 @@ def over_seeds(
     for key, group in rows.groupby([*by], sort=False):
         record = {**dict(zip(by, key, strict=True)), "num_seeds": len(group)}
         for name in measures:
-            record |= named_interval(name, group[name], CONFIDENCE)
+            found = named_interval(name, group[name], CONFIDENCE)
+            if name.startswith("accuracy"):  # a share, however few its seeds
+                found = {each: np.clip(value, 0, 1) for each, value in found.items()}
+            record |= found
         records.append(record)
     columns = ["num_seeds", *interval_columns(*measures)]
     means = pd.DataFrame(records, columns=[*by, *columns])

@@ -98,7 +98,7 @@ FILE holds arrays by name, as PyTorch has them; layers count from 1:
                                as keys, layers may differ in heads. Required
   inputs                       (samples, tokens, features): the network's tokens, best scaled to
                                a mean square of 1
-  labels                       (samples,): -1 or +1, or 0 or 1
+  labels                       (samples,): -1 or +1, or 0 or 1, which the theory takes
   held_out                     (samples,), true or false: samples on which the temperature is
                                chosen; the theory learns from the others. Default: the last quarter
   outputs.1 ... outputs.L      (samples, heads, ...): what each head puts out, before heads are

@@ -34,7 +34,7 @@ class Network:
     Attributes:
         attention: one (P, H_l, T, T) a layer, [query, key]; its rows sum to 1.
         inputs: (P, T, F); None: not in the file.
-        labels: (P,), -1 or +1; None: not in the file.
+        labels: (P,), of which the theory takes two classes; None: not in the file.
         held_out: (P,), the samples that choose the temperature.
         outputs: one (P, H_l, ...) a layer; None: not in the file.
         gradients: as outputs.
@@ -89,7 +89,6 @@ def read(file: Path) -> Network:
         _require_shape("inputs", inputs, samples, tokens, "features")
     if (labels := arrays.get("labels")) is not None:
         _require_shape("labels", labels, samples)
-        labels = _signs(labels)
     held_out = arrays.get("held_out", np.arange(samples) >= samples - max(1, samples // 4))
     _require_shape("held_out", held_out, samples)
     if set(np.unique(held_out)) != {0, 1}:
@@ -192,17 +191,3 @@ def _divide_by_sums(name: str, maps: Floats) -> None:
             )
         )
     maps /= sums
-
-
-def _signs(labels: Floats) -> Floats:
-    """Labels as -1 and +1."""
-    classes = set(np.unique(labels).tolist())
-    if classes <= {-1, 1}:
-        return labels
-    if classes <= {0, 1}:
-        return 2 * labels - 1
-    some = ", ".join(f"{label:g}" for label in sorted(classes)[:4])
-    raise RequestError(
-        f"labels must be -1 and +1, or 0 and 1, got {some}{', ...' if len(classes) > 4 else ''}: "
-        "the theory is of two classes."
-    )

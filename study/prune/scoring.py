@@ -160,8 +160,8 @@ def _theory(
     Raises:
         ValueError, MemoryError: it cannot be had; the message says why and what to do.
     """
-    labels, held_out = network.labels, network.held_out
-    assert labels is not None
+    assert network.labels is not None
+    labels, held_out = _signs(network.labels), network.held_out
     _require_classes(labels[~held_out], "the samples that it learns from")
     if temperature is None:
         _require_classes(labels[held_out], "the held-out samples")
@@ -171,7 +171,9 @@ def _theory(
     _announce(cost.Sizes(paths, int((~held_out).sum()), samples, size), len(temperatures))
     training, choosing = (Split(features[part], labels[part]) for part in (~held_out, held_out))
     try:
-        best = at_best_temperature(training, choosing, network.heads, width, temperatures)
+        # As estimated; more threads make its many small products slower.
+        with threadpool_limits(1):
+            best = at_best_temperature(training, choosing, network.heads, width, temperatures)
     except LinAlgError as error:
         raise ValueError(
             f"{error}: try a higher --temperature or another --width, or scale the inputs to a "
@@ -187,6 +189,20 @@ def _theory(
         "accuracy_held_out": best.accuracy,
         "num_paths": paths,
     }
+
+
+def _signs(labels: Floats) -> Floats:
+    """Labels as -1 and +1."""
+    classes = set(np.unique(labels).tolist())
+    if classes <= {-1, 1}:
+        return labels
+    if classes <= {0, 1}:
+        return 2 * labels - 1
+    some = ", ".join(f"{label:g}" for label in sorted(classes)[:4])
+    raise ValueError(
+        f"it is of two classes: labels must be -1 and +1, or 0 and 1, got {some}"
+        f"{', ...' if len(classes) > 4 else ''}"
+    )
 
 
 def _require_classes(labels: Floats, of: str) -> None:

@@ -68,6 +68,8 @@ def text(found: Scored, network: Network, out: Storage, chosen: bool) -> str:
             f"of {held_out:,} held out: {100 * theory['accuracy_held_out']:.1f} %, at temperature "
             f"{theory['temperature']:g}{' (chosen on these)' if chosen else ''}."
         )
+        if theory["accuracy_held_out"] <= 0.5:
+            sentences.append("That is no better than a guess, so the theory's order means little.")
     sentences += [f"No {name}: {reason}." for name, reason in found.missing.items()]
     if network.ignored:
         sentences.append(f"Ignored, as they have no role: {', '.join(network.ignored)}.")

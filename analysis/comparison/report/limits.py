@@ -271,7 +271,8 @@ def _by_seeds(rows: pd.DataFrame) -> Iterator[str]:
     within = rows.loc[rows["seen_seeds"] <= MANY, "seen_seeds"]
     take = f"{_up_to(within)} seeds" if len(within) else f"more than {MANY:,d} seeds"
     if 0 < len(within) < len(rows):
-        take += f" (for {len(rows) - len(within)} of them more than {MANY:,d})"
+        beyond = len(rows) - len(within)
+        take += f" for {len(within)} of them and more than {MANY:,d} for {beyond}"
     text = f"If differences are as large as they look, deciding takes {take}"
     far = rows.loc[rows["needed_seeds"] <= MANY, "needed_seeds"]
     if len(far):

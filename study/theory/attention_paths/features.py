@@ -58,7 +58,7 @@ def path_features(
 def kernels(features: ArrayLike, other: ArrayLike | None = None) -> Floats:
     """C^{pi pi'}(mu, nu) = Phi^pi_mu . Phi^pi'_nu: the kernel of every pair of paths.
 
-    They are for looking at; `solve` and `sample` never hold all of them at once.
+    They are for looking at: `solve` and `sample` take the features.
 
     Args:
         features: (P, D, F).

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from arviz_stats.base import array_stats
 from numpy.typing import ArrayLike
 
 from study.cell.checks import is_int, require
@@ -69,6 +68,8 @@ def estimate(values: Floats) -> Estimate:
     Args:
         values: finite, (chains, draws, ...), in the order in which they were drawn.
     """
+    from arviz_stats.base import array_stats  # takes a second, and only sampling needs it
+
     chains, draws, *shape = values.shape
     flat = values.reshape(chains, draws, -1)
     spread, error = flat.std(axis=(0, 1), ddof=1), np.zeros(flat.shape[2])

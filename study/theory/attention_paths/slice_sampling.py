@@ -116,7 +116,7 @@ class NestedFactors:
 
     def _entries(self, point: Floats) -> Floats:
         """Those of T_a, T_L, ..., T_1."""
-        return np.where(self._on, np.exp(point, where=self._on, out=point.copy()), point)
+        return np.exp(point, where=self._on, out=point.copy())
 
 
 class PathKernels:

@@ -31,6 +31,9 @@ _GAIN = 0.1
 _DIFFERENCE = 1e-7
 """Length of the differences of gradients, relative to the point: half of the digits."""
 
+_CLIMB = 1e-7
+"""A step that raises the action by more than this share of it leads towards a saddle."""
+
 
 @dataclass(frozen=True, eq=False)
 class Solution(Predictor):
@@ -163,7 +166,7 @@ def minimise(
         steps += 1
         point = evaluate(best.at + _newton_step(evaluate, best))
         gains = point.residual < _GAIN * best.residual
-        climbs = point.value > best.value + _DIFFERENCE * abs(best.value)  # towards a saddle
+        climbs = point.value > best.value + _CLIMB * abs(best.value)
         if climbs or not point.residual < best.residual:
             break
         best = point

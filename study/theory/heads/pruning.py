@@ -29,8 +29,11 @@ _AT_ONCE = 2**24
 
 
 def accuracy(outputs: Floats, labels: Floats) -> float:
-    """The share of inputs whose label, -1 or +1, is the sign of the output; both (n,)."""
-    return float((np.sign(outputs) == labels).mean())
+    """The share of inputs whose label, -1 or +1, is the sign of the output; both (n,).
+
+    An output of 0 is a guess, right in half of the cases.
+    """
+    return float((1 + np.sign(outputs) * labels).mean() / 2)
 
 
 def path_weights(kept: Kept, heads: Sequence[int]) -> Floats:

@@ -54,6 +54,13 @@ def test_a_table_says_what_to_think_of_its_numbers(
     assert "nan" not in text
 
 
+def test_where_no_seed_focused_the_paradigm_is_named(results: Results) -> None:
+    for seed in (0, 1):
+        write(results, make_cell(seed=seed), saif=0.01 * seed)
+        write(results, make_cell("hard", seed=seed), saif=0.6 + 0.01 * seed)
+    assert "No seed of soft focused (SAIF below 5 %)." in [*of_seeds(compared(results))]
+
+
 def test_published_table_is_complete() -> None:
     images = {f"{task} m={m}" for task in ("CIFAR10", "CIFAR100") for m in (5, 20)}
     assert set(TABLE_1) == images | {"HateXplain-1", "HateXplain-2", "MSCOCO"}

@@ -36,6 +36,10 @@ def test_pairs_are_against_soft_and_hard(compared: list[Comparison]) -> None:
     assert pairs(sampled)[1:] == [("lvml", "hard-sampled"), ("soft", "hard-sampled")]
     assert pairs([*compared, *sampled]) == PAIRS
     assert pairs([]) == []
+    others = compared[0].paired.replace({"soft": "mine", "hard": "yours"})
+    assert pairs([replace(compared[0], paired=others)]) == [
+        ("lvml", "mine"), ("lvml", "yours"), ("mine", "yours"),
+    ]  # fmt: skip
 
 
 def test_sampled_paradigms_are_held_against_their_exact_one(compared: list[Comparison]) -> None:

@@ -50,6 +50,12 @@ def test_weights_of_paths_by_hand() -> None:
     np.testing.assert_allclose(pruning.path_weights(kept, (2, 3)), expected)
 
 
+def test_an_output_of_zero_is_a_guess() -> None:
+    outputs = np.array([2.0, -1.0, 0.0, 0.0])
+    assert pruning.accuracy(outputs, np.array([1.0, 1.0, 1.0, -1.0])) == 0.5
+    assert pruning.accuracy(outputs[:1], np.ones(1)) == 1.0
+
+
 def test_orders_keep_a_head_in_each_layer() -> None:
     assert pruning.by_score([0.1, 0.2, 0.9, 0.8], (2, 2)) == [0, 3]
     assert pruning.by_score([5, 5, 1, 1, 1], (2, 3)) == [2, 3, 0]
