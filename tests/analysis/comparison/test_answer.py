@@ -147,7 +147,7 @@ def test_one_paradigm_leaves_nothing_to_compare(paradigms: list[str], words: str
                 pair("hybrid", "soft", needed=60.0, seen=310.5),
                 pair("lvml", "soft", needed=12.0, seen=math.inf),
             ],
-            ["3 of 4 verdicts", "up to 311 seeds (for 1 of them more than 10,000)", "up to 60"],
+            ["3 of 4 verdicts", "311 seeds for 2 of them and more than 10,000 for 1;", "up to 60"],
         ),
         (
             [
