@@ -124,17 +124,15 @@ class Trajectories(DynamicsSection):
 
     def lines(self) -> list[str]:
         header, rows = deviation_cells(self.deviations)
+        none = self._without_form() or ["no cell was trained to the end"]
         return [
             "largest deviation from the closed form, % of its range",
-            *(aligned(header, rows) if rows else [self._nothing_beside()]),
+            *(aligned(header, rows) if rows else none),
             "",
             "time until the loss is a share of log C, by the closed form; * the first",
             *aligned(*convergence_cells(self.convergence)),
             "",
         ]
-
-    def _nothing_beside(self) -> str:
-        return "no cell was trained to the end" if self.rows.empty else self._without_form()[0]
 
     def _without_form(self) -> list[str]:
         """Says of which trained paradigms there is no closed form."""

@@ -89,7 +89,7 @@ class Trained(Setting):
         return len(self.seeds)
 
     @property
-    def chosen_on_test(self) -> bool:  # type: ignore[override]
+    def chosen_on_test(self) -> bool:
         """Whether theory's temperature was chosen on the test episodes, as published."""
         return bool((self.cells["temperature_choice"] == PUBLISHED).any())
 

@@ -172,12 +172,12 @@ def test_a_network_that_nothing_has_scored_is_not_lost(results: Results) -> None
 @pytest.mark.parametrize("widths", [(), (100.0, 1_000.0)])
 @pytest.mark.parametrize("study", STUDIES[1:])
 def test_a_width_that_diverged_everywhere_is_not_replaced_by_the_next(
-    results: Results, study: Callable[..., None], widths: tuple[float, ...]
+    results: Results, study: partial[None], widths: tuple[float, ...]
 ) -> None:
     study(results, widths=widths)
     for seed in range(6):
         write_one = write if study is STUDIES[1] else heads.write
-        write_one(results, study.keywords["law"], seed=seed, status="diverged")  # type: ignore[attr-defined]
+        write_one(results, study.keywords["law"], seed=seed, status="diverged")
     found = claims_of(results)
     of_limits = found.pop("P6", None)
     assert of_limits is None or of_limits.verdict == "holds"

@@ -266,7 +266,8 @@ def write_curves(results: Results) -> Trained:
             lower = [None if v is None else [a - 0.1 * seed for a in v] for v in lists]
             test = dict(zip(("accuracy_pruned", "accuracy_pruned_reverse"), lower, strict=True))
             score(results, SMALL, method, seed=seed, test=test)
-    return only(results)  # type: ignore[no-any-return]
+    setting: Trained = only(results)
+    return setting
 
 
 def test_curves_and_areas_are_what_was_recorded(results: Results) -> None:
