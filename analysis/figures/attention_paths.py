@@ -47,7 +47,6 @@ _LINE = LineStyle(BLUE, "-", "o")
 _DROPPED = LineStyle(GREY, "--", "v")
 _POINTS = LineStyle(BLACK, "", "s")
 _LIMITS = ("-", (0, (5.0, 2.0)), (0, (1.0, 1.6)), (0, (5.0, 1.5, 1.0, 1.5)))
-_TRAINED = tuple(reversed(_LIMITS))
 
 _SIDE, _BESIDE, _ABOVE = 0.95, 1.6, 0.75
 """Inches of a matrix with the gap to the next, and of what stands beside and above them all."""

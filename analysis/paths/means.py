@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from analysis.paths.networks import ALL, NETWORK, SLICE, THEORY, Vector, of_network
-from analysis.paths.settings import Setting, relative_distance
+from analysis.paths.settings import Setting, once, relative_distance
 from analysis.section.parts import stacked
 from analysis.statistics import CONFIDENCE, interval_columns, named_interval, t_interval
 
@@ -113,6 +113,7 @@ def by_group(
 # --- of a setting
 
 
+@once
 def networks(setting: Setting) -> pd.DataFrame:
     """Every network of a setting: means over its seeds.
 
@@ -154,6 +155,7 @@ def mean_order_parameter(setting: Setting, method: str, width: float) -> Vector 
     return np.asarray(np.mean(np.stack(found), axis=0)) if found else None
 
 
+@once
 def overlaps(setting: Setting) -> pd.DataFrame:
     """How the principal components of each kernel overlap with the labels.
 
@@ -175,6 +177,7 @@ def overlaps(setting: Setting) -> pd.DataFrame:
 # --- theory against sampling
 
 
+@once
 def agreement(setting: Setting) -> pd.DataFrame:
     """How far theory is from what was sampled, at every sampled width.
 

@@ -25,6 +25,7 @@ from analysis.paths.networks import (
     Vector,
     scorer_text,
 )
+from analysis.paths.settings import once
 from analysis.paths.trained import Trained
 from analysis.section.claim import evidence
 from analysis.statistics import CONFIDENCE, MIN_SEEDS, interval_columns
@@ -53,6 +54,7 @@ _NOT_OF_HEADS = {
 _PAIRED = [*(name for name in PAIRED_COLUMNS if name not in _NOT_OF_HEADS), "num_lost"]
 
 
+@once
 def trained(setting: Trained) -> pd.DataFrame:
     """The networks that gradient descent trained, by learning rate.
 
@@ -71,6 +73,7 @@ def trained(setting: Trained) -> pd.DataFrame:
     )
 
 
+@once
 def networks(setting: Trained) -> pd.DataFrame:
     """Theory and limit: what their mean predictors reach on the test split.
 
@@ -113,6 +116,7 @@ def orders(setting: Trained) -> pd.DataFrame:
     return table.assign(pruned=curves, area=curves.map(np.mean).astype(np.float64))
 
 
+@once
 def pruning(setting: Trained) -> pd.DataFrame:
     """Accuracy on the test split without more and more heads.
 
@@ -142,6 +146,7 @@ def areas(setting: Trained) -> pd.DataFrame:
 # --- theory against every other order
 
 
+@once
 def paired(setting: Trained) -> pd.DataFrame:
     """Theory against every order that there is, as one family of tests.
 
@@ -205,6 +210,7 @@ def area(setting: Trained, order: str) -> pd.Series:
 # --- single heads
 
 
+@once
 def scored(setting: Trained) -> pd.DataFrame:
     """Theory's scores at the reference width beside what the accuracy loses without each head.
 
@@ -252,10 +258,16 @@ def ranks(setting: Trained) -> pd.DataFrame:
     """The same by rank of the score in each network: `rank` 1 is the lowest; ties by place."""
     rows = scored(setting)
     order = rows["scores"].map(lambda scores: np.argsort(scores, kind="stable"))
-    for column in ("drops", "scores"):
-        sorted_ = [values[by] for values, by in zip(rows[column], order, strict=True)]
-        rows[column] = pd.Series(sorted_, rows.index, dtype=object)
-    return _of_heads(rows, pd.DataFrame({"rank": range(1, sum(setting.heads) + 1)}))
+    ranked = {
+        column: pd.Series(
+            [values[by] for values, by in zip(rows[column], order, strict=True)],
+            rows.index,
+            dtype=object,
+        )
+        for column in ("drops", "scores")
+    }
+    places = pd.DataFrame({"rank": range(1, sum(setting.heads) + 1)})
+    return _of_heads(rows.assign(**ranked), places)
 
 
 def _of_heads(rows: pd.DataFrame, places: pd.DataFrame) -> pd.DataFrame:

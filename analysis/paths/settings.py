@@ -9,10 +9,12 @@ trained networks (`analysis.paths.trained`) are the same and more.
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import pandas as pd
@@ -58,6 +60,25 @@ _TOLD_APART = {
 }
 _UNLESS = {"scored": ""}
 """Facts that tell a setting apart from those that do not have them."""
+
+
+AnySetting = TypeVar("AnySetting", bound="Setting")
+
+
+def once(make: Callable[[AnySetting], pd.DataFrame]) -> Callable[[AnySetting], pd.DataFrame]:
+    """A table of a setting is made when it is first asked for, and kept as long as the setting.
+
+    Whoever changes it takes a copy.
+    """
+    kept: MutableMapping[AnySetting, pd.DataFrame] = WeakKeyDictionary()
+
+    @functools.wraps(make)
+    def made(setting: AnySetting) -> pd.DataFrame:
+        if setting not in kept:
+            kept[setting] = make(setting)
+        return kept[setting]
+
+    return made
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,9 +166,6 @@ class Setting:
     def num_seeds(self, *methods: str) -> int:
         """How many seeds the networks of these methods have, lost ones among them."""
         return int(self.cells.loc[self.cells["method"].isin(methods), "seed"].nunique())
-
-
-AnySetting = TypeVar("AnySetting", bound=Setting)
 
 
 class Known(NamedTuple):
