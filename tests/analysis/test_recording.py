@@ -13,8 +13,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import analysis
 from analysis import report
@@ -24,7 +22,6 @@ from analysis.comparison.report.limits import unusual_cut
 from analysis.recording.table import is_taken
 from study import repeat
 from study.results import Results, ResultsError
-from study.results.merging import compact
 from study.tracking.cells import of_cell
 from tests.made_up.commands import called, one_line
 from tests.made_up.comparisons import compared, make_cell, write
@@ -145,110 +142,11 @@ def test_any_cost_is_an_axis_and_equal_amounts_are_one_moment(
         compare_results(results)
 
 
-EPOCHS = range(1, 10)
-
-
-@pytest.fixture(scope="module")
-def alike(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
-    """Two paradigms with the same curves, as rough as they come, with a better and a worse rate.
-
-    The table is as `analysis.load` gives it.
-    """
-    random = np.random.default_rng(3)
-    rows = []
-    for seed in SEEDS:
-        for split in _SPLITS:
-            accuracy, dice = random.uniform(0.3, 0.7, (2, len(EPOCHS)))
-            for paradigm, lr in itertools.product("ab", (0.1, 0.2)):
-                run = {"paradigm": paradigm, "seed": seed, "lr": lr, "split": split}
-                for k in EPOCHS:
-                    at = {"compute": 100 * k, "accuracy": accuracy[k - 1] + lr / 10}
-                    rows.append(run | at | {"dice": dice[k - 1] + lr / 10})
-    results = Results(tmp_path_factory.mktemp("alike"))
-    analysis.record(results, rows, options=["lr"], measures=["dice"])
-    return analysis.load(results).drop(columns="dice")
-
-
-@settings(max_examples=20)
-@given(
-    periods=st.lists(st.integers(1, 3), min_size=8, max_size=8),
-    losses=st.lists(st.tuples(st.integers(0, 47), st.sampled_from(EPOCHS), st.integers(1, 3))),
-    kept=st.sampled_from(EPOCHS),
-)
-def test_equal_curves_never_differ_and_the_better_option_is_chosen(
-    alike: pd.DataFrame, periods: list[int], losses: list[tuple[int, int, int]], kept: int
-) -> None:
-    """Whatever was measured when, and whatever was lost, but for one evaluation of all.
-
-    Args:
-        alike: see the fixture.
-        periods: every how many epochs a rate of a paradigm is measured on a split.
-        losses: run and split, epoch, and what is lost of it: accuracy (1), dice (2) or both (3).
-        kept: the epoch at which all are measured.
-    """
-    table = alike.copy()
-    epoch = table["compute_flops"] // 100
-    period = table.groupby(["paradigm", "lr", "split"]).ngroup() % 8
-    lost = np.where(epoch % np.array(periods)[period] == 0, 0, 3)
-    place = table.groupby(["cell_id", "split"]).ngroup()
-    for which, at, what in losses:
-        lost[(place == which) & (epoch == at)] |= what
-    lost[epoch == kept] = 0
-    table["accuracy"] = table["accuracy"].mask(lost & 1 > 0)
-    table["measures"] = table["measures"].mask(lost & 2 > 0)
-    (found,) = analysis.compare(table, select="accuracy")
-    assert found.budget is not None
-    assert found.budget >= 90 * kept
-    assert found.choice["lr"].tolist() == [0.2, 0.2]
-    differences = found.paired.set_index("metric")["difference"]
-    assert differences["accuracy"] == 0
-    assert differences["dice"] == 0 or math.isnan(differences["dice"])  # by accuracy alone
-    assert found.paired["num_pairs"].eq(len(SEEDS)).all()
-    assert found.paired["verdict"].eq("undecided").all()
-
-
-def test_runs_without_a_moment_in_common_are_compared_between_evaluations(
-    results: Results,
-) -> None:
-    """One of them is measured on the test split after every third epoch only."""
-    rows = [
-        {"paradigm": name, "seed": seed, "split": split, "compute": cost * k}
-        for (name, cost), seed, split, k in itertools.product(
-            (("a", 100), ("b", 103)), SEEDS, _SPLITS, EPOCHS
-        )
-        if name == "a" or split == "validation" or k in (1, 4, 7)
-    ]
-    table = pd.DataFrame(rows)
-    analysis.record(results, table.assign(accuracy=table["compute"] / 2_000 + table["seed"] / 50))
-    found = compared(results)
-    assert found.budget == 7 * 103
-    assert found.paired["difference"].to_numpy() == pytest.approx(0, abs=1e-12)
-    assert compared(results, budget=650, interpolate=True).budget == 650
-
-
-def test_a_run_that_diverged_behind_the_cut_counts_with_its_numbers(results: Results) -> None:
-    """On the test split it was last measured before the cut, on the validation split behind."""
-    table = runs({"a": 0.4, "b": 0.8}, num_classes=4, accuracy=0.5, status="done")
-    lost = table.eval("paradigm == 'b' and seed == 0")
-    table.loc[lost, "status"] = "diverged"
-    last = lost & table["compute"].eq(1_000)
-    ended = table[last].assign(compute=1_500, dice=np.nan, accuracy=np.nan)
-    table = pd.concat([table[~(last & table["split"].eq("test"))], ended])
-    analysis.record(results, table, measures=["dice"])
-    found = compared(results, select="accuracy")
-    assert found.budget == 1_000
-    assert not found.at_budget["diverged"].any()
-
-
-def test_budgets_that_some_run_did_not_reach_are_refused(results: Results, tmp_path: Path) -> None:
-    table = _without("split == 'test' and compute == 1_000")(runs({"a": 0.4, "b": 0.8}))
-    analysis.record(results, table, measures=["dice"])
-    with pytest.raises(ResultsError, match="largest usable budget is 500 FLOPs"):
-        compare_results(results, budget=1_200)
+def test_a_run_without_an_evaluation_in_what_all_have_spent_is_named(results: Results) -> None:
     late = runs({"a": 0.4, "b": 0.8}, {"a": 1_000, "b": 1_200}).query("compute >= 1_000")
-    analysis.record(tmp_path / "late", late, measures=["dice"])
+    analysis.record(results, late, measures=["dice"])
     with pytest.raises(ResultsError, match=r"b, seed 0\) has no .* within the 1,000 FLOPs"):
-        compare_results(tmp_path / "late")
+        compare_results(results)
 
 
 # --- measures
@@ -263,16 +161,12 @@ def test_measures_are_chosen_and_tested_by_name(results: Results, tmp_path: Path
     asked = compared(results, select="dice", test=["dice"])
     assert asked.choice["schedule"].tolist() == ["width 2"] * 2
     assert asked.paired["metric"].unique().tolist() == ["dice"]
-    assert asked.paired["difference"].item() == pytest.approx(0.2, abs=0.02)
-    for question in ({"select": "dica"}, {"test": ["dica"]}):
-        with pytest.raises(ResultsError, match="unknown measure of runs 'dica'"):
-            compare_results(results, **question)
-    several = table.drop(columns=["accuracy", "width"]).assign(iou=0.5)
-    analysis.record(tmp_path / "several", several, measures=["dice", "iou"])
+    several = Results(tmp_path / "several")
+    without = table.drop(columns=["accuracy", "width"]).assign(iou=0.5)
+    analysis.record(several, without, measures=["dice", "iou"])
     with pytest.raises(ResultsError, match=r"no accuracy to choose .*--select dice"):
-        compare_results(tmp_path / "several")
-    asked = compared(Results(tmp_path / "several"), select="iou")
-    assert tuple(asked.metrics) == ("iou", "dice")
+        compare_results(several)
+    assert tuple(compared(several, select="iou").metrics) == ("iou", "dice")
 
 
 def test_a_measure_of_the_tuning_runs_alone_is_not_known(results: Results) -> None:
@@ -285,7 +179,7 @@ def test_a_measure_of_the_tuning_runs_alone_is_not_known(results: Results) -> No
         assert table["dice"].isna().all()
 
 
-@pytest.mark.parametrize("loss", [{}, {"loss": 1.0}, {"loss": np.inf}])
+@pytest.mark.parametrize("loss", [{}, {"loss": np.inf}])
 def test_a_diverged_run_counts_as_nothing_from_its_last_evaluation_on(
     results: Results, loss: dict[str, float]
 ) -> None:
@@ -295,8 +189,7 @@ def test_a_diverged_run_counts_as_nothing_from_its_last_evaluation_on(
     comparison = compared(results)
     (row,) = comparison.chosen.query("diverged and split == 'test'").to_dict("records")
     assert (row["dice"], row["accuracy"], row["paradigm"]) == (0, 0.25, "b")
-    curve = analysis.learning_curve(comparison.evaluations, "dice").query("paradigm == 'b'")
-    assert curve["num_seeds"].tolist() == [6, 6]
+    curve = analysis.learning_curve(comparison.evaluations, "dice")
     assert curve["mean"].iloc[-1] == comparison.summary["dice"].iloc[-1]
     assert not compared(results, budget=500).chosen["diverged"].any()
     with pytest.raises(ResultsError, match=r"it diverged and counts as accuracy 1/C: give num_cl"):
@@ -326,14 +219,16 @@ def test_recorded_runs_stand_beside_trained_cells(
     for paradigm, seed in itertools.product(("soft", "hard"), SEEDS):
         write(results, make_cell(paradigm, seed=seed), accuracy=0.5 + seed / 100)
     before = compared(results)
-    analysis.record(results, runs({"a": 0.4, "b": 0.6}, accuracy=0.5), measures=["dice"])
+    (run, *_) = analysis.record(results, runs({"a": 0.4, "b": 0.6}), measures=["dice"])
     mine, others = compare_results(results)
     assert (mine.recorded, others.recorded) == (False, True)
     pd.testing.assert_frame_equal(mine.paired, before.paired)
-    assert compact(results).after == 1
-    run = others.cells["cell_id"].iloc[0]
     status, line = one_line(repeat.main, capsys, results.url, run)
     assert (status, run in line, "recorded by analysis.record" in line) == (2, True, True)
+    (cell,) = results.cells([run]).to_dict("records")
+    logged = of_cell(cell, results.evaluations([run]), "done").points
+    last = analysis.load(results, [run]).query("split == 'test'")["dice"].iloc[-1]
+    assert [point.value for point in logged if point.name == "test/dice"] == [last]
 
 
 def test_the_report_speaks_of_what_was_recorded(
@@ -349,14 +244,6 @@ def test_the_report_speaks_of_what_was_recorded(
         assert word not in text, word
     assert list((tmp_path / "figures").glob("compute-dice-*.png"))
     assert not (tmp_path / "claims.csv").exists()
-
-
-def test_mlflow_has_the_measures(results: Results) -> None:
-    (first, *_) = analysis.record(results, runs({"a": 0.4}), measures=["dice"])
-    (cell,) = results.cells([first]).to_dict("records")
-    logged = of_cell(cell, results.evaluations([first]), "done").points
-    last = analysis.load(results, [first]).query("split == 'test'")["dice"].iloc[-1]
-    assert [point.value for point in logged if point.name == "test/dice"] == [last]
 
 
 def test_names_that_look_alike_are_one(results: Results, tmp_path: Path) -> None:
@@ -386,23 +273,17 @@ def test_whole_numbers_may_be_written_as_floats(results: Results) -> None:
     [
         ({"paradigm": None}, "has no column paradigm. It has: seed"),
         ({"compute": None}, r"no column compute \(training FLOPs, or else seconds or examples\)"),
-        ({"dice": None}, "no column dice"),
         ({"step": 3}, "column 'step' is none that record knows. Name it in options"),
         ({"dice": 87.2}, r"row 0 \(a, seed 0\): dice must be a fraction .*87 % is .87.*got 87.2"),
-        ({"dice": "high"}, "dice must be a fraction .* got 'high'"),
-        ({"seed": -1}, "seed must be a whole number >= 0, got -1"),
         ({"seed": "1 a"}, "seed must be a whole number >= 0, got '1 a'"),
         ({"compute": 1.5}, "compute must be a whole number from 0 to 9e18 .* got 1.5"),
-        ({"compute": 1e19}, "compute must be a whole number from 0 to 9e18"),
         ({"seconds": range(24, 0, -1)}, "seconds fall where compute rises"),
         ({"dice": np.nan}, "dice has no value in any row"),
         ({"split": "validation"}, "no row of the test split has a value"),
         ({"compute": 0}, "compute is 0 in all rows of this run, which has spent nothing"),
         ({"compute": 1_000}, "a second row at compute 1000 on the validation split"),
         ({"split": "val"}, r"row 0 \(a, seed 0\): unknown split 'val'. Did you mean 'validation'"),
-        ({"status": "crashed"}, "unknown status 'crashed'"),
         ({"paradigm": ""}, "paradigm must be a name of at most 60 printable characters"),
-        ({"paradigm": "a\a"}, "paradigm must be a name of at most 60 printable characters"),
         ({"stage": ["tune", "confirm"] * 12}, "the rows of this run differ in stage"),
         ([], "the table has no rows"),
         ("runs.csv", r"as pandas.read_csv gives them, got 'runs.csv'"),
