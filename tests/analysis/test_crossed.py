@@ -9,10 +9,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from analysis.crossed import (
-    crossed_mean,
-    needed,
-)
+from analysis.crossed import crossed_mean, needed
 from analysis.statistics import MIN_SEEDS
 
 
@@ -54,7 +51,7 @@ def test_a_balanced_layout_has_the_mean_squares_of_the_textbook(image_sd: float)
 
 
 @pytest.mark.parametrize("images", [1, 50])
-@pytest.mark.parametrize("confidence", [0.8, 0.95, 0.99])
+@pytest.mark.parametrize("confidence", [0.8, 0.99])
 def test_images_that_do_not_differ_leave_the_paired_t_test(confidence: float, images: int) -> None:
     rows = np.random.default_rng(3).normal(0.3, 0.2, 9)
     found = crossed_mean(np.repeat(rows[:, None], images, axis=1), confidence=confidence)
@@ -78,7 +75,7 @@ def test_weights_are_instances() -> None:
     assert found.image_df < 3
 
 
-@pytest.mark.parametrize("mean", [0.02, 0.1, 0.5, 5.0, 1e6])
+@pytest.mark.parametrize("mean", [0.02, 0.5, 1e6])
 def test_p_is_the_level_at_which_the_interval_reaches_0(mean: float) -> None:
     y = layout(mean=mean)
     p = crossed_mean(y).p
@@ -107,39 +104,17 @@ def test_what_is_not_known_is_nan() -> None:
     assert math.isnan(crossed_mean(np.zeros((0, 3))).mean)
 
 
-@pytest.mark.parametrize(
-    ("values", "weights", "confidence"),
-    [
-        ([0.1, 0.2], None, 0.95),
-        ([[0.1, 0.2]], [1.0], 0.95),
-        ([[0.1, 0.2]], [1.0, -1.0], 0.95),
-        ([[0.1, 0.2]], [0.0, 0.0], 0.95),
-        ([[0.1, 0.2]], [1.0, math.nan], 0.95),
-        ([[0.1, 0.2]], None, 1.0),
-    ],
-)
-def test_refusals(values: object, weights: object, confidence: float) -> None:
+@pytest.mark.parametrize("weights", [[1.0], [1.0, -1.0], [0.0, 0.0], [1.0, math.nan]])
+def test_refusals(weights: list[float]) -> None:
     with pytest.raises(ValueError, match="must"):
-        crossed_mean(values, weights, confidence)  # type: ignore[arg-type]
-    for level, power in ((0.0, 0.8), (0.05, 1.0)):
-        with pytest.raises(ValueError, match="must be in"):
-            needed(crossed_mean(layout()), 0.1, level, power)
+        crossed_mean([[0.1, 0.2]], weights)
+    with pytest.raises(ValueError, match="must be in"):
+        crossed_mean([[0.1, 0.2]], confidence=1.0)
+    with pytest.raises(ValueError, match="must be in"):
+        needed(crossed_mean(layout()), 0.1, 0.0)
 
 
-def test_the_critical_value_holds_at_the_level_of_the_smallest_of_many_tests() -> None:
-    """Where seeds give four fifths of the variance, as moments of a table of 6 x 180 come out."""
-    generator, draws, level = np.random.default_rng(8), 400_000, 0.05 / 12
-    df = np.array([5, 179])
-    parts = np.array([0.8, 0.2]) * generator.chisquare(df, (draws, 2)) / df
-    variance = parts.sum(axis=1)
-    t = abs(generator.standard_normal(draws)) / np.sqrt(variance)
-    cochran = parts @ stats.t.isf(level / 2, df) / variance
-    satterthwaite = stats.t.isf(level / 2, variance**2 / (parts**2 / df).sum(axis=1))
-    assert (t > cochran).mean() / level < 1
-    assert (t > satterthwaite).mean() / level == pytest.approx(1.9, abs=0.15)
-
-
-@pytest.mark.parametrize("image_sd", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize("image_sd", [0.0, 0.3])
 def test_new_seeds_and_images_are_covered(image_sd: float) -> None:
     generator, replicates = np.random.default_rng(5), 1_000
     p = [crossed_mean(layout(image_sd=image_sd, random=generator)).p for _ in range(replicates)]

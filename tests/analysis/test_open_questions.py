@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -64,13 +63,6 @@ def test_changes_are_paired_t_tests(comparison: Comparison) -> None:
     assert (row["verdict"], np.isnan(row["p"])) == ("undecided", True)
 
 
-def test_what_gets_worse_falls(comparison: Comparison) -> None:
-    falling = comparison.evaluations.copy()
-    falling["saif"] = falling["saif"].where(falling["budget_fraction"] < END, 0.0)
-    table = changes(replace(comparison, evaluations=falling))
-    assert set(rows(table, "soft").loc["saif", "verdict"]) == {"falls"}
-
-
 def test_a_diverged_seed_counts_from_where_it_ended_and_a_failed_one_is_no_pair(
     results: Results,
 ) -> None:
@@ -81,8 +73,8 @@ def test_a_diverged_seed_counts_from_where_it_ended_and_a_failed_one_is_no_pair(
         if seed:
             write(results, make_cell("lvml", seed=seed, evaluation_points=TIMES))
     table = changes(compared(results))
-    sizes = table.groupby("paradigm")["num_pairs"].unique().map(list)
-    assert sizes.to_dict() == {"soft": [6], "lvml": [5]}
+    sizes = table.groupby("paradigm")["num_pairs"].agg({"min", "max"})
+    assert sizes.loc[["soft", "lvml"]].to_numpy().tolist() == [[6, 6], [5, 5]]
     found = rows(table, "soft")
     at_end = found["mean_first"].groupby("metric").first()
     expected = {"saif": 0.5 * 5 / 6, "accuracy": (0.8 * 5 + 1 / NUM_CLASSES) / 6}

@@ -12,7 +12,7 @@ import pytest
 from analysis.report import main
 from study.cell import Budget
 from study.results import Results
-from study.terminal.command import INTERRUPTED, UNUSABLE
+from study.terminal.command import INTERRUPTED
 from tests.made_up.comparisons import BUDGET, make_cell, make_results, write
 
 pytestmark = pytest.mark.usefixtures("no_pictures")
@@ -121,15 +121,3 @@ def test_an_object_store_does_not_tell_whether_a_study_runs(
         assert "So far 1 cell is recorded; an object store does not tell" in text
 
     assert watched(study(), results.url) == 0
-
-
-@pytest.mark.parametrize("wrong", ["results", "out"])
-def test_what_will_never_be_a_folder_is_refused(
-    tmp_path: Path, watched: Watched, capsys: pytest.CaptureFixture[str], wrong: str
-) -> None:
-    (tmp_path / wrong).touch()
-    places = str(tmp_path / "results"), "--out", str(tmp_path / "out")
-    assert watched(iter(()), *places) == UNUSABLE
-    error = capsys.readouterr().err
-    assert str(tmp_path / wrong) in error
-    assert error.count("\n") == 1

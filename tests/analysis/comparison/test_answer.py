@@ -96,30 +96,6 @@ def test_winners_of_the_same_are_named_together() -> None:
 
 
 @pytest.mark.parametrize(
-    ("question", "words"),
-    [
-        ({"axis": "seconds"}, "At equal training time, "),
-        ({"axis": "mosaics"}, "At equal numbers of training mosaics, "),
-        ({"select": "saif"}, "With options chosen by the hidden foreground, "),
-    ],
-)
-def test_an_unusual_question_is_named(question: dict[str, Any], words: str) -> None:
-    assert answer([comparison([pair("soft", "hard")], **question)])[0].startswith(words)
-
-
-def test_several_comparisons_have_a_sentence_each() -> None:
-    found = [
-        comparison([pair("lvml", "soft", "better")], m=5),
-        comparison([pair("lvml", "soft", "worse")], m=10, comparison_id="f" * 16),
-        comparison([], m=20, paradigms=["soft"]),
-    ]
-    five, ten, twenty = answer(found)
-    assert five.startswith("digits m=5: lvml beats soft in SAIF")
-    assert ten.startswith("digits m=10: soft beats lvml in SAIF")
-    assert "only soft has results" in twenty
-
-
-@pytest.mark.parametrize(
     ("paradigms", "words"),
     [
         (["soft"], "Only soft has results"),

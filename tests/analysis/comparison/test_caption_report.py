@@ -4,23 +4,18 @@ from __future__ import annotations
 
 import io
 import itertools
-import re
 from pathlib import Path
 
 import pytest
 from PIL import Image
 
 from analysis.comparison.compare import Comparison, compare_results
-from analysis.comparison.paper.claims import claims
 from analysis.comparison.report.chapter import Compared
 from analysis.comparison.report.pictures import pictures
 from analysis.comparison.report.table_one import table_one, table_one_cells, table_one_notes
-from analysis.comparison.report.tables import comparison_cells, further_cells
-from analysis.conclude import Conclusions, Question
-from analysis.section.picture import FILE_STEM, Picture
+from analysis.comparison.report.tables import further_cells
 from study.kinds import kind_of
 from study.results import Results, ResultsError
-from tests.conftest import not_drawn
 from tests.made_up.captions import OBJECTS, make_caption_cell, write_captions
 from tests.made_up.comparisons import compared, make_cell, make_results, write
 from tests.made_up.summaries import metrics_of
@@ -50,22 +45,6 @@ def comparison(results: Results) -> Comparison:
     return compared(results)
 
 
-@pytest.fixture(scope="module")
-def said(comparison: Comparison, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """All texts of the report."""
-    folder = tmp_path_factory.mktemp("report")
-    with not_drawn():
-        Conclusions("results", Question(), [Compared(comparison)]).write(folder)
-    return (folder / "report.md").read_text()
-
-
-def test_the_score_is_called_bleu_everywhere(comparison: Comparison, said: str) -> None:
-    assert comparison_cells(comparison)[0][3] == "Bleu-4 %"
-    assert "Bleu-4" in said
-    texts = re.sub(r"figures/[a-z-]+accuracy", "", said)  # files are named after columns
-    assert not re.findall(r"(?i).*accura.*", texts)
-
-
 def test_each_task_has_the_thresholds_of_its_own_heat_map(
     results: Results, tmp_path: Path
 ) -> None:
@@ -91,56 +70,38 @@ def test_a_diverged_cell_counts_as_nothing(comparison: Comparison) -> None:
     assert hard == pytest.approx((0.1 * 5 + 0.04) / 6)
 
 
-def test_further_measures_stand_in_tables_that_fit_a_page(
-    comparison: Comparison, said: str
-) -> None:
+def test_further_measures_stand_in_tables_that_fit_a_page(comparison: Comparison) -> None:
     """SAIF and Bleu-4 are in the table before."""
     headers = [header[1] for header, _ in further_cells(comparison)]
     measures = ["Bleu-1 %", "Bleu-2 %", "Bleu-3 %", "CIDEr", "words a caption"]
     assert [header for header in headers if header in measures] == measures
-    assert comparison.modality.measures_text in said
     hard, soft, _ = map(metrics_of, Compared(comparison).summaries())
-    assert {"bleu_1", "bleu_4", "cider", "caption_length"} <= soft.keys()
-    assert soft.keys() - hard.keys() >= {"caption_length"}  # a seed diverged
+    assert {"bleu_1", "bleu_4", "cider"} <= soft.keys()
+    assert "caption_length" in soft.keys() - hard.keys()  # a seed diverged
 
 
 def test_table_one_has_the_papers_row(comparison: Comparison) -> None:
     (row,) = table_one([comparison]).to_dict("records")
     assert row["saif_hybrid-running_published"] == 0.242
     assert row["accuracy_soft_difference"] == pytest.approx(0.11 - 0.209)
-    header, cells = table_one_cells([comparison])
-    assert header == ["task", "m", *2 * ["hard-running", "soft", "hybrid-running"]]
+    _, cells = table_one_cells([comparison])
     assert cells[0][3] == "21.0 (23.2, -2.2)"
     notes = " ".join(table_one_notes([comparison]))
     for difference in ("n=650", "49 regions", "VGG19", "frozen", "words seen 2 times", "val2014"):
         assert difference in notes, difference
 
 
-def test_claims_say_what_stands_for_hard_attention(comparison: Comparison) -> None:
-    found = {claim.name: claim for claim in claims(comparison)}
-    assert list(found) == ["C6", "C16", "C17"]  # the others are of maps of classes
-    assert "hard-running stands for hard" in found["C17"].measured
-    assert "hybrid-running stands for hybrid" in found["C16"].measured
-    assert found["C6"].verdict == "not run"
-    assert "Bleu-4" in found["C16"].statement
-
-
 def test_captions_of_all_paradigms_stand_in_one_picture(
-    comparison: Comparison, said: str, tmp_path: Path
+    comparison: Comparison, tmp_path: Path
 ) -> None:
-    def shown(of: Comparison) -> list[Picture]:
-        return [each for each in pictures(of) if each.name.startswith("captions")]
-
-    found = shown(comparison)
+    found = [each for each in pictures(comparison) if each.name.startswith("captions")]
     assert [each.title for each in found] == [f"{c} ({image})" for image, c in OBJECTS.items()]
-    assert all(FILE_STEM.fullmatch(each.name) for each in found)
     assert all(paradigm in found[0].caption for paradigm in SAIF)
     with Image.open(io.BytesIO(found[0].png)) as picture:
         assert picture.width <= 850
-    assert "Where each word looks" in said
     earlier = make_results(tmp_path)  # examples are of the end of a cell
     write_captions(earlier, make_caption_cell(), examples=None)
-    assert shown(compared(earlier)) == []
+    assert not any(each.name.startswith("captions") for each in pictures(compared(earlier)))
 
 
 def test_mlflow_shows_heat_maps_and_captions(results: Results) -> None:

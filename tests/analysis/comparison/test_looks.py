@@ -49,11 +49,6 @@ def test_paradigms_are_shown_on_the_first_seed_that_all_have(results: Results) -
     assert any("on seed 1" in block.text for block in blocks if isinstance(block, Text))
 
 
-def test_nothing_is_shown_where_nothing_is_recorded(results: Results) -> None:
-    write(results, make_cell("soft"))
-    assert blocks_of(results) == []
-
-
 def test_readers_are_warned_before_posts_of_hate_speech(results: Results) -> None:
     write_text(results, make_text_cell("soft"), examples=words("<slur>"))
     blocks = blocks_of(results)

@@ -39,7 +39,6 @@ def test_a_notebook_shows_text_of_results_as_text(results: Results) -> None:
     (found,) = compare_results(results)
     shown = replace(found, summary=found.summary.assign(paradigm="<b>soft"))._repr_html_()
     assert "&lt;b&gt;soft" in shown
-    assert "<b>" not in shown
 
 
 def test_without_numbers_the_answer_is_alone(results: Results) -> None:

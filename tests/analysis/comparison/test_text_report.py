@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,26 +14,20 @@ import analysis
 from analysis.comparison.compare import compare, compare_results
 from analysis.comparison.paper.claims import claims
 from analysis.comparison.paper.published import TABLE_1, published, setting_differences
-from analysis.comparison.report.chapter import Compared
-from analysis.comparison.report.data import data_notes, share_sentences
 from analysis.comparison.report.pictures import pictures
 from analysis.comparison.report.table_one import table_one_cells
 from analysis.comparison.report.tables import further_cells
-from analysis.report import main
 from study.launch.repetition import compare_evaluations
 from study.results import METRICS, Results, ResultsError
 from study.tasks import POSTS
 from study.tracking.cells import of_cell
-from tests.conftest import not_drawn
 from tests.made_up.comparisons import (
     OF_KNOWN,
     SHARES,
     SPLITS,
     compared,
-    make_cell,
     make_results,
     make_text_cell,
-    write,
     write_text,
 )
 
@@ -44,16 +36,6 @@ EVERY_TENTH = tuple(i / 10 for i in range(11))
 
 
 # --- what is missing where no post has a rationale
-
-
-CUTS = (
-    {},
-    {"budget": 6e5},
-    {"budget": 6.3e5, "interpolate": True},
-    {"axis": "mosaics"},
-    {"axis": "mosaics", "budget": 4_001.0, "interpolate": True, "threshold": 0.6},
-    {"threshold": 0.2, "select": "saif"},
-)
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +54,15 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[Results, Results]:
     return made[0], made[1]
 
 
-@pytest.mark.parametrize("how", CUTS, ids=str)
+@pytest.mark.parametrize(
+    "how",
+    [
+        {"budget": 6e5},
+        {"axis": "mosaics", "budget": 4_001.0, "interpolate": True, "threshold": 0.6},
+        {"threshold": 0.2, "select": "saif"},
+    ],
+    ids=str,
+)
 def test_nothing_but_train_metrics_depends_on_train_rationales(
     both: tuple[Results, Results], how: dict[str, Any]
 ) -> None:
@@ -82,22 +72,13 @@ def test_nothing_but_train_metrics_depends_on_train_rationales(
     assert claims(none) == claims(every)
     tables = [each.at_budget.set_index(["cell_id", "split"]) for each in (none, every)]
     known = [name for name in OF_KNOWN if name in tables[0]]
-    train = tables[0].xs("train", level="split")
-    assert train[known].isna().all(axis=None)
-    pd.testing.assert_frame_equal(*(table.drop("train", level="split") for table in tables))
+    assert tables[0].xs("train", level="split")[known].isna().all(axis=None)
+    rest = [table.drop("train", level="split") for table in tables]
+    pd.testing.assert_frame_equal(*rest)
+    trained = rest[0].query("paradigm != 'hard'")
+    np.testing.assert_allclose(trained["auprc"], trained["token_f1"] / 3)  # also in between
     of_known = {*known, "foreground_share", "last_saif", *(f"between_{name}" for name in known)}
     pd.testing.assert_frame_equal(*(t.drop(columns=of_known & set(t)) for t in tables))
-
-
-def test_values_between_evaluations_hold_the_measures_of_text(
-    both: tuple[Results, Results],
-) -> None:
-    rows = compared(both[0], budget=6.5e5, interpolate=True).at_budget
-    rows = rows[rows["weight"].gt(0) & rows["split"].eq("test")]
-    assert len(rows) == 8
-    for part, name in enumerate(("token_f1", "iou_f1", "auprc"), start=1):
-        np.testing.assert_allclose(rows[name], rows["saif"] / part)
-    assert set(rows["foreground_share"]) == {SHARES["test"]}
 
 
 def test_a_diverged_cell_has_a_saif_only_where_there_could_be_one(
@@ -119,39 +100,11 @@ def test_posts_without_any_rationale_are_compared_by_accuracy(results: Results) 
     assert found.metrics == ("accuracy",)
     assert found.paired["verdict"].tolist() == ["better"]
     assert claims(found) == []
-    assert "SAIF" not in Compared(found).text().replace("no SAIF on the", "")
-    names = [picture.name for picture in pictures(found)]
-    assert not any(name.startswith("heatmaps") for name in names)
+    assert not any(picture.name.startswith("heatmaps") for picture in pictures(found))
     assert not any("F1" in header[1] for header, _ in further_cells(found))
 
 
 # --- the words of a report
-
-
-def test_posts_are_never_called_mosaics(
-    results: Results, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for paradigm, seed in itertools.product(("soft", "hard"), range(2)):
-        write_text(results, make_text_cell(paradigm, seed=seed), mosaics=200_000)
-    with not_drawn():
-        assert main([results.url, "--out", str(tmp_path), "--axis", "mosaics"]) == 0
-    page, *papers = (
-        (tmp_path / name).read_text() for name in ("report.md", "table1.tex", "paired.md")
-    )
-    for text in (capsys.readouterr().out, page, *papers):
-        assert "mosaic" not in text
-    for fact in ("58 % of the validation posts", "59.4 % of the test posts", "9 words"):
-        assert page.replace("\\", "").count(fact) == 1
-
-
-@pytest.mark.parametrize("shares", [None, dict.fromkeys(SHARES, 1.0)])
-def test_where_all_is_known_nothing_is_said_about_rationales(
-    results: Results, shares: Mapping[str, float] | None
-) -> None:
-    write(results, make_cell(), shares=shares, data_notes="")
-    found = compared(results)
-    assert share_sentences(found) == data_notes([found]) == []
-    assert not any("F1" in header[1] for header, _ in further_cells(found))
 
 
 @pytest.mark.parametrize(("train", "splits"), [(0, ["test", "validation"]), (0.6, [*SPLITS])])
@@ -159,20 +112,19 @@ def test_heat_maps_are_of_the_splits_that_have_rationales(
     results: Results, train: float, splits: list[str]
 ) -> None:
     write_text(results, make_text_cell(), shares=SHARES | {"train": train})
-    captions = {each.name: each.caption for each in pictures(compared(results))}
-    found = {name: text for name, text in captions.items() if name.startswith("heatmaps")}
-    assert sorted(found) == sorted(f"heatmaps-{each}" for each in splits)
-    assert all("the posts that have a rationale" in text for text in found.values())
+    names = {each.name for each in pictures(compared(results))}
+    assert {f"heatmaps-{split}" for split in SPLITS} & names == {
+        f"heatmaps-{split}" for split in splits
+    }
 
 
 def test_an_inference_that_all_share_is_in_every_name(results: Results) -> None:
     for settings in ({}, {"inference": "soft"}):
         write_text(results, make_text_cell(**settings))
-    own, soft = sorted(compare_results(results), key=lambda each: each.name)
-    _, labels = table_one_cells([own, soft])
-    for found, label in ((own, labels[0]), (soft, labels[1])):
-        for name in (found.name, label[0]):
-            assert ("soft inference" in name) is (found is soft)
+    found = compare_results(results)
+    labels = [row[0] for row in table_one_cells(found)[1]]
+    for names in ([each.name for each in found], labels):
+        assert sum("soft inference" in name for name in names) == 1
 
 
 def test_iou_f1_may_exceed_one_and_no_other(results: Results) -> None:
@@ -193,9 +145,7 @@ def test_iou_f1_may_exceed_one_and_no_other(results: Results) -> None:
     [
         ("hatexplain", 16, "embedding", "hatexplain (1, embedding)", "HateXplain-1"),
         ("hatexplain", 64, "self-attention", "hatexplain (2, self-attention)", "HateXplain-2"),
-        ("hatexplain", 64, "another", None, None),
         ("cifar10", 5, "any", "cifar10", "CIFAR10 m=5"),
-        ("cifar10", 6, "any", "cifar10", None),
         ("digits", 5, "any", "digits", None),
     ],
 )
@@ -223,10 +173,12 @@ def test_the_settings_of_the_scripts_differ_by_the_vocabulary_alone() -> None:
 @pytest.mark.parametrize(
     "fact",
     [
-        "n=15,000 training posts, not 15,383", "6 epochs of soft", "batch 64, not 256", "majority",
-        "2 times or more", "each paradigm's own inference", "averaged probabilities", "0.5 times",
+        "n=15,000 training posts, not 15,383",
+        "6 epochs of soft",
+        "averaged probabilities",
+        "0.5 times",
     ],
-)  # fmt: skip
+)
 def test_what_differs_from_the_published_setting_is_told(fact: str) -> None:
     settings = make_text_cell().to_dict() | {"width": 0.5}
     assert fact in "; ".join(setting_differences(settings, 6.0, {"soft", "lvml"}))
@@ -235,43 +187,38 @@ def test_what_differs_from_the_published_setting_is_told(fact: str) -> None:
 # --- claims, MLflow and repetition
 
 
-def test_claims_are_of_the_posts_that_have_a_rationale(results: Results) -> None:
-    for (paradigm, saif), seed in itertools.product(SAIF.items(), range(6)):
-        cell = make_text_cell(paradigm, seed=seed)
-        write_text(results, cell, 0.6 + seed % 3 / 100, saif * (1 + 0.01 * seed))
-    found = {claim.name: claim for claim in claims(compared(results))}
-    for name in ("C1", "C2", "C3", "C4", "C5", "C17"):
-        assert "test posts that have a rationale" in found[name].test
-    assert (found["C6"].verdict, found["C4"].verdict) == ("holds", "holds")
-
-
 OF_FOREGROUND = {*METRICS, *(each.column for each in POSTS.measures)} - {"loss", "accuracy"}
 
 
-@pytest.mark.parametrize(
-    ("split", "share", "known"), [("train", 0.0, False), ("test", 0.5, True), ("test", 0.0, False)]
-)
-def test_mlflow_is_given_what_is_known(
-    results: Results, split: str, share: float, known: bool
-) -> None:
-    write_text(results, make_text_cell(), shares=SHARES | {split: share})
+@pytest.mark.parametrize("share", [0.5, 0.0])
+def test_mlflow_is_given_what_is_known(results: Results, share: float) -> None:
+    write_text(results, make_text_cell(), shares=SHARES | {"test": share})
     (cell,) = results.cells().to_dict("records")
     logged = {p.name: p.value for p in of_cell(cell, results.evaluations(), "done").points}
     assert all(math.isfinite(value) for value in logged.values())
-    of_split = {key.partition("/")[2] for key in logged if key.startswith(f"{split}/")}
-    assert {"loss", "accuracy", "foreground_share"} <= of_split
-    assert of_split & OF_FOREGROUND == (OF_FOREGROUND if known else set())
+    for split, known in (("train", 0), ("test", share)):
+        of_split = {name.partition("/")[2] for name in logged if name.startswith(f"{split}/")}
+        assert {"loss", "accuracy", "foreground_share"} <= of_split
+        assert of_split & OF_FOREGROUND == (OF_FOREGROUND if known else set())
 
 
-def test_missing_equals_missing_in_a_repetition(results: Results) -> None:
+@pytest.mark.parametrize(
+    ("split", "column", "value"),
+    [
+        ("train", "saif", 0.0),
+        ("train", "heatmap", [0.0] * 25),
+        ("test", "heatmap", None),
+        ("test", "token_f1", math.nan),
+    ],
+)
+def test_missing_equals_missing_in_a_repetition(
+    results: Results, split: str, column: str, value: Any
+) -> None:
     write_text(results, make_text_cell())
     rows = results.evaluations()
     assert compare_evaluations(rows, rows.iloc[::-1]) == (0.0, "", True)
-    changes = [("train", "saif", 0.0), ("train", "heatmap", [0.0] * 25), ("test", "heatmap", None)]
-    changes += [("test", "token_f1", value) for value in (0.01, math.nan)]
-    for split, column, value in changes:
-        other = rows.copy()
-        other.at[rows.index[rows["split"] == split][0], column] = value
-        for pair in ((rows, other), (other, rows)):
-            place = compare_evaluations(*pair)[1].replace("heat map", "heatmap")
-            assert place.startswith(f"{column}, ")
+    other = rows.copy()
+    other.at[rows.index[rows["split"] == split][0], column] = value
+    for pair in ((rows, other), (other, rows)):
+        place = compare_evaluations(*pair)[1].replace("heat map", "heatmap")
+        assert place.startswith(f"{column}, ")

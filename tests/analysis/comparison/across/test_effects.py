@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,7 +15,7 @@ from analysis.comparison.across.effects import effects
 from analysis.comparison.across.factors import Family, families
 from analysis.comparison.compare import Comparison
 from analysis.learning import apart
-from analysis.statistics import MIN_SEEDS, holm, sign_flip
+from analysis.statistics import holm, sign_flip
 from tests.made_up.settings import BASE, PARADIGMS, scores
 
 LEVELS = {"m": "m=5", "depth": "depth 1"}
@@ -68,14 +67,3 @@ def test_a_failed_seed_is_no_pair_and_a_diverged_one_counts(family: Family) -> N
     table = effects(family, "depth").set_index(["subject", "metric"])
     assert set(table["num_pairs"]) == {7}
     assert table.loc[("lvml", "saif"), "difference"] < -0.05  # one of seven lost its 60 points
-
-
-def test_fewer_than_six_common_seeds_decide_nothing(family: Family) -> None:
-    base = family.base.comparison
-    few = base.chosen[base.chosen["seed"] < MIN_SEEDS - 1]
-    setting = replace(family.base, comparison=replace(base, chosen=few))
-    table = effects(replace(family, base=setting), "m")
-    assert {*zip(table["num_pairs"], table["verdict"], strict=True)} == {
-        (MIN_SEEDS - 1, "undecided")
-    }
-    assert effects(replace(family, others=()), "m").empty

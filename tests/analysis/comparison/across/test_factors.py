@@ -87,7 +87,6 @@ def test_one_at_a_time() -> None:
         # n takes fewer values than m, and m is no function of it.
         ([setting(m=m, n=max(500, 100 * m)) for m in (2, 5, 20)], ["m"], {"m": ["n"]}),
         ([setting(n=n) for n in (500, 2_000)], ["n"], {}),  # with one m
-        ([setting(width=width) for width in (1.0, 2.0)], ["width"], {}),
         # Widths of their own stand for that of the cell.
         (
             [setting(), setting(m=2), setting(m=5), setting(width=2.0), *one_wide()],

@@ -57,20 +57,18 @@ def test_every_cell_is_a_verdict_and_is_counted_once(compared: list[Comparison])
     counts = verdict_counts(some).set_index(["metric", "first", "second"])
     names = setting_names(some)
     for metric in METRICS:
-        header, rows = verdict_cells(names, metric)
+        header, (*rows, totals) = verdict_cells(names, metric)
         assert header == ["setting", *(" - ".join(pair) for pair in PAIRS)]
-        assert [row[0] for row in rows] == [*SETTINGS, "better / worse / undecided"]
-        found = [
-            each.paired[each.paired["metric"] == metric].set_index(["first", "second"])
-            for each in names
-        ]
+        assert [row[0] for row in rows] == [*SETTINGS]
         for column, pair in enumerate(PAIRS, start=1):
-            of_pair = [table.loc[pair] for table in found if pair in table.index]
-            cells = [row[column] for row in rows[:-1] if row[column] != "-"]
+            tables = (each.paired.set_index(["metric", "first", "second"]) for each in names)
+            of_pair = [
+                each.loc[(metric, *pair)] for each in tables if (metric, *pair) in each.index
+            ]
             said = [f"{points(row['difference'])} {row['verdict']}" for row in of_pair]
-            assert cells[: len(said)] == said
+            assert [row[column] for row in rows if row[column] != "-"] == said
             ends = [row["verdict"] for row in of_pair]
             numbers = [ends.count(verdict) for verdict in VERDICTS]
             row = counts.loc[(metric, *pair)]
             assert [*row[[*VERDICTS]], row["settings"]] == [*numbers, len(said)]
-            assert rows[-1][column] == " / ".join(map(str, numbers))
+            assert totals[column] == " / ".join(map(str, numbers))
