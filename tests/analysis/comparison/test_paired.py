@@ -15,7 +15,7 @@ from scipy import stats
 
 from analysis.backgrounds import Backgrounds
 from analysis.comparison.by_image import Instances, Scores, scores
-from analysis.comparison.choice import choose
+from analysis.comparison.choice import choose, summarise
 from analysis.comparison.paired import (
     PAIRED_COLUMNS,
     SAME_EVERYWHERE,
@@ -24,7 +24,7 @@ from analysis.comparison.paired import (
 )
 from analysis.crossed import crossed_mean, needed
 from analysis.groups import GROUP, OPTION
-from analysis.statistics import MIN_SEEDS, holm
+from analysis.statistics import MIN_SEEDS, holm, on_logit_scale
 from study.results import INSTANCES, ResultsError
 from tests.made_up.instances import marked, of_counts
 
@@ -58,7 +58,16 @@ def _cell(
         "status": "done",
         "diverged": False,
         "budget_fraction": 1.0,
+        "n": 2_000,
         "num_classes": 4,
+        "architecture": "mlp",
+        "batch_size": 64,
+        "precision": "float32",
+        "budget_amount": 1_000,
+        "budget_unit": "flops",
+        "cut": 1.0,
+        "axis": "flops",
+        "compute_flops": 999,
         "planned_seeds": math.nan,
         "finished_at": f"2026-01-01T00:00:{seed:02d}+00:00",
         "foreground_attention_mean": 0.5,
@@ -331,6 +340,9 @@ BITS = {"accuracy": "right", "saif": "saif"}
 def test_with_images_a_row_is_the_crossed_mean_of_the_shares(seed: int) -> None:
     at_budget = _by_image(seed, ("hard", "soft", "lvml"))
     table = _paired(at_budget)
+    last = {f"last_{metric}": at_budget[metric] for metric in METRICS}
+    rows = at_budget.assign(kind="training", **last)
+    summary = summarise(rows, choose(at_budget)).set_index("paradigm")
     for row in table.to_dict("records"):
         (first, weights), (second, _) = (
             _by_hand(at_budget, row[side], row["metric"]) for side in ("first", "second")
@@ -340,6 +352,10 @@ def test_with_images_a_row_is_the_crossed_mean_of_the_shares(seed: int) -> None:
             assert row[name] == pytest.approx(getattr(expected, name), rel=1e-9)
         assert row["difference"] == pytest.approx(row["mean_first"] - row["mean_second"])
         assert row["num_images"] == len(weights)
+        alone, of_group = crossed_mean(first, weights), summary.loc[row["first"]]
+        low, _ = on_logit_scale(alone.mean, alone.low, alone.high)
+        for name, value in (("_low", low), ("_seed_se", alone.seed_se)):
+            assert of_group[row["metric"] + name] == pytest.approx(value, rel=1e-9)
 
 
 def test_background_images_add_to_the_variance() -> None:
