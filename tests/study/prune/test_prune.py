@@ -77,11 +77,13 @@ def npz(folder: Path, arrays: Arrays, name: str = "network.npz") -> Path:
 
 
 def written(folder: Path) -> tuple[list[dict[str, str]], dict[str, Any]]:
-    """Rows of scores.csv, and order.json; there is nothing else."""
+    """Rows of scores.csv, and order.json but for its file; there is nothing else."""
     assert sorted(path.name for path in folder.iterdir()) == ["order.json", "scores.csv"]
     with open(folder / "scores.csv", newline="") as file:
         rows = list(csv.DictReader(file))
-    return rows, json.loads((folder / "order.json").read_text())
+    order = json.loads((folder / "order.json").read_text())
+    assert Path(order.pop("file")).is_file()
+    return rows, order
 
 
 def column(rows: list[dict[str, str]], name: str) -> list[float]:
@@ -242,7 +244,9 @@ def test_a_file_that_cannot_be_read_is_named(
 ) -> None:
     """Nor is anything loaded that is pickled."""
     UNREADABLE[name](tmp_path / name, network())
-    assert f"{tmp_path / name} cannot be read (" in refused(tmp_path / name)
+    message = refused(tmp_path / name)
+    assert f"{tmp_path / name} cannot be read (" in message
+    assert ("inputs: " in message) == (name == "objects.npz")
 
 
 def test_arrays_without_a_role_are_named_and_not_read(prune: Prune, tmp_path: Path) -> None:
