@@ -15,7 +15,7 @@ from study import models, paradigms
 from study.cell import PARADIGMS
 from study.evaluate.classification import evaluate, without_rounding
 from study.evaluate.plausibility import plausibility
-from study.evaluate.saif_and_heat_map import heatmap, saif
+from study.evaluate.saif_and_heat_map import saif
 from study.models.base import Model
 from study.models.layers import SelfAttention, sinusoids
 from study.models.text import EMBEDDING_SIZE
@@ -54,11 +54,11 @@ def of_test(task: TextTask) -> Batch:
     return split.batch(torch.arange(len(split)))
 
 
-def widened(batch: Batch, by: int) -> Batch:
+def widened(batch: Batch) -> Batch:
     """The same posts with more padding, in which any words stand."""
     assert batch.mask is not None
     rng = torch.Generator().manual_seed(1)
-    more = torch.randint(20, (len(batch.labels), by), generator=rng)
+    more = torch.randint(20, (len(batch.labels), 5), generator=rng)
     nothing = torch.zeros(more.shape, dtype=torch.bool)
     return Batch(
         torch.cat([batch.segments, more], dim=1),
@@ -86,25 +86,9 @@ def outcome(model: Model, name: str, batch: Batch) -> tuple[Tensor, Tensor, list
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 @pytest.mark.parametrize("name", PARADIGMS)
-def test_what_stands_in_padding_is_never_seen(
-    task: TextTask, architecture: str, name: str
-) -> None:
-    """Not a bit changes."""
-    model, batch = build(task, architecture), of_test(task)
-    assert batch.mask is not None
-    assert not batch.mask.all()
-    other = batch._replace(segments=batch.segments.masked_fill(~batch.mask, 7))
-    for one, two in zip(outcome(model, name, batch), outcome(model, name, other), strict=True):
-        pairs = zip(one, two, strict=True) if isinstance(one, list) else [(one, two)]
-        assert all(torch.equal(a, b) for a, b in pairs)
-
-
-@pytest.mark.parametrize("more", [0, 5])
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
-@pytest.mark.parametrize("name", PARADIGMS)
-def test_padding_may_be_computed(task: TextTask, architecture: str, name: str, more: int) -> None:
+def test_padding_may_be_computed(task: TextTask, architecture: str, name: str) -> None:
     """As on a GPU, where leaving it out would wait. It gets no gradient, whatever stands there."""
-    model, batch = build(task, architecture).double(), widened(of_test(task), more)
+    model, batch = build(task, architecture).double(), widened(of_test(task))
     expected = outcome(model, name, batch)
     with padding_computed():
         found = outcome(model, name, batch)
@@ -156,7 +140,7 @@ def test_a_batch_of_posts_is_each_of_them_alone(
     task: TextTask, architecture: str, name: str
 ) -> None:
     """Loss, predictions and gradients, whatever the padding; attention to it is exactly zero."""
-    model, batch = build(task, architecture).double(), of_test(task)
+    model, batch = build(task, architecture).double(), widened(of_test(task))
     assert batch.mask is not None
     loss, predicted, gradients = outcome(model, name, batch)
     m, losses, sums = batch.segments.shape[1], [], [torch.zeros_like(g) for g in gradients]
@@ -275,13 +259,9 @@ def test_evaluation_equals_the_definition(
     assert (marked(found, "known") == known.numpy()).all()
     assert found["foreground_share"] == known.double().mean().item()
     assert found["saif"] == saif(a_z, s_y) == marked(found, "saif").sum() / known.sum().item()
-    assert found["foreground_attention_mean"] == pytest.approx(a_z.mean(), rel=1e-5)
-    assert found["heatmap"] == heatmap(a_z, s_y).ravel().tolist()
     kept = without_rounding(attention.numpy())
     expected = plausibility(kept, batch.foreground.numpy(), batch.mask.numpy())
     assert {key: found[key] for key in expected} == pytest.approx(expected, abs=1e-6)
-    shares = [found[key] for key in ("ftpt", "ffpt", "ftpf", "ffpf")]
-    assert sum(shares) == pytest.approx(1)
     with padding_computed():
         again = evaluate(model, paradigm, split, inference=predictor, last=True)
     assert again is not None

@@ -38,20 +38,12 @@ def assert_equal(a: BaseImages, b: BaseImages) -> None:
         np.testing.assert_equal(getattr(a, field.name), getattr(b, field.name))
 
 
-def entries(folder: Path) -> list[str]:
-    """What a folder of the cache holds, without the lock files, which stay."""
-    return sorted(path.name for path in folder.iterdir() if path.suffix != ".lock")
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
         ({"test_labels": np.array([1, 0, 12, 0])}, "12 at image 2 of the test images of somewh"),
-        ({"train_labels": np.array([0, 1, 0, 1, 0, -1])}, "-1 at image 5 of the train images of"),
         ({"max_value": 16}, "255 in the train images of somewhere, must be 0..16"),
         ({"train_images": np.zeros((6, 4, 5, 3))}, "train images .* float64"),
-        ({"test_images": np.zeros((0, 4, 5, 3), np.uint8)}, r"test images .* \(0, 4, 5, 3\)"),
-        ({"test_labels": np.array([1, 0, 1])}, r"int64 \(4,\), got int64 \(3,\)"),
         ({"test_images": np.zeros((4, 5, 5, 3), np.uint8)}, r"\(4, 5, 3\).*\(5, 5, 3\)"),
     ],
 )
@@ -60,23 +52,16 @@ def test_refuses(changes: dict[str, Any], message: str) -> None:
         make(**changes)
 
 
-def test_digest_stands_for_the_content_only() -> None:
-    fortran = np.asfortranarray(values()["train_images"])
-    assert make(source="elsewhere", train_images=fortran).digest == make().digest
-
-
-@pytest.mark.parametrize("name", ["train_images", "train_labels", "test_images", "test_labels"])
-def test_any_change_changes_the_digest(name: str) -> None:
-    changed = values()[name].copy()
-    changed.flat[-1] ^= 1
-    assert make(**{name: changed}).digest != make().digest
-    assert make(class_names=("cat", "fox")).digest != make().digest
-
-
-def test_digest_tells_shapes_apart() -> None:
-    given = values()
+def test_the_digest_stands_for_the_content_and_no_more() -> None:
+    given, digest = values(), make().digest
+    fortran = np.asfortranarray(given["train_images"])
+    assert make(source="elsewhere", train_images=fortran).digest == digest
     flat = {name: given[name].reshape(-1, 5, 4, 3) for name in ("train_images", "test_images")}
-    assert make(**flat).digest != make().digest
+    others = [flat, {"class_names": ("cat", "fox")}]
+    for name in ("train_images", "train_labels", "test_images", "test_labels"):
+        given[name].flat[-1] ^= 1
+        others.append({name: given[name]})
+    assert len({digest, *(make(**changes).digest for changes in others)}) == 1 + len(others)
 
 
 @pytest.mark.parametrize("by_content", [False, True])

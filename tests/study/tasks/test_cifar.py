@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
 
 from study.tasks.mosaics.cifar import (
@@ -15,7 +12,6 @@ from study.tasks.mosaics.cifar import (
     CIFAR100_FOREGROUND_SUPERCLASSES,
 )
 from study.tasks.mosaics.layouts import OFFICIAL
-from tests.conftest import PROJECT
 
 
 def test_classes() -> None:
@@ -35,11 +31,3 @@ def test_files_are_those_that_torchvision_reads(kind: str) -> None:
     assert names.folder == keeps.base_folder
     assert names.train == (*(name for name, _ in keeps.train_list), keeps.meta["filename"])
     assert names.test == tuple(name for name, _ in keeps.test_list)
-
-
-def test_importing_needs_no_library_of_images() -> None:
-    heavy = ["torchvision", "PIL", "sklearn", "datasets"]
-    code = (
-        f"import sys; sys.modules.update(dict.fromkeys({heavy}));import study.tasks.mosaics.known"
-    )
-    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True, cwd=PROJECT)

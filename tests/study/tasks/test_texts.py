@@ -54,9 +54,6 @@ def test_the_splits_hold_the_posts_of_the_files(task: TextTask, folder: Path, m:
         }
         assert found == spelt(task, folder, name, m)
         assert (batch.segments[~batch.mask] == PADDING).all()
-        assert (batch.segments[batch.mask] != PADDING).all()
-        assert not (batch.foreground & ~batch.mask).any()
-        assert batch.mask.any(dim=1).all()
         assert batch.mask.sum(dim=1).max() == batch.mask.shape[1] <= m
 
 

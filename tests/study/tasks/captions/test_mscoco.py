@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from study.errors import RequestError
-from study.tasks.captions import mscoco
 from study.tasks.captions.mscoco import Coco, load_coco
 from study.tasks.sources.places import Places
 from tests.conftest import REAL_DATA, needs_data
@@ -53,17 +52,6 @@ def test_of_two_layouts_the_papers_is_read(tmp_path: Path) -> None:
     assert read(write_coco(tmp_path / "coco", coco(5, 5), year=2017)).year == 2014
     shutil.rmtree(tmp_path / "coco" / "val2014")
     assert read(tmp_path / "coco").year == 2017
-
-
-def test_nothing_is_looked_through_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = write_coco(tmp_path / "coco", coco(3, 3))
-    first = read(folder)
-    with monkeypatch.context() as patch:
-        patch.setattr(mscoco, "_look_through", None)
-        assert read(folder).parts == first.parts
-    one, other, *_ = first.parts["val"]
-    (folder / one.file).write_bytes((folder / other.file).read_bytes())
-    assert read(folder).parts["val"][0].sha256 == other.sha256
 
 
 # What is left out
