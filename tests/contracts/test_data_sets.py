@@ -147,8 +147,6 @@ def published(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: Patch
 ) -> Iterator[Published]:
     layout, data_set = OF_TASK[request.param], tasks.TASKS[request.param].data_set
-    assert data_set is not None
-    assert layout.write is not None
     layout.write(served := tmp_path / "served")
     (web := tmp_path / "web").mkdir()
     monkeypatch.setenv("no_proxy", "127.0.0.1")
@@ -173,7 +171,6 @@ def test_every_data_set_is_tested() -> None:
 
 def test_a_data_set_is_read_where_a_package_ships_it(tmp_path: Path, monkeypatch: Patch) -> None:
     data_set = tasks.TASKS[SHIPPED].data_set
-    assert data_set is not None
     folder = write_series(tmp_path / "shipped")
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
     places, options = Places(cache_dir=str(tmp_path)), tasks.resolved(SHIPPED, NO_OPTIONS)

@@ -19,12 +19,13 @@ from study.cell import NO_OPTIONS, Cell, Options, Schedule
 from study.check.of_tasks import PROMISES, Loaded
 from study.check.promises import Promise
 from study.errors import RequestError
-from study.tasks.base import CAPTIONS, ONE_SHOT, SPLITS, Batch, Split
+from study.tasks.base import CAPTIONS, MOSAICS, ONE_SHOT, SPLITS, Batch, Split
 from study.tasks.sources.places import Places
 from tests.made_up import cifar
 from tests.made_up.gpu import waits
 from tests.made_up.layouts import LAYOUTS, OF_TASK
 
+MOSAIC = [name for name in tasks.TASKS if tasks.modality(name) is MOSAICS]
 SIZES = {"train": 25, "validation": 20, "test": 22}
 
 
@@ -75,10 +76,7 @@ def test_a_task_reads_a_data_set_or_takes_none() -> None:
 
 @pytest.mark.parametrize("name", tasks.TASKS)
 def test_options_that_a_task_has_not_are_refused(name: str) -> None:
-    foreign = {
-        "num_classes": 4, "label_rule": "first", "rationale_rule": "first", "min_count": 2,
-        "encoder": "small", "pixels": 16, "foreground": "a+b", "background": "c", "window": 5,
-    }  # fmt: skip
+    foreign = {k: v for layout in LAYOUTS.values() for k, v in layout.options.items()}
     assert foreign.keys() == {each for task in tasks.TASKS.values() for each in task.options}
     for option in foreign.keys() - tasks.TASKS[name].options.keys():
         owners = ", ".join(tasks.taking(option))
@@ -113,6 +111,9 @@ def test_noise_stands_for_the_data(known: Known) -> None:
     splits = noise.splits(replace(known.cell, n=count, validation_size=count, test_size=count))
     assert noise.num_classes == known.task.num_classes
     assert noise.facts.input_shape == facts.input_shape
+    if facts.lengths:
+        lengths = whole(splits["train"]).mask.sum(dim=1)
+        assert set(lengths.tolist()) <= {*facts.lengths, known.cell.m}  # where posts are cut
     for name, split in known.splits().items():
         assert len(splits[name]) == count
         for ours, theirs in zip(whole(splits[name]), whole(split), strict=True):
@@ -128,10 +129,8 @@ def test_noise_stands_for_the_data(known: Known) -> None:
 def test_all_files_that_are_read_are_known_by_their_names(name: str, tmp_path: Path) -> None:
     """So that a directory on shared storage is copied whole, and nothing else of it."""
     layout = LAYOUTS[name]
-    assert layout.write
     layout.write(folder := tmp_path / "data")
     data_set = tasks.TASKS[layout.task].data_set
-    assert data_set
     for path in (path for path in folder.rglob("*") if path.is_file()):
         assert data_set.belongs(path.relative_to(folder).as_posix())
     for other in ("notes.txt", ".git/config", "results/a/cells/train.parquet", "a/b/c/photo.png"):
@@ -171,6 +170,16 @@ def test_validation_and_test_are_held_once_and_no_option_of_training_draws(known
         assert one[name] is same[name]
         # Of episodes, those of other characters.
         assert (one[name] is other[name]) == (tasks.modality(known.name) is not ONE_SHOT)
+
+
+@pytest.mark.parametrize("known", MOSAIC, indirect=True)
+def test_no_draw_of_the_data_is_in_two_splits(known: Known) -> None:
+    """Images that are equal, or windows of one series, are one draw."""
+    used = {}
+    for name, split in known.splits().items():
+        used[name] = set(split.sources[split.index.unique().long()].tolist())
+    assert not used["train"] & used["validation"]
+    assert known.splits()["train"].images is not split.images  # those that test
 
 
 def test_a_batch_is_of_the_shapes_that_models_and_paradigms_take(known: Known) -> None:

@@ -41,12 +41,6 @@ def labels_of(task: MosaicTask, mosaics: Mosaics) -> np.ndarray:
     return np.array(task.foreground)[mosaics.labels.numpy()][:, None]
 
 
-def test_splits_have_no_base_image_in_common(splits: dict[str, Mosaics]) -> None:
-    train, validation = splits["train"], splits["validation"]
-    assert not set(train.index.unique().tolist()) & set(validation.index.unique().tolist())
-    assert train.images.data_ptr() != splits["test"].images.data_ptr()
-
-
 def test_shared_base_cuts_all_splits_from_the_train_images(digits: MosaicTask, cell: Cell) -> None:
     splits = digits.splits(dataclasses.replace(cell, split="shared-base"))
     assert len({each.images.data_ptr() for each in splits.values()}) == 1
@@ -154,7 +148,6 @@ def test_further_segments_leave_the_first_as_they_are(digits: MosaicTask, cell: 
 
 def test_classes_may_be_chosen(digits: MosaicTask, cell: Cell) -> None:
     task = tasks.load("digits", options=Options(foreground="9+0", background="1+7"))
-    assert isinstance(task, MosaicTask)
     mosaics = task.splits(cell)["train"]
     classes, foreground = classes_of(task, mosaics), mosaics.foreground.numpy()
     assert task.foreground == ("9", "0")

@@ -98,9 +98,7 @@ def test_other_files_beside_folders_and_hidden_ones_are_left_alone(folder: Path)
 
 def task_of(folder: Path, foreground: str = "heron+stork") -> MosaicTask:
     options = Options(foreground=foreground, pixels=SIDE)
-    task = tasks.load("images", Places(str(folder), str(folder.parent / "cache")), options)
-    assert isinstance(task, MosaicTask)
-    return task
+    return tasks.load("images", Places(str(folder), str(folder.parent / "cache")), options)
 
 
 # Classes

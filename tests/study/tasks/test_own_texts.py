@@ -10,13 +10,13 @@ from typing import Any
 import datasets
 import pytest
 
+from study.cell import Options
 from study.errors import RequestError
-from study.results import Results
 from study.tasks.base import SPLITS
 from study.tasks.posts.own_texts import load_own
 from study.tasks.posts.posts import Post, Posts
+from study.tasks.posts.texts import text_task
 from study.tasks.sources.places import Places
-from tests.conftest import run_without_ray
 from tests.made_up.texts import SIZES, Row, rows, write_jsonl, write_texts
 
 
@@ -90,6 +90,13 @@ def test_where_the_texts_to_test_have_no_label_those_that_validate_test(tmp_path
     assert found.left_out == {"without a label": SIZES["test"]}
     expected = [tuple(row["tokens"]) for row in by_split()["validation"]]
     assert [post.tokens for post in found.splits["test"]] == expected
+
+
+def test_of_texts_without_rationales_it_is_noted(tmp_path: Path) -> None:
+    posts = load(write_texts(tmp_path, rationales=False))
+    notes = text_task("texts", posts, Options(min_count=1)).facts.notes
+    assert any(note.startswith("no post has a rationale: SAIF and pl") for note in notes)
+    assert {*posts.notes} < {*notes}
 
 
 def test_classes_are_in_the_order_of_their_numbers(tmp_path: Path) -> None:
@@ -219,27 +226,3 @@ def test_what_cannot_be_used_is_named_and_not_quoted(tmp_path: Path, case: str) 
     assert fact in message
     assert "\n" not in message
     assert "nobody" not in message
-
-
-# The command
-
-
-def test_a_study_of_texts_without_rationales_ends_with_its_report(tmp_path: Path) -> None:
-    """Nothing is known of SAIF, and all else as ever."""
-    folder = write_texts(tmp_path / "data", rationales=False)
-    results = tmp_path / "results"
-    command = [
-        "texts", "--data-dir", str(folder), "--results", str(results), "--tracking", "none",
-        "--set", "m=8", "epochs=2", "lr=0.1", "architecture=self-attention", "seed=0",
-        "confirm=100,101", "evaluations=1", "batch_size=10", "paradigm=soft,lvml",
-    ]  # fmt: skip
-    run_without_ray(command)
-    cells = Results(results).cells()
-    assert cells["status"].tolist() == ["done"] * 4
-    assert cells["num_classes"].tolist() == [2] * 4
-    last = Results(results).evaluations().query("budget_fraction == 1 and split == 'test'")
-    assert last["accuracy"].notna().all()
-    assert last[["saif", "token_f1"]].isna().all(axis=None)
-    text = (results / "report" / "texts" / "report.md").read_text()
-    assert "no post has a rationale: SAIF and plausibility are unknown" in text
-    assert "splits: as given" in text

@@ -120,7 +120,6 @@ def test_another_m_than_three_is_refused() -> None:
 
 def test_digits_are_ten_characters_and_the_same_on_their_side(cache_dir: Path) -> None:
     task = tasks.load("digits-one-shot", Places(cache_dir=str(cache_dir)))
-    assert isinstance(task, OneShotTask)
     data, bundled = task.characters, load_digits()
     assert list(data.names[4:8]) == ["2", "2 on its side", "3", "3 on its side"]
     for number in range(20):
