@@ -35,7 +35,8 @@ def across_blocks(found: Sequence[Comparison], shown: Sequence[Shown]) -> list[B
     """
     if len(found) < 2:
         return []
-    names = setting_names(found)
+    bases = {family.base.comparison for family in families(found) if family.factors}
+    names = {each: f"{each.name}{' (base)' * (each in bases)}" for each in setting_names(found)}
     varied = [_varied(family) for family in families(found) if family.factors]
     tables: list[Block] = []
     for metric in metrics_of(found):
