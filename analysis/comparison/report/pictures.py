@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -33,6 +34,8 @@ from analysis.words import (
     span,
     tally,
 )
+
+_LETTERS = 56  # of the name of a setting, on one line above a panel
 
 _BARRED = {
     STOPPED: "censored seeds",
@@ -73,7 +76,8 @@ def _named(picture: Picture, comparison: Comparison) -> Picture:
     if picture.name.startswith("heatmaps"):  # which say it themselves
         return named
     panel = picture.figure.axes[0]
-    panel.set_title(comparison.name, fontsize=SMALL, loc="left", parse_math=False)
+    name = textwrap.fill(comparison.name, _LETTERS)
+    panel.set_title(name, fontsize=SMALL, loc="left", parse_math=False)
     return named
 
 
