@@ -51,7 +51,7 @@ def forest_figure(
     if seeds is None:
         seeds = pd.DataFrame(columns=["first", "second", "seed", "difference"])
     names = [f"{row.first} \N{MINUS SIGN} {row.second}" for row in paired.itertuples()]
-    labels = [textwrap.fill(name, _LETTERS) for name in names]
+    labels = [textwrap.fill(name, _LETTERS, break_on_hyphens=False) for name in names]
     row_height = _ROW + _LINE * max(name.count("\n") for name in labels)
     figure = Figure(figsize=(WIDTH, _ABOVE + row_height * len(names)))
     axes = figure.subplots()
