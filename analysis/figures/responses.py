@@ -115,7 +115,7 @@ def logarithmic(axes: Axes, values: ArrayLike) -> None:
     margin = (high / low) ** 0.06 if high > low else 2.0
     axes.set_xlim(low / margin, high * margin)
     axes.xaxis.set_minor_locator(NullLocator())
-    axes.xaxis.set_major_locator(FixedLocator(_ticks(values)))
+    axes.xaxis.set_major_locator(FixedLocator(_ticks(values).tolist()))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
 
 

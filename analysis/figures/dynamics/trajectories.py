@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -147,7 +148,7 @@ def _onset(theory: pd.DataFrame, num_classes: int) -> float:
 
 
 def _line(axes: Axes, x: pd.Series, y: pd.Series, style: LineStyle, name: str) -> None:
-    look = {"color": style.colour, "linestyle": style.dashes, "linewidth": 1.6}
+    look: dict[str, Any] = {"color": style.colour, "linestyle": style.dashes, "linewidth": 1.6}
     axes.plot(x, y, label=name, url=name, **look)
 
 
