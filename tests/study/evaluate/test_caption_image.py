@@ -46,7 +46,12 @@ def test_an_image_is_lit_where_the_attention_is() -> None:
 
 @pytest.mark.parametrize(
     ("words", "word", "framed"),
-    [("a ball on the grass", 0, [1]), ("a ball on the grass", 3, [4]), ("a ball", 2, []), ("", 0, [])],
+    [
+        ("a ball on the grass", 0, [1]),
+        ("a ball on the grass", 3, [4]),
+        ("a ball", 2, []),
+        ("", 0, []),
+    ],
 )
 def test_the_word_that_counts_is_framed(words: str, word: int, framed: list[int]) -> None:
     """After the image by itself; of none where the caption had ended."""

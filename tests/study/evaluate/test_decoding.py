@@ -85,7 +85,9 @@ def test_what_is_kept_is_of_the_caption_that_is_returned(beam: int) -> None:
 def test_what_is_never_written_is_not_even_where_nothing_else_is_expected() -> None:
     model = TableModel.random(images=1, m=2)
     model.probabilities.zero_()[..., UNKNOWN] = 1
-    assert set(captions(attempt(model, longest=2))[0]) <= set(ALLOWED)
+    found = attempt(model, longest=1)
+    assert found is not None
+    assert found.words[0, 0] in ALLOWED
 
 
 @pytest.mark.parametrize("table", ["probabilities", "attention"])

@@ -42,7 +42,10 @@ def test_a_bin_is_dark_where_its_instances_are(a_z: int, s_y: int, modality: Mod
     rows, columns = np.nonzero((image == VERMILION).all(axis=2))
     assert (rows.min(), rows.max()) == (_TOP, _TOP + side)
     right = _LEFT + bins * side
-    assert (columns.min(), columns.max()) == (pytest.approx(right - side, abs=1), pytest.approx(right, abs=2))
+    assert (columns.min(), columns.max()) == (
+        pytest.approx(right - side, abs=1),
+        pytest.approx(right, abs=2),
+    )
 
 
 def test_splits_stand_side_by_side() -> None:

@@ -32,7 +32,9 @@ class Calls(TorchDispatchMode):
         ((1, 4, 4), torch.channels_last),
     ],
 )
-def test_it_is_the_weighted_sum(shape: tuple[int, ...], layout: torch.memory_format | None) -> None:
+def test_it_is_the_weighted_sum(
+    shape: tuple[int, ...], layout: torch.memory_format | None
+) -> None:
     """Images stay channels-last and are not copied: convolutions would else reorder them."""
     generator = torch.Generator().manual_seed(0)
     segments = torch.randn(B * M, *shape, dtype=torch.float64, generator=generator)

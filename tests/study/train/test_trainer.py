@@ -278,6 +278,8 @@ def test_inference_changes_predictions_and_no_step(data: dict[str, Any]) -> None
     assert own.comparison_id != soft.comparison_id
     rows = [train(cell, task).evaluations for cell in (own, soft)]
     assert {row["inference"] for row in rows[1]} == {"soft"}
-    losses, heat_maps = ([[row[name] for row in of] for of in rows] for name in ("loss", "heatmap"))
+    losses, heat_maps = (
+        [[row[name] for row in of] for of in rows] for name in ("loss", "heatmap")
+    )
     assert losses[0] == pytest.approx(losses[1], rel=1e-6)
     assert heat_maps[0] != heat_maps[1]
