@@ -60,12 +60,6 @@ def test_kernels_of_pairs_weighed_by_the_order_parameter_are_the_kernel() -> Non
         kernels(one, one[:, :3])
 
 
-def test_attention_in_float32_is_taken() -> None:
-    x = np.random.default_rng(3).normal(size=(2, 3, 50)).astype(np.float32)
-    attention = [layer.astype(np.float32) for layer in maps((2, 2), 2, 50)]
-    assert path_features(x, attention).dtype == np.float64
-
-
 X = np.ones((2, 3, 4))
 
 
