@@ -187,24 +187,29 @@ def test_both_kinds_of_file_give_equal_scores(prune: Prune, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("change", "at_once"),
+    ("name", "change", "at_once"),
     [
-        ({}, 3_000),  # bytes, fewer than the samples take
-        ({"attention.2": A["attention.2"] * 1.008}, 10**9),
-        ({"labels": A["labels"] > 0}, 10**9),
+        ("inputs", np.copy, 3_000),  # bytes, fewer than the samples take
+        ("attention.2", lambda maps: maps * 1.008, 10**9),
+        ("labels", lambda signs: signs > 0, 10**9),
     ],
 )
 def test_what_says_the_same_gets_the_same_scores(
-    prune: Prune, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Arrays, at_once: int
+    prune: Prune,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    change: Callable[[np.ndarray], np.ndarray],
+    at_once: int,
 ) -> None:
     """Samples read in parts, rows that sum to about 1, labels 0 and 1."""
     arrays = network(of_heads=False)
     prune(npz(tmp_path, arrays, "one.npz"), "--temperature", 1)
     monkeypatch.setattr("study.prune.scoring._BYTES_AT_ONCE", at_once)
-    prune(npz(tmp_path, arrays | change, "other.npz"), "--temperature", 1)
-    one, other = (written(tmp_path / f"{name}-heads")[0] for name in ("one", "other"))
-    for name in ("theory", "entropy"):
-        np.testing.assert_allclose(column(other, name), column(one, name), rtol=1e-9)
+    prune(npz(tmp_path, arrays | {name: change(arrays[name])}, "other.npz"), "--temperature", 1)
+    one, other = (written(tmp_path / f"{file}-heads")[0] for file in ("one", "other"))
+    for score in ("theory", "entropy"):
+        np.testing.assert_allclose(column(other, score), column(one, score), rtol=1e-9)
 
 
 def damaged(change: Callable[[bytes], bytes]) -> Callable[[Path, Arrays], Any]:
