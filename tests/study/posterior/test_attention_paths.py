@@ -1,4 +1,4 @@
-"""The command `study.run attention-paths`, end to end: resumed, repeated, shown in MLflow."""
+"""The command `study.run attention-paths`, end to end: repeated, shown in MLflow, on Ray."""
 
 from __future__ import annotations
 
@@ -65,20 +65,6 @@ def test_mlflow_has_a_run_a_cell_with_its_order_parameter(finished: tuple[Path, 
     assert logged.data.params["network_width"] == "4"
     files = {each.path for each in client.list_artifacts(logged.info.run_id)}
     assert {"order_parameter.json", "order_parameter.png"} <= files
-
-
-def test_the_same_command_again_runs_nothing_and_a_wider_one_the_rest(
-    finished: tuple[Path, str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    results, first = finished
-    status, printed, _ = main(capsys, *TINY, "--results", str(results))
-    assert status == DONE
-    assert f"{CELLS} cells: {CELLS} done already, 0 to run" in printed
-    table = first[first.index("Attention paths:") : first.index("report:")]
-    assert table in printed
-    wider = [*TINY[:-1], "seed=0-2", "--plan", "--results", str(results)]
-    _, printed, _ = main(capsys, *wider)
-    assert f"{CELLS * 3 // 2} cells: {CELLS} done already, {CELLS // 2} to run" in printed
 
 
 def test_a_cell_repeats_to_its_numbers(

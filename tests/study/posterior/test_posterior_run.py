@@ -18,11 +18,10 @@ from study.posterior import hidden_markov
 from study.posterior.cell import PosteriorCell
 from study.posterior.order_parameter_image import order_parameter_files
 from study.posterior.run import run
-from study.theory.attention_paths import gp_limit, sample, solve
+from study.theory.attention_paths import gp_limit, solve
 from tests.study.posterior.test_cells import SAMPLED, make_cell
 
-SIZES = {"draws": 12, "warmup": 10, "thin": 1, "chains": 2}
-CHAINS = SAMPLED | SIZES
+CHAINS = SAMPLED | {"draws": 12, "warmup": 10, "thin": 1, "chains": 2}
 small = functools.partial(make_cell, n=20, width=4)
 
 
@@ -54,20 +53,6 @@ def test_theory_and_its_limit_are_what_the_functions_give() -> None:
         assert test["loss"] == pytest.approx(loss)
         order_parameter = expected.order_parameter.ravel()
         np.testing.assert_allclose(found.columns["order_parameter"], order_parameter, rtol=1e-9)
-
-
-def test_samples_are_what_sample_gives() -> None:
-    (found,) = ended(small(**CHAINS))
-    at = np.concatenate([split(name)[0] for name in ("validation", "test")])
-    samples = sample(*split("train"), (2, 2), 4, 0.01, seed=0, at=at, **SIZES)
-    train, validation, test = found.evaluations
-    assert train["predictor_mean"] == samples.training_mean.mean.tolist()
-    assert validation["predictor_mean"] == samples.mean.mean[:20].tolist()
-    assert test["predictor_mean_error"] == samples.mean.error[20:].tolist()
-    chains = np.sign(samples.mean.by_chain[:, 20:]) == split("test")[1]
-    error = np.std(chains.mean(axis=1), ddof=1) / np.sqrt(2)
-    assert test["accuracy_error"] == pytest.approx(error)
-    assert found.columns["r_hat"] == samples.r_hat > 1.01  # chains that do not agree are kept
 
 
 def test_a_saddle_that_is_not_found_ends_as_diverged_with_its_residual(
