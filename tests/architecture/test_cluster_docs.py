@@ -10,7 +10,6 @@ import os
 import re
 import shlex
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -24,8 +23,10 @@ import click
 import psutil
 import pytest
 
+from benchmarks.support import processes
 from study.run_options import parser
 from tests.conftest import PROJECT
+from tests.made_up.sockets import listening, others_hear
 
 DOCUMENT = PROJECT / "docs" / "cluster.md"
 CLOUD = "# needs a cloud account"
@@ -155,7 +156,7 @@ def test_one_machine_from_nothing_to_a_finished_study(work: Path) -> None:
     )
     (stop,) = (block for block in ours if "ray job stop" in block)
 
-    head_port, dashboard, client, agent = free_ports(4)
+    head_port, dashboard, client, agent = processes.free_ports(4)
     start = start.replace("ray start", f"exec ray start --num-cpus=2 --port={head_port} "
         f"--dashboard-port={dashboard} --ray-client-server-port={client} "
         f"--dashboard-agent-listen-port={agent}")  # fmt: skip
@@ -166,13 +167,16 @@ def test_one_machine_from_nothing_to_a_finished_study(work: Path) -> None:
     }  # fmt: skip
     environment.pop("PYTHONPATH", None)
 
-    def run(script: str, digits: str = TINY) -> str:
+    def typed(script: str, digits: str, **changes: str) -> subprocess.CompletedProcess[str]:
         script = script.replace(":8265", f":{dashboard}")
         script = script.replace("study.run digits", f"study.run digits --tracking none {digits}")
-        done = subprocess.run(
-            ["bash", "-euc", begin + script],
-            env=environment, cwd=project, capture_output=True, text=True, timeout=300,
+        return subprocess.run(
+            ["bash", "-euc", begin + script], env=environment | changes,
+            cwd=project, capture_output=True, text=True, timeout=300,
         )  # fmt: skip
+
+    def run(script: str, digits: str = TINY) -> str:
+        done = typed(script, digits)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout + done.stderr
 
@@ -183,20 +187,30 @@ def test_one_machine_from_nothing_to_a_finished_study(work: Path) -> None:
         )  # fmt: skip
     try:
         assert refused_without_token(f"http://127.0.0.1:{dashboard}/api/version")
-        assert listeners(head.pid) == {"127.0.0.1"}
+        assert others_hear(listening(head.pid)) == {}
         assert (work / ".ray" / "auth_token").stat().st_mode & 0o077 == 0
         # Before `ray start` leaves this file, `auto` may be the cluster of another test.
         wait_for((work / "ray" / "ray_current_cluster").exists, lambda: "ray start did not end")
+        stranger = typed(join, TINY, RAY_AUTH_TOKEN="0" * 64)
+        assert stranger.returncode == 2, stranger.stderr
+        assert "Traceback" not in stranger.stderr
+        assert "refused this command's token" in stranger.stderr.splitlines()[-1]
         assert "trials at a time: 1" in run(join)
         assert cells(project) == 1
 
-        said = run(submit, LONG)
-        assert "first" in said
+        assert "first" in run(submit, LONG)
         logs = "ray job logs --address http://127.0.0.1:8265 first"
         wait_for(lambda: cells(project) > 1, lambda: run(logs))
-        said = run(stop.splitlines()[0])
-        assert "was stopped" in said
-        assert "the same command goes on where this one ended" in run(logs)
+        for pid, command in processes.below(head.pid).items():
+            if "python -m study.run" in command:
+                os.kill(pid, signal.SIGKILL)  # the driver of the job
+        wait_for(lambda: not processes.training(head.pid), lambda: "workers train on")
+        before = cells(project)
+        again = [line.replace("first", "again") for line in (submit, logs, stop.splitlines()[0])]
+        run(again[0], LONG)
+        wait_for(lambda: cells(project) > before, lambda: run(again[1]))
+        assert "was stopped" in run(again[2])
+        assert "the same command goes on where this one ended" in run(again[1])
         before = cells(project)
         assert "succeeded" in run("\n".join(stop.splitlines()[1:]), LONG)
         assert before < cells(project) == 7
@@ -208,20 +222,6 @@ def test_one_machine_from_nothing_to_a_finished_study(work: Path) -> None:
     for process in alive:
         process.kill()
     assert not alive
-
-
-def free_ports(count: int) -> list[int]:
-    """Ports below those that Ray gives its workers."""
-    found: list[int] = []
-    for port in range(7000 + os.getpid() % 2000, 9990):
-        try:
-            socket.create_server(("127.0.0.1", port)).close()
-        except OSError:
-            continue
-        found.append(port)
-        if len(found) == count:
-            return found
-    raise AssertionError("no free ports")
 
 
 def refused_without_token(url: str) -> bool:
@@ -236,17 +236,6 @@ def refused_without_token(url: str) -> bool:
         except OSError:
             assert time.monotonic() < deadline, "ray start --head did not start"
             time.sleep(0.5)
-
-
-def listeners(pid: int) -> set[str]:
-    """Addresses on which a process and its children listen."""
-    process = psutil.Process(pid)
-    return {
-        each.laddr.ip.removeprefix("::ffff:")
-        for one in [process, *process.children(recursive=True)]
-        for each in one.net_connections("tcp")
-        if each.status == psutil.CONN_LISTEN
-    }
 
 
 def cells(project: Path) -> int:
