@@ -25,7 +25,6 @@ import boto3
 import pytest
 import yaml
 from botocore import xform_name
-from mlflow.cli import server as mlflow_server
 from moto import mock_aws
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
@@ -34,6 +33,7 @@ from ray.autoscaler._private.aws.node_provider import AWSNodeProvider
 from ray.autoscaler._private.command_runner import _with_interactive
 from ray.autoscaler._private.util import prepare_config, validate_config
 
+from benchmarks.support.mlflow_server import tracking_server
 from study.launch import cluster
 from tests.architecture.test_cluster_docs import DOCUMENT, blocks
 from tests.conftest import PROJECT
@@ -298,10 +298,11 @@ def test_ray_starts_with_the_token_the_project_and_its_environment(
             assert "--address=10.0.0.9:6379" in line
     served = [line.split()[2:] for line, *_ in calls if line.startswith("mlflow server ")]
     assert len(served) == (part == "head")  # once, though it is started twice
+    of_tests = tracking_server(tmp_path, "")._words  # a real one, which tests/faults starts
     for words in served:
-        asked = mlflow_server.make_context("server", words).params
-        assert asked["host"] == "127.0.0.1"
-        assert asked["artifacts_destination"] == "s3://my-attention-study/mlflow"
+        assert {word for word in words if word[:2] == "--"} <= {*of_tests}
+        assert words[:2] == ["--host", "127.0.0.1"]
+        assert words[-2:] == ["--artifacts-destination", "s3://my-attention-study/mlflow"]
     synced = [line for line, *_ in calls if line.startswith("uv sync")]
     assert synced == ["uv sync --no-dev --extra cluster --managed-python --python 3.11.18"] * 2
     assert (tmp_path / ".ray" / "auth_token").stat().st_mode & 0o077 == 0
