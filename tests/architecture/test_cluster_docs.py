@@ -184,7 +184,9 @@ def test_one_machine_from_nothing_to_a_finished_study(work: Path) -> None:
         )  # fmt: skip
     try:
         assert refused_without_token(f"http://127.0.0.1:{dashboard}/api/version")
-        assert others_hear(listening(head.pid)) == {}
+        found = listening(head.pid)
+        assert f"127.0.0.1:{dashboard}" in found
+        assert others_hear(found) == {}
         assert (work / ".ray" / "auth_token").stat().st_mode & 0o077 == 0
         # Before `ray start` leaves this file, `auto` may be the cluster of another test.
         wait_for((work / "ray" / "ray_current_cluster").exists, lambda: "ray start did not end")
