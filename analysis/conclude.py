@@ -211,12 +211,12 @@ class Conclusions:
             own = [_shown(each, sections[0].key, files) for each in self._pictures[chapter]]
             page += chapter.head(sections, shown, published)
             across += chapter.across(sections, own)
-            for section, name in chapter.names(sections).items():
+            for section in chapter.names(sections):
                 blocks = section.blocks(shown[section], results or self.results, published)
                 if len(self.sections) == 1:
                     across += blocks
                 else:
-                    settings.append(Details(name, blocks))
+                    settings.append(Details(section.title, blocks))
             across += chapter.tail(sections)
         page += [*(Text(note, "quiet") for note in notes), *across, *matrix_blocks(self.sections)]
         page = _folded_last(page, settings)

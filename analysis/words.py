@@ -38,6 +38,8 @@ _WORDS = {
 UNUSUAL = ("network", "foregrounds", "distractors")
 """Fields of a cell that most have not."""
 
+_RULES = ("label_rule", "rationale_rule")  # of the data of a text, by default the majority
+
 SPREADS = {"seeds": "seed_se", "images": "image_se", "backgrounds": "background_se"}
 """What numbers are over -> column of the standard error, of a mean behind its metric."""
 
@@ -79,8 +81,9 @@ def full_name(settings: Mapping[str, Any]) -> str:
         settings: as `study.cell.Cell.to_dict` gives it.
     """
     name = setting_name(settings["task"], settings.get("m", 0), settings.get("architecture", ""))
-    unusual = setting_words(settings, ["inference"]), setting_words(settings, UNUSUAL)
-    return ", ".join([" ".join([name, *unusual[0]]), *unusual[1], *unusual_rules(settings)])
+    rules = [each for each in _RULES if settings.get(each, "majority") != "majority"]
+    named = " ".join([name, *setting_words(settings, ["inference"])])
+    return ", ".join([named, *setting_words(settings, [*UNUSUAL, *rules])])
 
 
 def told_apart(name: str, settings: Mapping[str, Any], fields: Iterable[str]) -> str:
@@ -130,32 +133,13 @@ def differences(names: Sequence[str], settings: Sequence[Mapping[str, Any]]) -> 
         names: one name a setting.
         settings: as `study.cell.Cell.to_dict` gives them.
     """
-    found = []
-    for own in names:
-        same = [each for name, each in zip(names, settings, strict=True) if name == own]
-        fields = dict.fromkeys(field for each in same for field in each)
-        found.append(
-            [
-                field
-                for field in fields
-                if field not in _OF_A_CELL
-                and any(e.get(field) != same[0].get(field) for e in same)
-            ]
-        )
-    return found
-
-
-def unusual_rules(settings: Mapping[str, Any]) -> list[str]:
-    """Rules that make the data of a text differ from the default: ``labels by first``.
-
-    Args:
-        settings: as `study.cell.Cell.to_dict` gives it.
-    """
-    texts = []
-    for name, what in (("label_rule", "labels"), ("rationale_rule", "rationales")):
-        if (rule := settings.get(name, "majority")) != "majority":
-            texts.append(f"{what} by {rule}")
-    return texts
+    of_name: dict[str, list[str]] = {}
+    for own in set(names):
+        first, *others = (each for name, each in zip(names, settings, strict=True) if name == own)
+        fields = dict.fromkeys(field for each in (first, *others) for field in each)
+        unlike = (f for f in fields if any(e.get(f) != first.get(f) for e in others))
+        of_name[own] = [field for field in unlike if field not in _OF_A_CELL]
+    return [of_name[name] for name in names]
 
 
 def quantity(axis: Axis, noun: str = "mosaics") -> str:

@@ -10,6 +10,7 @@ script does it.
 from __future__ import annotations
 
 import argparse
+import itertools
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -20,7 +21,6 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a file, without an 
 
 from benchmarks.support import measure, stepping
 from benchmarks.support.baseline import ResearchScript
-from benchmarks.support.tables import Table
 from study import hardware
 from study.cell import Budget, Schedule
 from study.train.steps.loop import train
@@ -29,10 +29,12 @@ STEPS = 3
 SMALL = 100  # mosaics of an evaluation, which is not measured here
 IMAGES = 30_000  # train images, and as many for tests: together as many as CIFAR-10 has
 
+IMPORTS, STUDY, WHOLE, BASELINE = "imports only", "study", "whole batch", "baseline"
+
 
 def main() -> None:
     """Prints one row a way."""
-    parser = measure.options(
+    args = measure.options(
         __doc__,
         n=40_000,
         m=20,
@@ -41,42 +43,30 @@ def main() -> None:
         architecture=("scripts", "paper", "small"),
         baseline=False,
         threads=torch.get_num_threads(),
-    )
-    args = parser.parse_args()
+    ).parse_args()
     torch.set_num_threads(args.threads)
     print(stepping.machine(torch.device("cpu")))
-    print(
-        f"{args.paradigm}, n={args.n:,}, m={args.m}, batch {args.batch_size}, "
-        f"{args.architecture}, {STEPS} steps"
-    )
-    ways: dict[str, tuple[object, ...]] = {
-        "imports only": (nothing,),
-        "float32, study": (of_study, "float32", None),
-        "float32, whole batch": (of_study, "float32", args.batch_size),
-        "bfloat16, study": (of_study, "bfloat16", None),
-        "bfloat16, whole batch": (of_study, "bfloat16", args.batch_size),
-    }
-    if args.baseline:
-        ways["baseline"] = (of_research_script,)
-    table = Table("training", "peak GB", first=24)
-    for name, way in ways.items():
-        with measure.in_a_process(peak_of, args, *way) as peak:
-            table.row(name, f"{peak() / 1e9:.2f}")
+    print(f"{args.paradigm}, n={args.n:,}, m={args.m}, batch {args.batch_size}, {STEPS} steps\n")
+
+    def row(precision: str, way: str) -> tuple[str, str]:
+        with measure.in_a_process(peak_of, args, precision, way) as peak:
+            return f"{precision}, {way}", f"{peak() / 1e9:.2f}"
+
+    ways = [("float32", IMPORTS), *itertools.product(("float32", "bfloat16"), (STUDY, WHOLE))]
+    ways += [("float32", BASELINE)] * args.baseline
+    measure.table(("training", "peak GB"), itertools.starmap(row, ways))
 
 
-def peak_of(
-    args: argparse.Namespace, train: Callable[..., None], *arguments: object
-) -> Callable[[], int]:
+def peak_of(args: argparse.Namespace, precision: str, way: str) -> Callable[[], int]:
     """The most memory of this process after it has trained."""
-    train(args, *arguments)
+    if way == BASELINE:
+        train_research_script(args)
+    elif way != IMPORTS:
+        train_cell(args, precision, args.batch_size if way == WHOLE else None)
     return measure.peak_bytes
 
 
-def nothing(args: argparse.Namespace) -> None:
-    """Only what a process imports."""
-
-
-def of_study(args: argparse.Namespace, precision: str, micro_batch: int | None) -> None:
+def train_cell(args: argparse.Namespace, precision: str, micro_batch: int | None) -> None:
     """The real training loop on a made-up task."""
     device = hardware.set_up(args.threads, gpu=False)
     cell, task = stepping.made_up(
@@ -88,7 +78,7 @@ def of_study(args: argparse.Namespace, precision: str, micro_batch: int | None) 
     train(cell, task, device, micro_batch=micro_batch)
 
 
-def of_research_script(args: argparse.Namespace) -> None:
+def train_research_script(args: argparse.Namespace) -> None:
     """All mosaics as one float tensor, filled part by part so that memory holds it only once."""
     torch.set_num_threads(args.threads)
     mosaics = stepping.made_up_mosaics(args.n, args.m, torch.device("cpu"), images=2 * IMAGES)

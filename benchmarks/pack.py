@@ -17,7 +17,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from statistics import median
 
@@ -26,13 +26,11 @@ import torch
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a file, without an installation
 
 from benchmarks.support import measure, stepping
-from benchmarks.support.tables import Table
 from study import hardware
 from study.cell import Schedule
 from study.train.steps.pack_member import Member
 from study.train.steps.side_by_side import stepping_on
 
-ALONE, PACKED = "one after the other", "side by side"
 INPUTS = 4_096
 
 
@@ -47,11 +45,10 @@ def main() -> None:
         precision="float32",
         batch_size=256,
         members=[4],
-        whole=False,
         threads=torch.get_num_threads(),
         rounds=7,
         steps={"type": measure.positive, "default": 20, "help": "a turn"},
-        json=measure.FILE,
+        json=measure.JSON,
     )
     args = stepping.set_up(parser)
     print(stepping.machine(args.device))
@@ -66,37 +63,40 @@ def compare(
     paradigm: str, count: int, args: argparse.Namespace, figures: stepping.Figures
 ) -> None:
     """Times steps of one cell and of all members, and prints them."""
-    ways = {ALONE: steps(paradigm, 1, args), PACKED: steps(paradigm, count, args)}
+    members = {"one after the other": 1, "side by side": count}
+    ways = {name: steps(paradigm, cells, args) for name, cells in members.items()}
     found = measure.side_by_side(ways, args.rounds)
     print(
         f"\n{paradigm}, {count} members, m={args.m}, batch {args.batch_size}, "
-        f"{args.architecture}, {args.precision}"
+        f"{args.architecture}, {args.precision}\n"
     )
-    table = Table(
-        "cells", "ms a cell-step", "cell-steps/s", "host us", "x", "  least to most", first=24
+
+    def rows() -> Iterator[tuple[str, ...]]:
+        alone: list[float] = []
+        for name, cells in members.items():
+            of_all = zip(*found[name], strict=True)
+            seconds, host = ([s / cells / args.steps for s in each] for each in of_all)
+            alone = alone or seconds
+            times = measure.ratio(alone, seconds)
+            yield (
+                name, f"{1000 * median(seconds):.3f}", f"{1 / median(seconds):.1f}",
+                f"{1e6 * median(host):.1f}", f"{times.median:.2f}", times.spread,
+            )  # fmt: skip
+            figures.add(
+                paradigm=paradigm, m=args.m, precision=args.precision, members=count, way=name,
+                seconds_a_cell_step=median(seconds), host_seconds_a_cell_step=median(host),
+                times_alone=times.median, least_to_most=times[1:],
+            )  # fmt: skip
+
+    measure.table(
+        ("cells", "ms a cell-step", "cell-steps/s", "host us", "x", "  least to most"), rows()
     )
-    alone: list[float] = []
-    for name, cells in ((ALONE, 1), (PACKED, count)):
-        cell_steps = cells * args.steps
-        seconds, host = ([s / cell_steps for s in each] for each in zip(*found[name], strict=True))
-        alone = alone or seconds
-        times = measure.ratio(alone, seconds)
-        table.row(
-            name, f"{1000 * median(seconds):.3f}", f"{1 / median(seconds):.1f}",
-            f"{1e6 * median(host):.1f}", f"{times.median:.2f}", times.spread,
-        )  # fmt: skip
-        figures.add(
-            paradigm=paradigm, m=args.m, precision=args.precision, members=count, way=name,
-            seconds_a_cell_step=median(seconds), host_seconds_a_cell_step=median(host),
-            times_alone=times.median, least_to_most=[times.least, times.most],
-        )  # fmt: skip
 
 
 def steps(
     paradigm: str, count: int, args: argparse.Namespace
 ) -> Callable[[], tuple[float, float]]:
     """Steps of a pack of cells that differ in seed: their seconds, and those of the host."""
-    micro_batch = args.batch_size if args.whole else None
     pack = []
     for seed in range(count):
         cell, task = stepping.made_up(
@@ -104,7 +104,7 @@ def steps(
             architecture=args.architecture, schedule=Schedule.single(paradigm, stepping.LR),
             batch_size=args.batch_size, precision=args.precision,
         )  # fmt: skip
-        pack.append(Member(cell, task, args.device, micro_batch))
+        pack.append(Member(cell, task, args.device, None))
         pack[-1].enter_phase(0)
     together = stepping_on(args.device)
     together.prepare(pack)

@@ -32,11 +32,11 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a file, without an installation
 
+from benchmarks.support.measure import table
 from benchmarks.support.mlflow_server import MLflowServer, serving, tracking_server
 from benchmarks.support.processes import training
 from benchmarks.support.soak_faults import Flip, SmallDisk, flip, jumping_clock, small_disk
 from benchmarks.support.soak_verdict import Recorded, faults, runs
-from benchmarks.support.tables import markdown
 from study.results import Results
 from study.terminal.command import DONE, UNUSABLE
 
@@ -56,8 +56,13 @@ GRID = [
 KILLED = {"driver": 0.1, "driver at its start": 0.03, "server": 0.1}
 """What is killed, and its share of all kills. The others are workers: a new driver takes 20 s."""
 
-SHORT = {"cells": 1_000, "kills": 20, "disks": 2, "bytes": 4}
-LONG = {"cells": 10_000, "kills": 200, "disks": 20, "bytes": 20}
+NUMBERS = {
+    "cells": (10_000, 1_000, f"a multiple of {CELLS_A_SEED}"),
+    "kills": (200, 20, "-9 of driver, workers and server"),
+    "disks": (20, 2, "times that the disk is full"),
+    "bytes": (20, 4, "that flip"),
+}
+"""Option -> its number, that of --short, and what it counts."""
 
 LAST = 0.97
 """The share of the cells at which the last fault comes at the latest."""
@@ -78,13 +83,17 @@ FLIPPED = {"result": "cells", "checkpoint": "checkpoints"}
 def main() -> int:
     args = arguments()
     command = [
-        sys.executable, "-m", "study.run", "digits", "--checkpoint-every", "0.1",
-        "--max-retries", "10", "--set", *GRID, f"seed=0-{args.cells // CELLS_A_SEED - 1}",
+        "-m", "study.run", "digits", "--checkpoint-every", "0.1", "--max-retries", "10",
+        "--set", *GRID, f"seed=0-{args.cells // CELLS_A_SEED - 1}",
     ]  # fmt: skip
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="soak-")))
         reference = args.reference or folder / "reference"
-        straight = uninterrupted(command, reference, args.cells)
+        if len(Results(reference).finished()) < args.cells:
+            say("the uninterrupted study runs")
+            started = time.monotonic()
+            run(*command, "--tracking", "none", "--results", str(reference))
+            say(f"it took {time.monotonic() - started:,.0f} s without MLflow")
         environment = jumping_clock(args.seed)
         disk = stack.enter_context(small_disk(folder / "disk"))
         if args.keep:
@@ -93,72 +102,54 @@ def main() -> int:
         database = f"sqlite:///{folder / 'mlflow' / 'mlflow.db'}"
         server = tracking_server(folder / "mlflow", database, environment)
         stack.enter_context(serving(server))
-        study = Study([*command, "--tracking", server.uri], disk, server, environment)
-        stack.callback(study.close)
-        soak = Soak(study, args.cells, random.Random(args.seed))
+        results = disk.folder / "results"
+        command += ["--tracking", server.uri, "--results", str(results)]
+        study = Study(command, environment, folder / "log")
+        stack.callback(study.kill)
+        soak = Soak(study, results, disk, server, random.Random(args.seed))
         started = time.monotonic()
-        soak.run(soak.drawn(args.kills, args.disks, args.bytes))
+        soak.run(args)
         seconds = time.monotonic() - started
         say("MLflow is given what it lacks")
         server.wait()
-        run("-m", "study.track", str(study.results), "--tracking", server.uri)
+        run("-m", "study.track", str(results), "--tracking", server.uri)
         say("compared with the uninterrupted study")
         found = {
-            **faults(reference, study.results, study.recorded, soak.flipped),
+            **faults(reference, results, soak.recorded, soak.flipped),
             "full disks that ended otherwise": soak.full.total() - soak.full[UNUSABLE],
             "hung": study.hung,
             "tracebacks shown": study.log.count("Traceback (most recent call last)"),
-            **runs(database, set(Results(reference).finished())),
+            **runs(database, Results(reference).finished()),
         }
         print(f"seed {args.seed}, {time.strftime('%Y-%m-%d')}, {os.cpu_count()} cores\n")
         rows = {**soak.told(), **{name: str(count) for name, count in found.items()}}
-        markdown(("", ""), rows.items())
+        table(("what", "found"), rows.items())
         print(f"\nThe command ended by itself: {dict(soak.ends)} (exit status: times).")
         print(f"It took {seconds:,.0f} s with {study.starts} starts of the command.")
-        if straight:
-            print(f"The uninterrupted study, without MLflow, took {straight:,.0f} s.")
         return int(any(found.values()))
 
 
 class Study:
     """The command, started again and again with one directory.
 
-    Args:
-        command: without its results directory.
-        disk: of the results.
-        server: that it logs to.
-        environment: of its processes.
-
     Attributes:
-        results: its directory.
-        recorded: its cells, as they were whenever it had ended.
         starts: of the command.
         hung: how often it was killed since it did not train, stop or end.
     """
 
     _process: subprocess.Popen[bytes]
 
-    def __init__(
-        self,
-        command: list[str],
-        disk: SmallDisk,
-        server: MLflowServer,
-        environment: dict[str, str],
-    ) -> None:
-        self.disk, self.server = disk, server
-        self.results = disk.folder / "results"
-        self.recorded = Recorded(self.results)
+    def __init__(self, command: list[str], environment: dict[str, str], log: Path) -> None:
         self.starts = self.hung = 0
-        self._command = [*command, "--results", str(self.results)]
-        self._environment = environment
-        self._log = disk.folder.parent / "log"
+        self._command, self._environment, self._log = command, environment, log
 
     def start(self) -> None:
         self.starts += 1
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
-                self._command, cwd=PROJECT, env=self._environment, stdout=log, stderr=log
-            )
+                [sys.executable, *self._command], cwd=PROJECT, env=self._environment, stdout=log,
+                stderr=log,
+            )  # fmt: skip
 
     def status(self) -> int | None:
         """The exit status of the last start; None while it runs."""
@@ -166,26 +157,16 @@ class Study:
 
     def workers(self) -> list[int]:
         """Waits until workers train; empty if the command ends before."""
-        found: list[int] = []
+        self._wait_until(lambda: bool(training(self._process.pid)))
+        return training(self._process.pid)
 
-        def train() -> bool:
-            found[:] = training(self._process.pid)
-            return bool(found)
-
-        self.wait_until(train)
-        return found
-
-    def signal(self, number: int) -> None:
-        """Sends a signal to the driver, and waits for its end."""
-        self._process.send_signal(number)
-        self.ended()
-
-    def ended(self) -> int:
-        """Waits for the end of the command; its exit status."""
-        self.wait_until(lambda: False)
+    def ended(self, by: int = 0) -> int:
+        """Waits for the end of the command, after a signal to it; its exit status."""
+        self._process.send_signal(by)
+        self._wait_until(lambda: False)
         return self._process.wait()
 
-    def wait_until(self, holds: Callable[[], bool]) -> None:
+    def _wait_until(self, holds: Callable[[], bool]) -> None:
         """Waits until something holds, or for the end of the command."""
         deadline = time.monotonic() + PATIENCE
         while self.status() is None and not holds():
@@ -200,10 +181,9 @@ class Study:
         """What it has shown."""
         return self._log.read_text()
 
-    def close(self) -> None:
-        if self.starts and self.status() is None:
-            self._process.kill()
-            self._process.wait()
+    def kill(self) -> None:
+        if self.starts:
+            self.ended(signal.SIGKILL)
 
 
 class Soak:
@@ -211,20 +191,28 @@ class Soak:
 
     Args:
         study: that they hit.
-        cells: of the study.
+        results: its directory, on a disk of its own.
+        disk: which fills up.
+        server: that it logs to.
         rng: draws moments and what is hit.
 
     Attributes:
+        recorded: its cells, as they were whenever it had ended.
         hit: what was hit -> how often.
         full: exit status -> how often the command ended with it on a full disk.
         ends: exit status -> how often the command ended with it by itself.
         flips: bytes that were flipped.
     """
 
-    def __init__(self, study: Study, cells: int, rng: random.Random) -> None:
-        self._study, self._cells, self._rng = study, cells, rng
+    def __init__(
+        self, study: Study, results: Path, disk: SmallDisk, server: MLflowServer,
+        rng: random.Random,
+    ) -> None:  # fmt: skip
+        self._study, self._results, self._disk, self._server = study, results, disk, server
+        self._rng = rng
         self._to_flip: list[str] = []  # between two starts
-        self._in_vain = self._recorded = 0
+        self._in_vain = self._before = 0
+        self.recorded = Recorded(results)
         self.hit: Counter[str] = Counter()
         self.full: Counter[int] = Counter()
         self.ends: Counter[int] = Counter()
@@ -235,101 +223,100 @@ class Soak:
         """Cells of whose results a byte was flipped."""
         return {cell_id for each in self.flips for cell_id in each.cell_ids}
 
-    def drawn(self, kills: int, disks: int, flips: int) -> list[tuple[float, str]]:
+    def _drawn(self, args: argparse.Namespace) -> list[tuple[float, str]]:
         """Moments, in recorded cells, and what is hit then."""
-        hits = [what for what, share in KILLED.items() for _ in range(round(share * kills))]
-        hits += ["worker"] * (kills - len(hits)) + ["disk"] * disks
-        hits += ["result"] * (flips - flips // 2) + ["checkpoint"] * (flips // 2)
+        hits = [what for what, share in KILLED.items() for _ in range(round(share * args.kills))]
+        hits += ["worker"] * (args.kills - len(hits)) + ["disk"] * args.disks
+        hits += (["result", "checkpoint"] * args.bytes)[: args.bytes]
         self._rng.shuffle(hits)
-        moments = sorted(self._rng.uniform(0, LAST * self._cells) for _ in hits)
+        moments = sorted(self._rng.uniform(0, LAST * args.cells) for _ in hits)
         return list(zip(moments, hits, strict=True))
 
-    def run(self, hits: list[tuple[float, str]]) -> None:
-        """Hits the study at these moments, then lets it run to its end."""
+    def run(self, args: argparse.Namespace) -> None:
+        """Hits the study at random moments, then lets it run to its end."""
         study = self._study
         study.start()
-        for number, (moment, what) in enumerate(hits, 1):
-            while (count := len(study.recorded.ids())) < moment:
+        for moment, what in self._drawn(args):
+            while (count := self.recorded.count()) < moment:
                 if (status := study.status()) is not None:
                     self._again(status)
-                time.sleep(0.1)
-            say(f"{count} cells, fault {number} of {len(hits)}: {what}")
+                time.sleep(0.2)
+            say(f"{count} cells, fault {self.hit.total() + 1}: {what}")
             self._hit(what)
             self.hit[what] += 1
         say("no more faults")
         # A flipped byte may be there that no start has found yet.
-        while (status := study.ended()) != DONE or self._to_flip or self._damaged():
+        while (
+            (status := study.ended()) != DONE
+            or self._to_flip
+            or Results(self._results).survey().damaged
+        ):
             self._again(status)
         self.ends[status] += 1
-
-    def _damaged(self) -> bool:
-        return bool(Results(self._study.results).survey().damaged)
 
     def _hit(self, what: str) -> None:
         study = self._study
         if what in FLIPPED:
             if self._rng.random() < 0.5:
-                self._flip(what)
+                self._flip([what])
             else:
                 self._to_flip.append(what)
             return
         if what == "server":
-            study.server.kill()
-            study.server.begin()
+            self._server.kill()
+            self._server.begin()
             return
-        while not study.workers():
+        while not (workers := study.workers()):
             self._again(study.ended())
         time.sleep(self._rng.uniform(0, 0.5))
         if what == "worker":
-            if pids := study.workers():
-                with contextlib.suppress(ProcessLookupError):  # ended with its driver
-                    os.kill(self._rng.choice(pids), signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):  # ended with its driver
+                os.kill(self._rng.choice(workers), signal.SIGKILL)
             return
         if what == "disk":
-            study.disk.fill()
+            self._disk.fill()
             self.full[study.ended()] += 1
-            study.disk.free()
+            self._disk.free()
         elif what == "driver":
-            study.signal(signal.SIGKILL)
-        elif what == "driver at its start":
-            study.signal(signal.SIGTERM)
+            study.ended(signal.SIGKILL)
+        else:  # at its start
+            study.ended(signal.SIGTERM)
             self._again()
             time.sleep(self._rng.uniform(0, START_SECONDS))
-            study.signal(signal.SIGKILL)
+            study.ended(signal.SIGKILL)
         self._again()
 
     def _again(self, status: int | None = None) -> None:
         """Starts the command again; `status` is its last one, if it ended by itself."""
-        study = self._study
-        study.recorded.look(self.flipped)
+        self.recorded.look(self.flipped)
         if status is not None:
             self.ends[status] += 1
-            count = len(study.recorded.ids())
-            self._in_vain = self._in_vain + 1 if count == self._recorded else 0
-            self._recorded = count
+            count = self.recorded.count()
+            self._in_vain = self._in_vain + 1 if count == self._before else 0
+            self._before = count
             if self._in_vain > MOST_IN_VAIN:
                 raise SystemExit(
-                    f"{study.log[-4000:]}\nthe command ends again and again, without another "
-                    f"cell, after {study.starts} starts of the command"
+                    f"{self._study.log[-4000:]}\nthe command ends again and again, without "
+                    f"another cell, after {self._study.starts} starts of the command"
                 )
-        while self._to_flip:
-            self._flip(self._to_flip.pop())
-        study.start()
+        self._flip(self._to_flip)
+        self._to_flip = []
+        self._study.start()
 
-    def _flip(self, what: str) -> None:
-        """Flips a byte; of a result, where there is no checkpoint."""
-        for folder in (FLIPPED[what], FLIPPED["result"]):
-            if found := flip(self._study.results, folder, self._rng):
-                self.flips.append(found)
-                return
+    def _flip(self, due: list[str]) -> None:
+        """Flips bytes; of a result, where there is no checkpoint."""
+        for what in due:
+            for folder in (FLIPPED[what], "cells"):
+                if found := flip(self._results, folder, self._rng):
+                    self.flips.append(found)
+                    break
 
     def told(self) -> dict[str, str]:
         """What was hit, as docs/reliability.md shows it."""
-        hit, results = self.hit, self._study.results
-        cells = Results(results).cells(columns=["shared_prefix"])
-        set_aside = sum(each.set_aside(results) for each in self.flips)
+        hit, there = self.hit, Results(self._results)
+        cells, records = there.cells(columns=["shared_prefix"]), there.records()
+        set_aside = sum(each.set_aside(self._results) for each in self.flips)
         in_results = sum(each.name.startswith("cells/") for each in self.flips)
-        counted = self._study.recorded.ids()
         drivers = hit["driver"] + hit["driver at its start"]
         return {
             "cells": f"{len(cells):,}, {int(cells['shared_prefix'].sum()):,} of them forked",
@@ -340,29 +327,12 @@ class Soak:
             "flipped bytes": f"{len(self.flips)}: {in_results} in results, "
             f"{len(self.flips) - in_results} in checkpoints; {set_aside} of the files set aside, "
             "the others of no effect",
-            "jumps of the clock": "all the time, in every process",
-            "equal copies of a cell in two files": str(len(counted) - len(set(counted))),
+            "equal copies of a cell in two files": str(records["cell_id"].duplicated().sum()),
         }
 
 
 def say(what: str) -> None:
     print(f"{time.strftime('%H:%M:%S')} {what}", file=sys.stderr, flush=True)
-
-
-def uninterrupted(command: list[str], results: Path, cells: int) -> float | None:
-    """Runs the study without faults and without MLflow; None if it has run before, else seconds.
-
-    Raises:
-        SystemExit: it does not end well, or the directory holds another study.
-    """
-    if (there := len(Results(results).finished())) > cells:
-        raise SystemExit(f"{results} holds {there} cells, and not the {cells} of this soak.")
-    if there == cells:
-        return None
-    say("the uninterrupted study runs")
-    started = time.monotonic()
-    run(*command[1:], "--tracking", "none", "--results", str(results))
-    return time.monotonic() - started
 
 
 def run(*words: str) -> None:
@@ -379,18 +349,15 @@ def arguments() -> argparse.Namespace:
     )
     add = parser.add_argument
     add("--short", action="store_true", help="the same mix, a tenth of all")
-    for name, about in {
-        "cells": f"a multiple of {CELLS_A_SEED}", "kills": "-9 of driver, workers and server",
-        "disks": "times that the disk is full", "bytes": "that flip",
-    }.items():  # fmt: skip
-        add(f"--{name}", type=int, help=f"{about} ({LONG[name]:,}; short: {SHORT[name]:,})")
+    for name, (number, short, about) in NUMBERS.items():
+        add(f"--{name}", type=int, help=f"{about} ({number:,}; short: {short:,})")
     add("--seed", type=int, default=random.SystemRandom().randrange(10**6), help="of the moments")
     add("--reference", type=Path, metavar="DIR", help="of the uninterrupted study: made, or used")
     add("--keep", type=Path, metavar="DIR", help="copies results and logs here at the end")
     args = parser.parse_args()
-    for name, value in (SHORT if args.short else LONG).items():
+    for name, numbers in NUMBERS.items():
         if getattr(args, name) is None:
-            setattr(args, name, value)
+            setattr(args, name, numbers[args.short])
     return args
 
 

@@ -97,6 +97,7 @@ class Request:
         "train",
         flags={
             "--plan": ("plan", "print what would run, its cost and time; run nothing"),
+            "--show": ("show", "print the values of the preset, as --set takes them"),
             "--dry-run": ("dry run", "two steps of each kind of cell; record nothing"),
         },
     )

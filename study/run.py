@@ -18,9 +18,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(argv: Sequence[str] | None) -> int:
     began = time.monotonic()
     with importing():
-        from study.run_options import requested
+        from study.run_options import requested, shown
 
     request = requested(argv)  # before the imports of PyTorch and pandas, which take seconds
+    if request.then == "show":
+        print("\n".join(shown(request)))
+        return DONE
     if request.shard:
         with importing(), working("starting"):
             from study.shards.run import run_shard

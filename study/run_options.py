@@ -13,7 +13,7 @@ from study import tasks
 from study.errors import RequestError, unknown
 from study.kinds import KINDS
 from study.parts import add_parts, load_parts
-from study.plan.axes import resolve, tasks_in, tasks_of
+from study.plan.axes import as_assignments, resolve, tasks_in, tasks_of
 from study.request import Request
 from study.tasks.sources.places import Places
 from study.terminal.command import Parser
@@ -49,6 +49,16 @@ def requested(argv: Sequence[str] | None = None) -> Request:
     tasks.require_use(asked, tasks_of(axes), space.name)
     given = {name: getattr(args, name) for name in _OPTIONS}
     return Request(**{**given, "changes": changes}, places=places_of(args), space=space, axes=axes)
+
+
+def shown(request: Request) -> Iterator[str]:
+    """What the study's cells are made of, where it is not what it is by default."""
+    space = request.space
+    known = KINDS[space.kind].axes(tasks_of(request.axes))
+    yield f"study {space.name}, preset {request.preset}: {request.about}"
+    yield "as --set takes it (docs/axes.md tells the defaults of all else):"
+    for line in as_assignments(known, request.axes, of_one_value=True):
+        yield f" {line}"
 
 
 def _refuse_options_as_axes(space: SearchSpace, changes: Sequence[str]) -> None:

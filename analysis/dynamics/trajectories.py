@@ -22,8 +22,12 @@ from analysis.dynamics.closed_form import (
 from analysis.dynamics.convergence import exact_claim, trained_claim
 from analysis.dynamics.curves import mean_curves
 from analysis.dynamics.trained import LINE, QUANTITIES, deviation_cells, lost_seeds
-from analysis.figures.dynamics.curvature import LARGEST, curvature_figure
-from analysis.figures.dynamics.trajectories import of_pair, trajectory_figure
+from analysis.figures.dynamics.trajectories import (
+    LARGEST,
+    curvature_figure,
+    of_pair,
+    trajectory_figure,
+)
 from analysis.figures.illustration import illustration_figure
 from analysis.groups import PARADIGMS, is_trajectory, paradigm_order
 from analysis.section.base import Question

@@ -7,9 +7,8 @@ gradient descent trained is green.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -27,11 +26,10 @@ from analysis.figures.style import (
     GREEN,
     GREY,
     SMALL,
-    TEXT,
     VERMILION,
     LineStyle,
-    dress,
     finished,
+    label,
     own_settings,
     panel,
     shared_legend,
@@ -61,8 +59,7 @@ _TINY = 6.5
 _COLOURS = "RdBu_r"
 
 
-@dataclass(frozen=True, eq=False)
-class Series:
+class Series(NamedTuple):
     """Values of a measure with their intervals.
 
     Attributes:
@@ -140,7 +137,7 @@ def overlap_figure(mine: Series, limit: Series) -> Figure:
         axes.vlines(table["x"], 0, table["mean"], color=style.colour, linewidth=1.6, alpha=0.4)
         draw(axes, table, style, series.name, joined=False, size=3.6)
     axes.axhline(0, color=GREY, linewidth=0.7)
-    dress(axes, "principal component of the kernel", "overlap with the labels")
+    label(axes, "principal component of the kernel", "overlap with the labels")
     last = int(mine.table["x"].max())
     axes.set_xticks([1, *range(5, last + 1, 5)])
     shared_legend(figure, [axes], [mine.name, limit.name])
@@ -162,15 +159,16 @@ def order_parameter_figure(
     """
     side = max(_SIDE, _NAME * min(len(names), _MOST_NAMES))
     size = (_BESIDE + side * len(columns), _ABOVE + side * len(rows))
-    figure = Figure(figsize=size, layout="constrained")
+    figure = Figure(figsize=size)
     panels = figure.subplots(len(rows), len(columns), squeeze=False)
     there = [matrix for matrices in rows.values() for matrix in matrices if matrix is not None]
     largest = max(float(np.abs(matrix).max()) for matrix in there)
     norm = SymLogNorm(linthresh=1.0, vmin=-largest, vmax=largest)
     for (name, matrices), of_row in zip(rows.items(), panels, strict=True):
-        of_row[0].set_ylabel(name, fontsize=TEXT, parse_math=False)
+        label(of_row[0], y=name)
         for axes, matrix, column in zip(of_row, matrices, columns, strict=True):
             axes.set(xticks=[], yticks=[])
+            axes.grid(False)
             axes.spines[:].set_visible(False)
             if matrix is None:
                 axes.set_box_aspect(1)
@@ -189,7 +187,6 @@ def order_parameter_figure(
     ends = [*(ten for ten in tens if norm(largest) - norm(ten) >= room), largest]
     ticks = [-end for end in reversed(ends)] + [0.0, *ends]
     bar.set_ticks(ticks, labels=[f"{tick:.3g}" for tick in ticks])
-    bar.ax.tick_params(labelsize=SMALL)
     bar.minorticks_off()
     bar.ax.set_title("U", fontsize=SMALL)
     if bar.solids:

@@ -23,6 +23,7 @@ def caption_figure(examples: Mapping[str, Example]) -> Figure:
     pixels = np.asarray(captions_image(examples))
     height, width, _ = pixels.shape
     figure = Figure(figsize=(width / _DPI, height / _DPI), dpi=_DPI)
+    figure.set_layout_engine("none")
     axes = figure.add_axes((0, 0, 1, 1))
     axes.set_axis_off()
     axes.imshow(pixels, interpolation="none", aspect="auto")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import Any
 
 import numpy as np
@@ -18,14 +19,15 @@ from analysis.figures.style import (
     TEXT,
     WHITE,
     WIDTH,
-    dress,
+    label,
     legend_above,
     metric_name,
     own_settings,
 )
 from analysis.words import interval_of_pair, level, points
 
-_ABOVE, _ROW = 1.05, 0.36  # inches of what stands around the rows, and of a row
+_ABOVE, _ROW, _LINE = 1.05, 0.36, 0.15  # inches around the rows, of a row, of a further line
+_LETTERS = 22  # of a name on one line: of longer ones little would be left for the rows
 _SEEDS = 0.28  # of a row, from the interval down to its seeds
 _MARGIN = 0.06  # of the range, beside what reaches farthest
 
@@ -48,18 +50,20 @@ def forest_figure(
         raise ValueError("paired must hold at least one pair of paradigms, got none")
     if seeds is None:
         seeds = pd.DataFrame(columns=["first", "second", "seed", "difference"])
-    figure = Figure(figsize=(WIDTH, _ABOVE + _ROW * len(paired)), layout="constrained")
+    names = [f"{row.first} \N{MINUS SIGN} {row.second}" for row in paired.itertuples()]
+    labels = [textwrap.fill(name, _LETTERS, break_on_hyphens=False) for name in names]
+    row_height = _ROW + _LINE * max(name.count("\n") for name in labels)
+    figure = Figure(figsize=(WIDTH, _ABOVE + row_height * len(names)))
     axes = figure.subplots()
     axes.axvline(0, color=BLACK, linewidth=0.9, zorder=1)
-    names = [f"{row.first} \N{MINUS SIGN} {row.second}" for row in paired.itertuples()]
     for place, (name, row) in enumerate(zip(names, paired.to_dict("records"), strict=True)):
         says = (
             f"{name}: {points(row['difference'])} points ({interval_of_pair(row)}), "
             f"{row['verdict']}, n={row['num_pairs']}"
         )
-        decided = row["verdict"] != "undecided"
-        axes.plot([100 * row["low"], 100 * row["high"]], [place] * 2, **_bar(decided), url=says)
-        axes.plot(100 * row["difference"], place, **_mark(decided), url=says, zorder=3)
+        bar, mark = _looks(row["verdict"] != "undecided")
+        axes.plot([100 * row["low"], 100 * row["high"]], [place] * 2, **bar, url=says)
+        axes.plot(100 * row["difference"], place, **mark, url=says, zorder=3)
         mine = seeds[(seeds["first"] == row["first"]) & (seeds["second"] == row["second"])]
         told = [
             f"{name}, seed {each.seed}: {points(each.difference)} points"
@@ -67,37 +71,31 @@ def forest_figure(
         ]
         draw_seeds(axes, 100 * mine["difference"], np.full(len(mine), place + _SEEDS), BLACK, told)
     metric, task = (str(paired[column].iloc[0]) for column in ("metric", "task"))
-    dress(axes, f"{metric_name(metric, threshold, task)} difference (percentage points)", "")
+    label(axes, f"{metric_name(metric, threshold, task)} difference (percentage points)")
     axes.grid(False, axis="y")
     axes.spines["left"].set_visible(False)
     axes.tick_params(axis="y", length=0)
-    axes.set_yticks(range(len(names)), names, fontsize=TEXT, parse_math=False)
+    axes.set_yticks(range(len(names)), labels, fontsize=TEXT, parse_math=False)
     axes.set_ylim(len(names) - 0.4, -0.5)
     axes.set_xlim(_limits(paired, seeds))
+    (bar, decided), (_, undecided) = _looks(True), _looks(False)
     entries = {
-        "decided": Line2D([], [], **_mark(True)),
-        "undecided": Line2D([], [], **_mark(False)),
-        f"{level(paired['confidence'].iloc[0])} interval": Line2D([], [], **_bar(True)),
+        "decided": Line2D([], [], **decided),
+        "undecided": Line2D([], [], **undecided),
+        f"{level(paired['confidence'].iloc[0])} interval": Line2D([], [], **bar),
         "a seed": Line2D([], [], color=BLACK, marker="o", markersize=SEED_SIZE, linestyle=""),
     }
     legend_above(figure, entries, len(entries), handlelength=1.6)
     return figure
 
 
-def _bar(decided: bool) -> dict[str, Any]:
-    return {"color": BLUE if decided else GREY, "linewidth": 3.0, "solid_capstyle": "butt"}
-
-
-def _mark(decided: bool) -> dict[str, Any]:
+def _looks(decided: bool) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Of the line and of the circle of a row."""
     colour = BLUE if decided else GREY
-    return {
-        "marker": "o",
-        "linestyle": "none",
-        "markersize": 7,
-        "markeredgecolor": colour,
-        "markeredgewidth": 1.5,
-        "markerfacecolor": colour if decided else WHITE,
-    }
+    bar = {"color": colour, "linewidth": 3.0, "solid_capstyle": "butt"}
+    mark = {"color": colour, "marker": "o", "linestyle": "none", "markersize": 7}
+    face = colour if decided else WHITE
+    return bar, mark | {"markeredgewidth": 1.5, "markerfacecolor": face}
 
 
 def _limits(paired: pd.DataFrame, seeds: pd.DataFrame) -> tuple[float, float]:

@@ -6,6 +6,7 @@ Theory is blue, as in `analysis.figures.attention_paths`; what was trained is gr
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -23,7 +24,7 @@ from analysis.figures.style import (
     VERMILION,
     WIDTH,
     LineStyle,
-    dress,
+    label,
     own_settings,
     panel,
     shared_legend,
@@ -54,27 +55,19 @@ def scores_figure(scores: Series, drops: Series, published: Sequence[float]) -> 
         drops: likewise, in points.
         published: drops of the paper in points, by rank; may be empty.
     """
-    figure = Figure(figsize=(WIDTH, 1.25 * HEIGHT), layout="constrained")
+    figure = Figure(figsize=(WIDTH, 1.25 * HEIGHT))
     above, below = figure.subplots(2, 1, sharex=True)
-    for axes, series, colour in ((above, scores, BLUE), (below, drops, VERMILION)):
-        axes.bar(
-            series.table["x"],
-            series.table["mean"],
-            0.62,
-            color=colour,
-            alpha=0.4,
-            label=series.name,
-        )
-        draw(axes, series.table, LineStyle(colour, "", "o"), series.name, joined=False,
-             legend=False)  # fmt: skip
+    for axes, (name, table), colour in ((above, scores, BLUE), (below, drops, VERMILION)):
+        axes.bar(table["x"], table["mean"], 0.62, color=colour, alpha=0.4, label=name)
+        draw(axes, table, LineStyle(colour, "", "o"), name, joined=False, legend=False)
     if published:
         ranks = np.arange(1, len(published) + 1)
         table = pd.DataFrame({"x": ranks, "mean": published, "low": np.nan, "high": np.nan})
         look = LineStyle(BLACK, "", "D")
         draw(below, table, look, PUBLISHED, joined=False, filled=False, size=4.5, zorder=3)
     below.axhline(0, color=GREY, linewidth=0.7)
-    dress(above, "", "score")
-    dress(below, "rank of the head's score in its network (1: lowest)", "lost accuracy (points)")
+    label(above, y="score")
+    label(below, "rank of the head's score in its network (1: lowest)", "lost accuracy (points)")
     below.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=16))
     above.set_ylim(bottom=0)
     shared_legend(figure, [above, below])
@@ -98,18 +91,16 @@ def pruning_figure(
     lines = [*zip(theory, (_THEORY, _REVERSED), strict=False)]
     lines += [(series, _STYLES.get(name, _THEORY)) for name, series in rules.items()]
     if bound is not None:
-        axes.plot(
-            bound.table["x"], bound.table["mean"], color=BLACK, linestyle="--", linewidth=1.3,
-            label=bound.name, url=bound.name, zorder=1,
-        )  # fmt: skip
-    for number, (series, style) in enumerate(lines):
+        name, best = bound
+        look: dict[str, Any] = {"color": BLACK, "linestyle": "--", "linewidth": 1.3, "zorder": 1}
+        axes.plot(best["x"], best["mean"], label=name, url=name, **look)
+    for number, ((name, table), style) in enumerate(lines):
         shift = _APART * (number - (len(lines) - 1) / 2)
-        table = series.table.assign(x=series.table["x"] + shift, at=series.table["x"])
-        first = style is _THEORY
-        width, zorder = (1.9, 3) if first else (1.2, 2)
-        draw(axes, table, style, series.name, unit=" %", size=4.2, width=width, zorder=zorder)
+        shifted = table.assign(x=table["x"] + shift, at=table["x"])
+        width, zorder = (1.9, 3) if style is _THEORY else (1.2, 2)
+        draw(axes, shifted, style, name, unit=" %", size=4.2, width=width, zorder=zorder)
     axes.axhline(chance, color=GREY, linewidth=0.9, linestyle=(0, (1.0, 3.0)), label="chance")
-    dress(axes, "removed heads", "accuracy (%)")
+    label(axes, "removed heads", "accuracy (%)")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=12))
     shared_legend(figure, [axes], [series.name for series, _ in lines])
     return figure

@@ -15,10 +15,9 @@ from analysis.figures.marks import draw_tiles
 from analysis.figures.style import (
     BLACK,
     SMALL,
-    TEXT,
     VERMILION,
     WHITE,
-    dress,
+    label,
     metric_name,
     own_settings,
 )
@@ -63,17 +62,16 @@ def heatmap_figure(
     columns = min(_COLUMNS, len(heatmaps))
     rows = math.ceil(len(heatmaps) / columns)
     size = (_BESIDE + _SIDE * columns, _ABOVE + _SIDE * rows)
-    figure = Figure(figsize=size, layout="constrained")
+    figure = Figure(figsize=size)
     panels = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True).ravel()
     for axes, name in zip(panels, paradigm_order(heatmaps), strict=False):
         heatmap = np.asarray(heatmaps[name], dtype=np.float64)
         _draw(axes, heatmap, first, edges, metric_name("saif", threshold, task))
-        label = f"{name} (n={seeds[name]})" if seeds else name
-        axes.set_title(label, fontsize=TEXT, parse_math=False)
+        label(axes, title=f"{name} (n={seeds[name]})" if seeds else name)
     for unused in panels[len(heatmaps) :]:
         unused.remove()
-    figure.supxlabel("foreground attention a_z", fontsize=TEXT, parse_math=False)
-    figure.supylabel("true-class score s_y", fontsize=TEXT, parse_math=False)
+    figure.supxlabel("foreground attention a_z")
+    figure.supylabel("true-class score s_y")
     return figure
 
 
@@ -107,7 +105,6 @@ def _draw(
     outline.set(edgecolor=VERMILION, linewidth=2.0, zorder=3)
     outline.set_url(f"{saif}: {percent(heatmap[first:, first:].sum())} %")
     axes.add_patch(outline)
-    dress(axes, "", "")
     axes.grid(False)
     ticks = [f"{edge:g}" for edge in edges]
     axes.set_xticks(range(bins + 1), ticks)

@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from analysis.figures.style import GREY, SMALL, TEXT, dress, own_settings
+from analysis.figures.style import GREY, TEXT, label, own_settings
 
 _COLOURS = ("#8C510A", "#0072B2", "#E69F00")  # brown, blue, orange, as the paper has them
 _MARKERS = ("x", "o", "^")
@@ -29,17 +29,16 @@ def illustration_figure(
         segments: (M, 2) the segments of each mosaic.
         labels: (M,) 1 or 2.
     """
-    figure = Figure(figsize=(8.2, 4.2), layout="constrained")
+    figure = Figure(figsize=(8.2, 4.2))
     left, right = figure.subplots(1, 2, width_ratios=(1.1, 1))
     heights = np.random.default_rng(0).uniform(-_STRIP, _STRIP, len(values))
     for each in (0, 1, 2):
         mine = classes == each
         says = [f"{_NAMES[each]}: {value:.2f}" for value in values[mine]]
         left.scatter(values[mine], 2 - each + heights[mine], **_style(each), urls=says)
-    left.set_yticks([2, 1, 0], _NAMES, fontsize=SMALL)
+    left.set_yticks([2, 1, 0], _NAMES)
     left.set_ylim(-0.6, 2.6)
-    dress(left, "value of a segment", "")
-    left.set_title("base distributions", fontsize=TEXT + 1)
+    label(left, "value of a segment", "", "base distributions", fontsize=TEXT + 1)
     for each in (1, 2):
         mine = labels == each
         says = [f"label {each}: {first:.2f}, {second:.2f}" for first, second in segments[mine]]
@@ -47,19 +46,12 @@ def illustration_figure(
     low, high = float(segments.min()), float(segments.max())
     right.plot([low, high], [low, high], color=GREY, linewidth=0.9, linestyle=(0, (4, 3)))
     right.set_aspect("equal")
-    dress(right, "first segment", "second segment")
-    right.set_title("mosaics of two segments", fontsize=TEXT + 1)
-    right.legend(fontsize=SMALL, frameon=False, loc="lower right")
+    label(right, "first segment", "second segment", "mosaics of two segments", fontsize=TEXT + 1)
+    right.legend(loc="lower right")
     return figure
 
 
 def _style(each: int) -> dict[str, object]:
     filled = _MARKERS[each] != "x"
-    return {
-        "color": _COLOURS[each],
-        "marker": _MARKERS[each],
-        "s": 16,
-        "alpha": 0.75,
-        "linewidths": 0.4 if filled else 1.0,
-        **({"edgecolors": "white"} if filled else {}),
-    }
+    edge = {"linewidths": 0.4, "edgecolors": "white"} if filled else {"linewidths": 1.0}
+    return {"color": _COLOURS[each], "marker": _MARKERS[each], "s": 16, "alpha": 0.75, **edge}

@@ -29,11 +29,11 @@ def said(name: str, rows: pd.DataFrame, unit: str = "") -> list[str]:
         rows: as of `draw`.
         unit: of the means, with the space before it.
     """
-    columns = [rows["at" if "at" in rows else "x"], rows["mean"], rows["low"], rows["high"]]
+    columns = ["at" if "at" in rows else "x", "mean", "low", "high"]
     return [
         f"{name}, {at if isinstance(at, str) else number(at)}: "
         f"{number(mean)}{unit}{interval(low, high)}"
-        for at, mean, low, high in zip(*columns, strict=True)
+        for at, mean, low, high in rows[columns].itertuples(index=False)
     ]
 
 

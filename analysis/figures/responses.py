@@ -9,6 +9,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+from numpy.typing import ArrayLike, NDArray
 
 from analysis.figures.marks import draw, number, side_by_side
 from analysis.figures.style import (
@@ -26,6 +27,10 @@ REFERENCES = ("hard", "hard-sampled", "hard-running", "soft")
 """Paradigms without a switch point whose level stands beside the response to it."""
 
 
+_MOST_TICKS = 9
+_TOUCHING = 0.09  # of a logarithmic axis, from one label to the next
+
+
 @own_settings()
 def learning_rate_figure(
     response: pd.DataFrame,
@@ -40,12 +45,11 @@ def learning_rate_figure(
         threshold: of SAIF, for the label; None: the task's own.
     """
     figure, axes = panel()
-    _draw_responses(axes, response.assign(x=response["lr"]), metric, logarithmic=True)
-    rates = response["lr"].dropna().unique()
+    _draw_responses(axes, response.assign(x=response["lr"]), metric, wide=True)
+    rates = response["lr"].dropna()
     if len(rates):
         logarithmic(axes, rates)
-    label = _label(metric, threshold, response)
-    return finished(figure, "learning rate (of the first phase)", label)
+    return finished(figure, "learning rate (of the first phase)", _y(metric, threshold, response))
 
 
 @own_settings()
@@ -77,25 +81,22 @@ def switch_figure(
             label=seeds_label(f"{name}, chosen", levels[name]["num_seeds"]),
             url=f"{name}, chosen: {number(height)} %",
         )
-    known = np.sort(points.unique())
+    known = points.unique()
     if 1 < len(known) <= 11:
         axes.set_xticks(known, [f"{point:g}" for point in known])
-    label = _label(metric, threshold, response)
-    return finished(figure, "switch point (% of the budget)", label)
+    return finished(figure, "switch point (% of the budget)", _y(metric, threshold, response))
 
 
-def _label(metric: str, threshold: float | None, table: pd.DataFrame) -> str:
+def _y(metric: str, threshold: float | None, table: pd.DataFrame) -> str:
     return metric_label(metric, threshold, str(table["task"].iloc[0]) if len(table) else "")
 
 
-def _draw_responses(
-    axes: Axes, response: pd.DataFrame, metric: str, logarithmic: bool = False
-) -> None:
+def _draw_responses(axes: Axes, response: pd.DataFrame, metric: str, wide: bool = False) -> None:
     """A line a paradigm; bars reach from the lowest seed to the highest."""
     ends = {"mean": metric, "low": f"{metric}_low", "high": f"{metric}_high"}
     rows = response.reset_index(drop=True)
     rows = rows.assign(**{end: 100 * rows[column] for end, column in ends.items()})
-    lines = by_paradigm(side_by_side(rows, logarithmic))
+    lines = by_paradigm(side_by_side(rows, wide))
     for name, style in line_styles(lines).items():
         line = lines[name]
         label = seeds_label(name, line.loc[line["num_seeds"] > 0, "num_seeds"])
@@ -106,7 +107,7 @@ def _draw_responses(
     axes.margins(x=0.08)
 
 
-def logarithmic(axes: Axes, values: np.ndarray) -> None:
+def logarithmic(axes: Axes, values: ArrayLike) -> None:
     """A logarithmic x axis with ticks at the values where there is room, else at 1, 2, 5."""
     values = np.unique(values)
     low, high = float(values[0]), float(values[-1])
@@ -114,29 +115,20 @@ def logarithmic(axes: Axes, values: np.ndarray) -> None:
     margin = (high / low) ** 0.06 if high > low else 2.0
     axes.set_xlim(low / margin, high * margin)
     axes.xaxis.set_minor_locator(NullLocator())
-    axes.xaxis.set_major_locator(FixedLocator(_ticks(values)))
+    axes.xaxis.set_major_locator(FixedLocator(_ticks(values).tolist()))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
 
 
-def _ticks(values: np.ndarray) -> list[float]:
-    """At most some nine numbers that can be read side by side."""
-    low, high = float(values[0]), float(values[-1])
-    if len(values) <= 9 and _readable(values):
-        return [float(value) for value in values]
-    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    for steps in ((1, 2, 5), (1,)):
-        ticks = [float(f"{step}e{decade}") for decade in decades for step in steps]
-        ticks = [tick for tick in ticks if low / 1.001 <= tick <= high * 1.001]
-        if len(ticks) > 1 and len(ticks) <= 9:
-            return ticks
-    if len(decades) > 9:
-        return [10.0**decade for decade in decades[:: math.ceil(len(decades) / 9)]]
-    return [float(f"{value:.2g}") for value in np.geomspace(low, high, 3)]
-
-
-def _readable(values: np.ndarray) -> bool:
-    """Whether labels at the values do not touch on a logarithmic axis."""
+def _ticks(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """A few of the values, or round numbers between them, that can be read side by side."""
     if len(values) < 2:
-        return True
-    places = np.log(values) / np.log(values[-1] / values[0])
-    return float(np.diff(places).min()) > 0.09
+        return values
+    low, high = values[[0, -1]]
+    decades = 10.0 ** np.arange(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    sparse = decades[:: math.ceil(len(decades) / _MOST_TICKS)]
+    for ticks in (values, np.outer(decades, (1, 2, 5)).ravel(), decades, sparse):
+        there = ticks[(ticks >= low / 1.001) & (ticks <= high * 1.001)]
+        gaps = np.diff(np.log(there)) / np.log(high / low)
+        if 1 < len(there) <= _MOST_TICKS and gaps.min() > _TOUCHING:
+            return there
+    return np.array([float(f"{value:.2g}") for value in np.geomspace(low, high, 3)])

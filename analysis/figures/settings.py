@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Sequence
 
 import numpy as np
@@ -11,7 +12,6 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
-from numpy.typing import NDArray
 
 from analysis.figures.marks import draw, draw_tiles, side_by_side
 from analysis.figures.responses import logarithmic
@@ -24,7 +24,7 @@ from analysis.figures.style import (
     VERMILION,
     WIDTH,
     by_paradigm,
-    dress,
+    label,
     limit_shares,
     line_styles,
     metric_label,
@@ -41,7 +41,7 @@ _LOGARITHMIC_FROM = 4
 """Ratio of the largest value to the smallest above which an axis is logarithmic."""
 
 _PALE = 1.8  # so much stronger than the largest difference would be the full colour
-_CELL = 0.95  # inches of a cell of a grid
+_CELL, _LETTERS = 0.95, 15  # inches of a cell of a grid, and letters that it has room for
 
 
 @own_settings()
@@ -69,7 +69,7 @@ def factors_figure(levels: pd.DataFrame, threshold: float | None = None, task: s
     bands = math.ceil(len(factors) / columns)
     width = max(WIDTH, _BESIDE + _PANEL_WIDTH * columns)
     size = (width, _BESIDE + _PANEL_HEIGHT * len(metrics) * bands)
-    figure = Figure(figsize=size, layout="constrained")
+    figure = Figure(figsize=size)
     panels = figure.subplots(len(metrics) * bands, columns, squeeze=False)
     for place in range(bands * columns):
         band, column = divmod(place, columns)
@@ -81,8 +81,8 @@ def factors_figure(levels: pd.DataFrame, threshold: float | None = None, task: s
             mine = levels[levels["metric"] == metric]
             _draw_factor(axes, mine[mine["factor"] == factors[place]])
             limit_shares(axes, *_reach(mine))
-            label = metric_label(metric, threshold, task) if column == 0 else ""
-            dress(axes, factors[place] if metric == metrics[-1] else "", label)
+            y = metric_label(metric, threshold, task) if column == 0 else ""
+            label(axes, factors[place] if metric == metrics[-1] else "", y)
     shared_legend(figure, figure.axes, by_paradigm(levels))
     return figure
 
@@ -92,7 +92,7 @@ def grid_figure(
     grid: pd.DataFrame,
     rows: tuple[str, Sequence[str]],
     columns: tuple[str, Sequence[str]],
-    label: str,
+    what: str,
 ) -> Figure:
     """A difference of two paradigms over a grid of two factors, as a matrix with its numbers.
 
@@ -102,7 +102,7 @@ def grid_figure(
             Combinations that are not there stay empty.
         rows: name of the factor that the rows are of, and its values from below.
         columns: name of the other, and its values.
-        label: what the difference is, with its unit.
+        what: the difference is, with its unit.
 
     Raises:
         ValueError: `grid` is empty.
@@ -111,8 +111,10 @@ def grid_figure(
         raise ValueError("grid must hold at least one setting, got none")
     (row_name, of_rows), (column_name, of_columns) = rows, columns
     size = (1.6 + _CELL * len(of_columns), 1.4 + 0.6 * _CELL * len(of_rows))
-    figure = Figure(figsize=size, layout="constrained")
+    figure = Figure(figsize=size)
     axes = figure.subplots()
+    axes.grid(False)
+    axes.spines[:].set_visible(True)
     strongest = _PALE * max(float(grid["difference"].abs().max()), 0.01)
     places, colours, says = [], [], []
     for setting in grid.to_dict("records"):
@@ -139,49 +141,38 @@ def grid_figure(
     draw_tiles(axes, places, colours, says)
     axes.set(xlim=(0, len(of_columns)), ylim=(0, len(of_rows)))
     axes.tick_params(length=0)
-    axes.set_xticks(np.arange(len(of_columns)) + 0.5, of_columns, fontsize=SMALL, parse_math=False)
-    axes.set_yticks(np.arange(len(of_rows)) + 0.5, of_rows, fontsize=SMALL, parse_math=False)
-    axes.set_xlabel(column_name, fontsize=TEXT, parse_math=False)
-    axes.set_ylabel(row_name, fontsize=TEXT, parse_math=False)
-    axes.set_title(label, fontsize=TEXT, parse_math=False)
+    for axis, values in ((axes.xaxis, of_columns), (axes.yaxis, of_rows)):
+        names = [textwrap.fill(value, _LETTERS) for value in values]
+        axis.set_ticks(np.arange(len(names)) + 0.5, names, parse_math=False)
+    label(axes, column_name, row_name, what)
     return figure
 
 
 def _draw_factor(axes: Axes, rows: pd.DataFrame) -> None:
     """One metric against one factor."""
     values = list(dict.fromkeys(rows["value"]))
-    names = [str(value) for value in values if isinstance(value, str)]
+    names = [value for value in values if isinstance(value, str)]
     places = {value: i if names else value for i, value in enumerate(values)}
     for value in dict.fromkeys(rows.loc[rows["base"], "value"]):
         axes.axvline(places[value], color=GREY, linestyle=":", linewidth=1.2, label="base")
     rows = rows.assign(at=rows["value"], x=rows["value"].map(places).astype(float))
     ends = ["mean", "low", "high"]
     rows[ends] = 100 * rows[ends]
-    known = np.array(sorted(places.values()), dtype=np.float64)
-    logarithmic = not names and _is_wide(known)
-    lines = by_paradigm(side_by_side(rows.reset_index(drop=True), logarithmic, bool(names)))
+    known = np.sort([float(place) for place in places.values()])
+    low, high = known[[0, -1]]
+    wide = not names and 0 < _LOGARITHMIC_FROM * low < high
+    lines = by_paradigm(side_by_side(rows.reset_index(drop=True), wide, bool(names)))
     for name, style in line_styles(lines).items():
         draw(axes, lines[name], style, name, joined=not names, unit=" %")
     if names:
         axes.set_xticks(range(len(names)), names, parse_math=False)
         axes.set_xlim(-0.5, len(names) - 0.5)
+    elif wide:
+        logarithmic(axes, known)
     else:
-        _number_axis(axes, known)
-
-
-def _is_wide(values: NDArray[np.float64]) -> bool:
-    return bool(values[0] > 0 and values[-1] > _LOGARITHMIC_FROM * values[0])
-
-
-def _number_axis(axes: Axes, values: NDArray[np.float64]) -> None:
-    """An axis with ticks at the values; logarithmic where they are of different size."""
-    low, high = float(values[0]), float(values[-1])
-    if _is_wide(values):
-        logarithmic(axes, values)
-        return
-    axes.set_xticks(values, [f"{value:g}" for value in values])
-    beside = 0.1 * (high - low) or 1.0
-    axes.set_xlim(low - beside, high + beside)
+        axes.set_xticks(known, [f"{value:g}" for value in known])
+        beside = 0.1 * (high - low) or 1.0
+        axes.set_xlim(low - beside, high + beside)
 
 
 def _reach(rows: pd.DataFrame) -> tuple[float, float]:

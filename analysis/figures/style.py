@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from itertools import count
 from typing import Any
 
 import matplotlib as mpl
@@ -20,14 +20,6 @@ from analysis.words import METRICS, span
 from analysis.words import metric_name as metric_name
 from study import tasks
 
-own_settings = functools.partial(
-    mpl.rc_context,
-    {name: value for name, value in mpl.rcParamsDefault.items() if name != "backend"}
-    # Two pixels a point; TrueType, as publishers refuse the default, Type 3.
-    | {"figure.dpi": 144, "pdf.fonttype": 42},
-)
-"""Matplotlib's defaults, whatever a user has set; for what makes a figure or a file of it."""
-
 TEXT = 9.5
 SMALL = 8.0
 WIDTH, HEIGHT = 5.0, 3.9
@@ -38,7 +30,32 @@ BLUE, VERMILION, GREEN = "#0072B2", "#D55E00", "#009E73"
 BLACK, GREY, WHITE = "#000000", "#555555", "#ffffff"
 """Ink, quiet ink and paper: on a page, what its reader has for them."""
 
-_LETTERS_AN_INCH = 16.5  # of SMALL text, on average
+own_settings = functools.partial(
+    mpl.rc_context,
+    {name: value for name, value in mpl.rcParamsDefault.items() if name != "backend"}
+    | {
+        "figure.dpi": 144,  # two pixels a point
+        "figure.constrained_layout.use": True,
+        "pdf.fonttype": 42,  # TrueType, as publishers refuse the default, Type 3
+        "axes.axisbelow": True,
+        "axes.grid": True,
+        "grid.alpha": 0.25,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "axes.labelsize": TEXT,
+        "axes.titlesize": TEXT,
+        "figure.labelsize": TEXT,
+        "xtick.labelsize": SMALL,
+        "ytick.labelsize": SMALL,
+        "xtick.minor.size": 2,
+        "ytick.minor.size": 2,
+        "legend.fontsize": SMALL,
+        "legend.frameon": False,
+    },
+)
+"""How our figures look, whatever a user has set; for what makes a figure or a file of it."""
+
+LETTERS_AN_INCH = 16.5  # of SMALL text, on average
 _BESIDE = 0.04  # of an axis of shares, beyond its data
 _HANDLE = 8  # letters' room for the line and the gaps of a legend's entry
 _UNNAMED = re.compile(r"_(child|container)\d+|_nolegend_|")  # labels that Matplotlib gives
@@ -68,26 +85,18 @@ _STYLES = {
     "hybrid-running": LineStyle("#00583F", (0, (7.0, 1.5)), ">"),
     "lvml-sampled": LineStyle("#E3AFCB", (0, (9.0, 1.5, 1.0, 1.5)), "d"),
 }
-_OTHER_COLOURS = ("#000000", "#E69F00", "#56B4E9")
-_OTHER_DASHES = ((0, (7.0, 1.5)), (0, (4.0, 1.5, 1.0, 1.5, 1.0, 1.5)), (0, (1.5, 3.0)))
-_OTHER_MARKERS = ("p", "*", "h", "d", "8", "H", "<")
+_OTHERS = (
+    ("#000000", "#E69F00", "#56B4E9"),
+    ((0, (7.0, 1.5)), (0, (4.0, 1.5, 1.0, 1.5, 1.0, 1.5)), (0, (1.5, 3.0))),
+    ("p", "*", "h", "d", "8", "H", "<"),
+)
+"""Colours, dashes and markers of the others, each over again when all are used."""
 
 
 def line_styles(names: Iterable[str]) -> dict[str, LineStyle]:
     """The style of each paradigm, in the order of `paradigm_order`."""
-    others = count()
-    styles = {}
-    for name in paradigm_order(names):
-        styles[name] = _STYLES.get(name) or _other_style(next(others))
-    return styles
-
-
-def _other_style(number: int) -> LineStyle:
-    return LineStyle(
-        _OTHER_COLOURS[number % len(_OTHER_COLOURS)],
-        _OTHER_DASHES[number % len(_OTHER_DASHES)],
-        _OTHER_MARKERS[number % len(_OTHER_MARKERS)],
-    )
+    others = itertools.starmap(LineStyle, zip(*map(itertools.cycle, _OTHERS), strict=True))
+    return {name: _STYLES.get(name) or next(others) for name in paradigm_order(names)}
 
 
 def by_paradigm(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
@@ -103,19 +112,21 @@ def metric_label(metric: str, threshold: float | None = None, task: str = "") ->
 
 def panel() -> tuple[Figure, Axes]:
     """A figure with one panel."""
-    figure = Figure(figsize=(WIDTH, HEIGHT), layout="constrained")
+    figure = Figure(figsize=(WIDTH, HEIGHT))
     return figure, figure.subplots()
 
 
-def dress(axes: Axes, x_label: str, y_label: str) -> None:
-    """Labels, grid and spines of a panel that holds its data."""
-    axes.set_xlabel(x_label, fontsize=TEXT, parse_math=False)
-    axes.set_ylabel(y_label, fontsize=TEXT, parse_math=False)
-    axes.tick_params(labelsize=SMALL)
-    axes.tick_params(which="minor", length=2)
-    axes.grid(alpha=0.25)
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right"]].set_visible(False)
+def label(axes: Axes, x: str = "", y: str = "", title: str = "", **look: Any) -> None:
+    """What stands below, beside and above a panel, as it is typed.
+
+    Args:
+        axes: the panel.
+        x, y, title: empty: none.
+        look: of the title.
+    """
+    axes.set_xlabel(x, parse_math=False)
+    axes.set_ylabel(y, parse_math=False)
+    axes.set_title(title, parse_math=False, **look)
 
 
 def shared_legend(figure: Figure, panels: Iterable[Axes], order: Iterable[str] = ()) -> None:
@@ -131,7 +142,7 @@ def shared_legend(figure: Figure, panels: Iterable[Axes], order: Iterable[str] =
     if not entries:
         return
     widest = max(map(len, entries)) + _HANDLE
-    columns = max(1, int(figure.get_size_inches()[0] * _LETTERS_AN_INCH / widest))
+    columns = max(1, int(figure.get_size_inches()[0] * LETTERS_AN_INCH / widest))
     legend_above(figure, entries, min(columns, len(entries)), columnspacing=1.2)
 
 
@@ -148,8 +159,6 @@ def legend_above(
         list(entries),
         loc="outside upper center",
         ncols=columns,
-        frameon=False,
-        fontsize=SMALL,
         handlelength=handlelength,
         columnspacing=columnspacing,
     )
@@ -160,7 +169,7 @@ def legend_above(
 def finished(figure: Figure, x_label: str, y_label: str) -> Figure:
     """A figure with one panel of shares, which holds its data: labels, limits and legend."""
     (axes,) = figure.axes
-    dress(axes, x_label, y_label)
+    label(axes, x_label, y_label)
     limit_shares(axes, *axes.get_ylim())
     shared_legend(figure, [axes])  # above the panel, where it never lies over the data
     return figure

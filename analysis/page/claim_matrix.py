@@ -62,6 +62,9 @@ def matrix_blocks(sections: Sequence[Section]) -> list[Block]:
             "or was not run (-). The last row counts: holds / fails / open."
         ),
     ]
+    titles = {(section.key, name): section.title for _, name, section in _named(sections)}
+    places = zip(matrix["key"], matrix["setting"], strict=True)
+    matrix["setting"] = [titles.get(place, place[1]) for place in places]
     chapters = matrix["chapter"].unique()
     for chapter in chapters:
         rows = matrix[matrix["chapter"] == chapter]

@@ -194,11 +194,11 @@ def _said(paired: pd.DataFrame, names: Sequence[str]) -> str:
         if known(row["difference"]):
             sign, more = (1, "more") if row["difference"] >= 0 else (-1, "less")
             low, high = sorted([sign * row["low"], sign * row["high"]])
+            by = percent(sign * row["difference"])
+            much = f"{by} points {more} than" if float(by) else "as much as"
             bounds = _bounds(low, high, percent)
-            texts.append(
-                f"{percent(sign * row['difference'])} points {more} than "
-                f"{_ORDERS.get(str(name), name)} ({bounds}n={row['num_pairs']:g})"
-            )
+            order = _ORDERS.get(str(name), name)
+            texts.append(f"{much} {order} ({bounds}n={row['num_pairs']:g})")
     return listed(texts)
 
 

@@ -2,38 +2,21 @@
 
 It has all mosaics as one float tensor, a `DataLoader`, the default memory format, one optimiser
 for the focus and one for the classifier, and a second forward pass after every step to read the
-loss. It is independent of `study`, so that tests can compare the fast step with it in float64. Its
-products are in the precision of what it is compared with.
+loss. It takes nothing from `study` but the switch to TensorFloat-32, so that tests can compare the
+fast step with it in float64. Its products are in the precision of what it is compared with.
 """
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import itertools
-from collections.abc import Iterator
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 from torch.utils.data import DataLoader, TensorDataset
 
-
-@contextlib.contextmanager
-def tensor_float_32(on: bool) -> Iterator[None]:
-    """Products of float32 with 10 bits of mantissa, or strict ones, in the whole process.
-
-    By default PyTorch lets cuDNN round, but not the matrix products.
-    """
-    libraries = torch.backends.cuda.matmul, torch.backends.cudnn
-    before = [library.allow_tf32 for library in libraries]
-    try:
-        for library in libraries:
-            library.allow_tf32 = on
-        yield
-    finally:
-        for library, allowed in zip(libraries, before, strict=True):
-            library.allow_tf32 = allowed
+from study import hardware
 
 
 def as_published(network: nn.Sequential) -> nn.Sequential:
@@ -112,7 +95,7 @@ class ResearchScript:
 
     def step_on(self, x: Tensor, y: Tensor) -> float:
         """Takes one step on these mosaics; returns the loss after it."""
-        with tensor_float_32(self.precision == "tf32"):
+        with hardware.products(self.precision, x.device):
             for optimiser in self.optimisers:
                 optimiser.zero_grad()
             self._loss(x, y).backward()

@@ -13,12 +13,11 @@ import numpy as np
 
 from analysis import compare_results
 from analysis.comparison.by_image import Scores, scores
-from analysis.comparison.compare import Comparison
 from analysis.crossed import crossed_mean
 from analysis.learning import share_mean
 
 
-def resampled(results: str, replicates: int) -> Iterator[tuple[str, str, float, float]]:
+def resampled(results: str, replicates: int) -> Iterator[tuple[str, ...]]:
     """Shares of studies whose 95 % interval contains what the whole study has.
 
     Args:
@@ -29,24 +28,15 @@ def resampled(results: str, replicates: int) -> Iterator[tuple[str, str, float, 
         Setting; paradigm, or two of them; coverage of SAIF and of accuracy.
     """
     for comparison in compare_results(results):
-        of_metric = [
-            list(_covered(comparison, metric, replicates)) for metric in comparison.metrics
-        ]
-        for (what, first), (_, second) in zip(*of_metric, strict=True):
-            yield comparison.name, what, first, second
+        test = comparison.chosen[comparison.chosen["split"] == "test"].sort_values("seed")
+        rows = {str(name): group for name, group in test.groupby("paradigm")}
+        for names in [*((name,) for name in rows), *combinations(sorted(rows, reverse=True), 2)]:
+            sides = ([scores(rows[n], metric) for n in names] for metric in comparison.metrics)
+            shares = (f"{_coverage(*each, replicates=replicates):.3f}" for each in sides)
+            yield comparison.name, " - ".join(names), *shares
 
 
-def _covered(comparison: Comparison, metric: str, replicates: int) -> Iterator[tuple[str, float]]:
-    """Paradigm or pair -> coverage."""
-    test = comparison.chosen[comparison.chosen["split"] == "test"].sort_values("seed")
-    known = {str(name): scores(rows, metric) for name, rows in test.groupby("paradigm")}
-    for name, each in known.items():
-        yield name, _coverage(each, None, replicates)
-    for second, first in combinations(known, 2):
-        yield f"{first} - {second}", _coverage(known[first], known[second], replicates)
-
-
-def _coverage(first: Scores, second: Scores | None, replicates: int) -> float:
+def _coverage(first: Scores, second: Scores | None = None, *, replicates: int) -> float:
     """Of the mean of one paradigm, or of the difference of two."""
     values = first.shares if second is None else (first - second).shares
     truth = float((values @ first.weights / first.weights.sum()).mean())

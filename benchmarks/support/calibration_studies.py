@@ -1,4 +1,4 @@
-"""Simulated studies for `benchmarks/calibration.py`: as arrays, and as the package's tables.
+"""Simulated studies for `benchmarks/calibration.py`, as arrays.
 
 A study has four paradigms (hard, soft, hybrid, lvml) that differ in nothing, so that every verdict
 is false and every difference 0. A run is right about an instance, or has it in SAIF, with the
@@ -14,7 +14,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +21,6 @@ from scipy.special import expit, ndtri
 
 from analysis.backgrounds import Backgrounds
 from analysis.comparison.by_image import Instances, Scores
-from study.results import INSTANCES
 
 PARADIGMS = ("hard", "soft", "hybrid", "lvml")
 METRICS = ("saif", "accuracy")
@@ -98,22 +96,16 @@ class Drawn:
     """One replicate.
 
     Attributes:
-        base_images: (N, 1 + k) those of each instance, the foreground first.
-        instances: what the package makes of them.
+        instances: what the package makes of those of the test split, N.
         hits: metric -> (P, n, N) what the chosen options' tested runs are right about.
         diverged: (P, n).
         failed: (P, n).
-        validation: paradigm -> (K, n) accuracies that choose.
-        chosen: the option of each paradigm.
     """
 
-    base_images: NDArray[np.int64]
     instances: Instances
     hits: dict[str, NDArray[np.bool_]]
     diverged: NDArray[np.bool_]
     failed: NDArray[np.bool_]
-    validation: list[Floats]
-    chosen: list[int]
 
 
 def draw(study: Study, generator: np.random.Generator, metrics: Sequence[str] = METRICS) -> Drawn:
@@ -126,16 +118,14 @@ def draw(study: Study, generator: np.random.Generator, metrics: Sequence[str] = 
     of_image = np.repeat(np.arange(images), weights)
     held = generator.integers(max(study.backgrounds, 1), size=(weights.sum(), HELD))
     tested = {metric: runs(study, generator, n, (1,) * paradigms) for metric in metrics}
-    validation, chosen = [], [0] * paradigms
     if max(study.options) > 1:
         # The accuracy of the tuned options is that of the tested runs in a one-stage study.
         count = TUNING_SEEDS if study.two_stage else n
         for place, level in enumerate(runs(study, generator, count, study.options)):
             noise = VALIDATION_SD * generator.standard_normal(level.shape)
-            validation.append(expit(study.base + level + noise))
-            chosen[place] = int(validation[-1].mean(axis=1).argmax())
             if not study.two_stage:
-                tested["accuracy"][place] = level[chosen[place]][None]
+                chosen = expit(study.base + level + noise).mean(axis=1).argmax()
+                tested["accuracy"][place] = level[chosen][None]
     shape = (paradigms, n)
     bases = np.array(study.bases or [study.base] * paradigms)[:, None, None]
     hits = {}
@@ -155,13 +145,10 @@ def draw(study: Study, generator: np.random.Generator, metrics: Sequence[str] = 
         each[stuck] = False
     backgrounds = Backgrounds(of_image, held) if study.backgrounds else None
     return Drawn(
-        np.column_stack([of_image, held]) if study.backgrounds else of_image[:, None],
         Instances(of_image, weights.astype(float), backgrounds),
         hits,
         generator.random(shape) < study.diverged,
         generator.random(shape) < study.failed,
-        validation,
-        chosen,
     )
 
 
@@ -216,57 +203,3 @@ def true_mean(study: Study) -> dict[str, float]:
         for share, effect in effects
     )
     return {m: mean * (1 - study.diverged) + LOST[m] * study.diverged for m in METRICS}
-
-
-def at_budget(study: Study, drawn: Drawn) -> Any:
-    """The runs as rows at a common cut, as `analysis.equal_compute` gives them."""
-    import pandas as pd
-
-    tuning, tuned_from, stage = ("tune", 0, "confirm") if study.two_stage else (None, 100, None)
-    rows = []
-    for place, paradigm in enumerate(PARADIGMS):
-        options = drawn.validation[place] if drawn.validation else np.full((1, study.seeds), 0.5)
-        if len(options) > 1 or not study.two_stage:
-            rows += [
-                evaluation(paradigm, k, tuned_from + seed, tuning, "validation", accuracy=accuracy)
-                for (k, seed), accuracy in np.ndenumerate(options)
-            ]
-        for seed in np.flatnonzero(~drawn.failed[place]):
-            for split in ("test", "validation") if study.two_stage else ("test",):
-                scores = tested_run(drawn, place, seed) if split == "test" else {}
-                chosen = drawn.chosen[place]
-                rows.append(evaluation(paradigm, chosen, 100 + seed, stage, split, **scores))
-    table = pd.DataFrame(rows)
-    return table.assign(kind="training", last_saif=table["saif"], last_accuracy=table["accuracy"])
-
-
-def tested_run(drawn: Drawn, place: int, seed: int) -> dict[str, Any]:
-    """The columns of scores of one tested run."""
-    if drawn.diverged[place, seed]:
-        return {"diverged": True, **LOST}
-    right, inside = (drawn.hits[metric][place, seed] for metric in ("accuracy", "saif"))
-    bits = right, np.ones_like(right), inside
-    names = "instance_right", "instance_known", "instance_saif"
-    return {
-        "accuracy": right.mean(), "saif": inside.mean(), "num_evaluated": len(right),
-        "base_images": drawn.base_images.ravel(), "instances": "drawn",
-        **{name: np.packbits(each).tobytes() for name, each in zip(names, bits, strict=True)},
-    }  # fmt: skip
-
-
-def evaluation(
-    paradigm: str, option: int, seed: int, stage: str | None, split: str, **columns: Any
-) -> dict[str, Any]:
-    """One row at the cut."""
-    lr = 0.001 * (option + 1)
-    return {
-        "cell_id": f"{paradigm}-{option}-{seed}", "comparison_id": "0123456789abcdef",
-        "task": "digits", "m": 10, "n": 2_000, "num_classes": NUM_CLASSES, "architecture": "mlp",
-        "paradigm": paradigm, "schedule": f"{paradigm} lr={lr}", "lr": lr, "last_lr": lr,
-        "switch_point": math.nan, "batch_size": 64, "precision": "float32", "seed": int(seed),
-        "stage": stage, "status": "done", "diverged": False, "finished_at": "",
-        "budget_fraction": 1.0, "budget_amount": 1_000, "budget_unit": "flops", "cut": 1.0,
-        "axis": "flops", "compute_flops": 999, "planned_seeds": None, "split": split,
-        "saif": 0.5, "accuracy": 0.5, "loss": 0.5, "foreground_attention_mean": 0.5,
-        **dict.fromkeys(["num_evaluated", "base_images", *INSTANCES]),
-    } | columns  # fmt: skip

@@ -1,4 +1,4 @@
-"""What the benchmarks share: options, processes of their own, timing in turns, ratios, memory.
+"""What the benchmarks share: options, tables, processes of their own, timing in turns, memory.
 
 It needs neither torch nor pandas, so that it adds nothing to the memory that they measure.
 """
@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import math
+import itertools
 import statistics
 import time
-import tracemalloc
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -30,13 +29,7 @@ CHOICES = {
     "paradigm": ("soft", "hard", "lvml"),
     "precision": PRECISIONS,
 }
-HELP = {
-    "json": "write the figures there, too",
-    "whole": "a batch in one pass",
-    "compile": "also with torch.compile",
-    "baseline": "also as a research script",
-}
-FILE = {"type": Path, "metavar": "FILE"}
+JSON = {"type": Path, "metavar": "FILE", "help": "write the figures there, too"}
 
 
 def options(about: str, **defaults: Any) -> argparse.ArgumentParser:
@@ -50,20 +43,26 @@ def options(about: str, **defaults: Any) -> argparse.ArgumentParser:
     """
     parser = argparse.ArgumentParser(description=about.splitlines()[0])
     for name, default in defaults.items():
-        how: dict[str, Any] = {"help": HELP.get(name)}
-        if default is False:
-            how["action"] = "store_true"
-        elif isinstance(default, dict):
-            how |= default
+        if isinstance(default, dict):
+            how = default
+        elif default is False:
+            how = {"action": "store_true"}
         elif isinstance(default, tuple):
-            how |= {"choices": default, "default": default[0]}
+            how = {"choices": default, "default": default[0]}
         else:
             several = isinstance(default, list)
             of = default[0] if several else default
-            how |= {"default": default, "nargs": "+" if several else None}
+            how = {"default": default, "nargs": "+" if several else None}
             how |= {"type": positive if isinstance(of, int) else str, "choices": CHOICES.get(name)}
         parser.add_argument(f"--{name.replace('_', '-')}", **how)
     return parser
+
+
+def table(head: Sequence[str], rows: Iterable[Iterable[str]]) -> None:
+    """Prints a table in Markdown, each row as soon as it is there; all but names to the right."""
+    widths = [max(len(each), 7) for each in head[1:]]
+    for name, *cells in itertools.chain([head, ["---", *("---:" for _ in widths)]], rows):
+        print("|", " | ".join([name.ljust(32), *map(str.rjust, cells, widths)]), "|", flush=True)
 
 
 def side_by_side(functions: Mapping[T, Callable[[], Any]], rounds: int) -> dict[T, list[Any]]:
@@ -132,28 +131,16 @@ def ratio(of: list[float], to: list[float]) -> Ratio:
     return Ratio(statistics.median(ratios), min(ratios), max(ratios))
 
 
-def exponent(x: Sequence[float], y: Sequence[float]) -> tuple[float, float, float]:
-    """Slope of log y over log x by least squares, and its 95 % interval (Student's t).
-
-    NaN of fewer than two different x; the interval also of fewer than three values.
-    """
+def exponent(x: Sequence[float], y: Sequence[float]) -> str:
+    """Slope of log y over log x by least squares, and its 95 % interval (Student's t)."""
     import numpy as np
     from scipy import stats
 
-    if len(set(x)) < 2:
-        return math.nan, math.nan, math.nan
+    if len(set(x)) < 3:
+        return "of three sizes at least"
     fit = stats.linregress(np.log(x), np.log(y))
-    half = fit.stderr * stats.t.ppf(0.975, len(x) - 2) if len(x) > 2 else math.nan
-    return fit.slope, fit.slope - half, fit.slope + half
-
-
-def peak_of_arrays(function: Callable[[], T]) -> tuple[int, T]:
-    """The most bytes that NumPy's arrays took in a call, and what it returned."""
-    tracemalloc.start()
-    found = function()
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    return peak, found
+    half = fit.stderr * stats.t.ppf(0.975, len(x) - 2)
+    return f"{fit.slope:.2f} ({fit.slope - half:.2f} to {fit.slope + half:.2f})"
 
 
 def peak_bytes() -> int:

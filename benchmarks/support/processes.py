@@ -31,15 +31,6 @@ def is_gone(pid: int) -> bool:
         return True
 
 
-def resident(pids: list[int]) -> float:
-    """MB of memory that processes hold; nothing of those that are gone."""
-    held = 0
-    for pid in pids:
-        with contextlib.suppress(psutil.NoSuchProcess):
-            held += psutil.Process(pid).memory_info().rss
-    return held / 1e6
-
-
 def free_ports(count: int) -> list[int]:
     """Ports of the loopback that nothing listens on now."""
     with contextlib.ExitStack() as stack:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from pathlib import Path
 
-from benchmarks.support.soak_faults import cells_in
 from study.results import Results, ResultsError
 
 TIMES = {"train_seconds", "total_train_seconds", "total_evaluate_seconds", "total_seconds"}
@@ -29,55 +29,40 @@ class Recorded:
 
     def __init__(self, results: Path) -> None:
         self._path = results
-        self._ids: dict[str, list[str]] = {}  # file -> ids of its cells
+        self._counted = Results(results)  # which looks into each file once
         self.rows: dict[str, str] = {}
 
-    def ids(self) -> list[str]:
-        """Recorded cells, each as often as a file holds it."""
-        paths = list(self._path.glob("cells/*.parquet"))
-        for path in paths:
-            if path.name not in self._ids and (found := cells_in(path)):
-                self._ids[path.name] = found
-        return [cell_id for path in paths for cell_id in self._ids.get(path.name, ())]
+    def count(self) -> int:
+        """How many cells are recorded."""
+        return len(self._counted.finished())
 
-    def look(self, flipped: Iterable[str]) -> None:
-        """Takes down the cells that were not complete before.
-
-        Args:
-            flipped: cells that are left out, since a byte of their files was flipped.
-        """
-        new = set(self.ids()) - self.rows.keys() - set(flipped)
-        try:
-            self.rows |= digests(Results(self._path), sorted(new))
-        except ResultsError:  # a flipped byte that the study has not found yet; so next time
-            return
+    def look(self, flipped: Set[str]) -> None:
+        """Takes down the cells that were not complete before, but for the flipped ones."""
+        new = self._counted.finished() - self.rows.keys() - flipped
+        with contextlib.suppress(ResultsError):  # a flipped byte that is not found yet; next time
+            self.rows |= digests(Results(self._path), new)
 
 
 def digests(
-    results: Results, cell_ids: list[str] | None = None, without: Iterable[str] = ()
+    results: Results, cell_ids: Iterable[str] | None = None, without: Set[str] = frozenset()
 ) -> dict[str, str]:
-    """Cell id -> a digest of its rows, bit by bit.
-
-    Args:
-        results: the directory.
-        cell_ids: only those; None: all.
-        without: columns that do not count.
+    """Cell id -> a digest of its rows, bit by bit, without some columns.
 
     Raises:
         ResultsError: a file is damaged, or two contradict each other.
     """
     found: defaultdict[str, hashlib._Hash] = defaultdict(hashlib.sha256)
-    for table in results.tables(cell_ids):
-        kept = table.drop_columns([name for name in table.column_names if name in set(without)])
-        if "split" in kept.column_names:
-            kept = kept.sort_by([(n, "ascending") for n in ("budget_fraction", "split")])
+    cells, evaluations = results.tables(cell_ids)
+    order = [(name, "ascending") for name in ("budget_fraction", "split")]
+    for table in (cells, evaluations.sort_by(order)):
+        kept = table.drop_columns([name for name in table.column_names if name in without])
         for row in kept.to_pylist():
             found[row["cell_id"]].update(repr(row).encode())
     return {cell_id: digest.hexdigest() for cell_id, digest in found.items()}
 
 
 def faults(
-    reference: Path, results: Path, recorded: Recorded, flipped: set[str]
+    reference: Path, results: Path, recorded: Recorded, flipped: Set[str]
 ) -> dict[str, int]:
     """Counts of faults that must all be 0.
 
@@ -91,16 +76,15 @@ def faults(
     expected, got = (digests(each, without=NOT_COMPARED) for each in (Results(reference), there))
     now = digests(there)
     rows = there.evaluations(columns=["cell_id", "budget_fraction", "split"])
-    twice = len(there.cells(columns=["cell_id"])) - len(got) + int(rows.duplicated().sum())
-    changed = (now.get(each) != recorded.rows[each] for each in recorded.rows.keys() - flipped)
+    both = expected.keys() & got.keys()
     return {
         "lost": len(expected.keys() - got.keys()),
-        "doubled": twice + len(got.keys() - expected.keys()),
-        "wrong (any bit but of times)": sum(
-            got[each] != expected[each] for each in expected.keys() & got.keys()
-        ),
+        "doubled": int(rows.duplicated().sum()) + len(got.keys() - expected.keys()),
+        "wrong (any bit but of times)": sum(got[each] != expected[each] for each in both),
         "half-written": len(there.survey().damaged) + len(list(results.rglob("*.part"))),
-        "changed after they were complete": sum(changed),
+        "changed after they were complete": sum(
+            now.get(each) != recorded.rows[each] for each in recorded.rows.keys() - flipped
+        ),
         "checkpoints left": len(list(results.glob("checkpoints/*"))),
     }
 

@@ -11,16 +11,15 @@ import functools
 import json
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from benchmarks.support.measure import Timer, peak_bytes, write
+from benchmarks.support.measure import Timer, write
 from study import hardware, models, paradigms, tasks
-from study.cell import NO_OPTIONS, Budget, Cell, Options, Schedule
+from study.cell import NO_OPTIONS, Budget, Cell, Schedule
 from study.models.base import Model
 from study.paradigms.base import Paradigm, Sampling
 from study.tasks.base import Task
@@ -78,22 +77,17 @@ def build_model(architecture: str, precision: str = "float32") -> Model:
     )
 
 
-def made_up(
-    task: str, count: int, options: Options = NO_OPTIONS, lengths: Any = None, **of_cell: Any
-) -> tuple[Cell, Task]:
+def made_up(task: str, count: int, **of_cell: Any) -> tuple[Cell, Task]:
     """A cell, and its task with noise for data.
 
     Args:
         task: its name.
         count: least inputs of the data, and those that train unless `of_cell` says otherwise.
-        options: of the data.
-        lengths: of texts: words -> how many have so many; None: as the task assumes.
         of_cell: fields of the cell that count; evaluations are as small as can be.
     """
-    options = tasks.resolved(task, options)
+    options = tasks.resolved(task, NO_OPTIONS)
     info = tasks.info(task, options)
-    facts = replace(info.nominal, lengths=lengths or info.nominal.lengths)
-    data = info.made_up(facts, count)
+    data = info.made_up(info.nominal, count)
     known: dict[str, Any] = {
         "n": count, "seed": 0, "budget": Budget(count, "mosaics"),
         "schedule": Schedule.single("soft", LR),
@@ -192,12 +186,6 @@ def synchronise(device: torch.device) -> None:
     """Waits for the device."""
     if device.type == "cuda":
         torch.cuda.synchronize(device)
-
-
-def peak_memory(device: torch.device) -> int:
-    """The most bytes so far: of a GPU that were allocated, else of this process."""
-    synchronise(device)
-    return torch.cuda.max_memory_allocated() if device.type == "cuda" else peak_bytes()
 
 
 def circumstances(device: torch.device) -> dict[str, Any]:

@@ -10,8 +10,8 @@ see these tokens, so attention depends on no value:
 without residual, normalisation of layers or perceptron. All weights begin standard normal, as in
 the theory's prior. f is linear in the values, so it is a sum over the D = H^L paths of heads, and
 is computed as one: f = sum_pi w^pi . xi^pi. Here xi^pi is what the tokens pass on along a path,
-and w^pi = a' V^{L h_L} ... V^{1 h_1} V^0, scaled, costs the same whatever the batch. That takes a
-part of the time of passing tokens through the layers (benchmarks/one_shot.py).
+and w^pi = a' V^{L h_L} ... V^{1 h_1} V^0, scaled, costs the same whatever the batch. That takes
+a part of the time of passing tokens through the layers (docs/performance.md, One-shot images).
 """
 
 from __future__ import annotations

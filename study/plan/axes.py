@@ -173,12 +173,15 @@ def _why_not(
 # As typed
 
 
-def as_assignments(known: Known, axes: Mapping[str, Rules]) -> Iterator[str]:
+def as_assignments(
+    known: Known, axes: Mapping[str, Rules], of_one_value: bool = False
+) -> Iterator[str]:
     """What `resolve` takes to give these axes, a line an axis that has several values.
 
     Args:
         known: the axes of the study.
         axes: as `resolve` gives them.
+        of_one_value: whether axes with a single value that is no default are there, too.
     """
     every = {name: possible_values(rules) for name, rules in axes.items()}
     for name, axis in known.items():
@@ -190,7 +193,8 @@ def as_assignments(known: Known, axes: Mapping[str, Rules]) -> Iterator[str]:
                 continue
         spelt = _spelt(axes[name], name, list(depends_on(axes[name])), there, {})
         spelt = [each for each in spelt if each[1] != (None,)] or spelt[:1]  # else said twice
-        if len(spelt) > 1 or len(spelt[0][1]) > 1:
+        unusual = of_one_value and axes[name] != rules_of(axis.default)
+        if len(spelt) > 1 or len(spelt[0][1]) > 1 or unusual:
             yield " ".join(f"{name}{where}={as_typed(values)}" for where, values in spelt)
 
 

@@ -31,7 +31,7 @@ def _run(argv: Sequence[str] | None) -> int:
     out.make("")
     out.probe("")  # before the theory takes its time
     found = scored(network, args.width, args.temperature, args.readout, args.by)
-    write(found, out)
+    write(found, file, out)
     print(text(found, network, out, chosen=args.temperature is None))
     return DONE
 
@@ -135,5 +135,5 @@ dropout off; torch.nn.MultiheadAttention gives them with average_attn_weights=Fa
 
 scores.csv has a row a head: layer, head, its scores, and removed_SCORE, the step (1, 2, ...) at
 which it is removed by that score; empty for heads that stay. order.json has the same orders as
-lists of [layer, head], what the theory was solved with, and why a score is missing.
+lists of [layer, head], FILE, what the theory was solved with, and why a score is missing.
 """

@@ -117,7 +117,7 @@ def _loaded(file: Path) -> tuple[dict[str, Floats], list[str]]:
 
             stored = load_file(file)
         names = sorted(stored)
-        found = {name: _plain(stored[name]) for name in names if _ROLE.fullmatch(name)}
+        found = {name: _plain(stored, name) for name in names if _ROLE.fullmatch(name)}
     except Exception as error:  # of many types: by the file system, zipfile, zlib, safetensors
         raise RequestError(
             f"{file} cannot be read ({error}). Save it again, as arrays of numbers."
@@ -126,11 +126,15 @@ def _loaded(file: Path) -> tuple[dict[str, Floats], list[str]]:
     return arrays, [name for name in names if name not in found]
 
 
-def _plain(stored: Any) -> np.ndarray:
+def _plain(stored: Mapping[str, Any], name: str) -> np.ndarray:
     """An array as NumPy has it; NumPy has no bfloat16."""
-    if isinstance(stored, np.ndarray):
-        return stored
-    return (stored.float() if stored.element_size() == 2 else stored).numpy()
+    try:
+        array = stored[name]
+    except ValueError as error:  # of Python objects, such as labels that are names
+        raise ValueError(f"{name}: {error}") from error
+    if isinstance(array, np.ndarray):
+        return array
+    return (array.float() if array.element_size() == 2 else array).numpy()
 
 
 def _numbers(name: str, array: np.ndarray) -> Floats:

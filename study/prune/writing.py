@@ -6,6 +6,7 @@ import csv
 import io
 import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from study import terminal
@@ -16,8 +17,8 @@ from study.storage.storage import Storage
 _SCORES, _ORDER = "scores.csv", "order.json"
 
 
-def write(found: Scored, out: Storage) -> None:
-    """Writes scores.csv and order.json, each whole or not at all.
+def write(found: Scored, file: Path, out: Storage) -> None:
+    """Writes scores.csv and order.json, which names the file, each whole or not at all.
 
     Raises:
         ResultsError: they cannot be written.
@@ -31,6 +32,7 @@ def write(found: Scored, out: Storage) -> None:
     )
     out.write(_SCORES, rows.getvalue().encode())
     order = {
+        "file": str(file),
         "by": found.by,
         "order": {name: [found.places[h] for h in order] for name, order in found.orders.items()},
         "theory": found.theory,

@@ -168,18 +168,6 @@ def test_analysis_knows_study_by_its_results_alone() -> None:
     assert not [(module, name) for module, name in known if not name.startswith(DOORS)]
 
 
-def test_options_are_chosen_where_nothing_can_be_drawn() -> None:
-    """A shard that tunes needs no Matplotlib."""
-    chooser, seen, todo = "analysis.comparison.choice", set[str](), set[str]()
-    assert chooser in imports("study.concluding.choice")
-    todo.add(chooser)
-    while todo:
-        module = todo.pop()
-        seen.add(module)
-        todo |= (imports(module) if module in MODULES else set()) - seen
-    assert not {name for name in seen if name.startswith(("matplotlib", "analysis.section"))}
-
-
 def test_the_core_runs_without_ray_and_mlflow(tmp_path: Path, digits: MosaicTask) -> None:
     """A trial needs torch, numpy, pandas and pyarrow (with fsspec, which torch brings)."""
     assert digits  # prepared before, as by the driver

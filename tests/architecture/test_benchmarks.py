@@ -52,28 +52,21 @@ def figures(script: str, options: str, environment: dict[str, str]) -> list[dict
 
 def table(text: str) -> dict[str, list[str]]:
     """First column -> the others, of all tables in Markdown."""
-    lines = [line.strip("| ").split(" | ") for line in text.splitlines() if line[:2] == "| "]
-    return {line[0]: line[1:] for line in lines}
+    rows = [line.strip("|").split("|") for line in text.splitlines() if line.startswith("|")]
+    return {name.strip(): [each.strip() for each in others] for name, *others in rows}
 
 
 def test_a_step_is_measured_against_the_baseline(bare: dict[str, str]) -> None:
     _, *rows = figures(
-        "train_step", "--m 2 --architecture small --batch-size 4 --rounds 1 --steps 2", bare
+        "train_step", "--m 2 --architecture small --batch-size 4 --micro-batch 2 --rounds 1", bare
     )
     found = {(each["precision"], each["step"]): each for each in rows}
-    names = ("baseline", "study", "NCHW")
+    names = ("baseline", "study", "NCHW", "passes of 2")
     wanted = {(precision, name) for precision in ("float32", "bfloat16") for name in names}
     assert found.keys() == wanted | {("float32", "baseline, memory kept")}
     for (precision, _), each in found.items():
         own = found[precision, "baseline"]["seconds"][0] / each["seconds"][0]
         assert each["times_baseline_of_its_precision"] == own
-
-
-def test_a_step_of_captions_is_measured_beside_a_plain_loop(bare: dict[str, str]) -> None:
-    options = "--encoder small --m 4 --units 4 --batch-size 2 --rounds 1 --threads 1"
-    plain, given, study = figures("captions", options, bare)
-    assert study["times_plain_loop"] == plain["seconds"][0] / study["seconds"][0]
-    assert all(0 < each["bytes_before"] <= each["peak_bytes"] for each in (plain, given, study))
 
 
 @pytest.mark.parametrize("architecture", ["small", "perceptron"])
@@ -83,17 +76,11 @@ def test_a_pack_is_measured_beside_one_cell(bare: dict[str, str], architecture: 
     assert [each["times_alone"] for each in found[::2]] == [1.0] * 3
 
 
-def test_operators_of_a_step_are_timed(bare: dict[str, str]) -> None:
-    text = printed("operators", "--m 2 --architecture small --batch-size 4 --steps 2", bare)
-    for row in ("convolutions", "products", "others", "all"):
-        assert text.count(f"\n{row} ") == 2  # in float32 and in bfloat16
-
-
 def test_a_missing_gpu_is_said_in_one_line(bare: dict[str, str]) -> None:
     """Of each benchmark, as one process runs them."""
     if torch.cuda.is_available():
         pytest.skip("needs a machine without a CUDA device")
-    scripts = ["train_step.py", "pack.py", "pass_size.py", "evaluation.py", "captions.py"]
+    scripts = ["train_step.py", "pack.py"]
     code = f"""
 import runpy, sys
 for script in {scripts}:
@@ -114,25 +101,16 @@ for script in {scripts}:
     [
         (
             "attention_paths",
-            "--samples 10 20 --layers-of-four 1 2 --layers-of-one 1 2 --tokens 4 8 --rounds 2",
-            [rf"solve s ~ {size}\^-?\d" for size in "PDLT"],
-        ),
-        (
-            "one_shot",
-            "--sizes quick --rounds 2 --examples 20",
-            [
-                r"quick: a step [\d.]+ ms, of a plain loop [\d.]+ ms: [\d.]+ times",
-                r"theory of P=20, D=16, N_0=192 at N=10 and 10 temperatures [\d.]+ s",
-            ],
+            "--samples 10 20 30 --layers-of-four 1 2 --rounds 2",
+            [r"solve s ~ P\^-?\d", r"solve s ~ D\^of three sizes at least"],
         ),
         (
             "segments",
-            "--m 64,128,256 --paradigm soft lvml --batch-size 2 --seconds 0.01 --figure FIGURE",
-            [r"lvml .* 1\.00 \(1\.00 to 1\.00\)", "more than 4 GB: none"],
+            "--m 64,128,256 --paradigm soft lvml --seconds 0.01 --figure FIGURE",
+            [r"lvml .* 1\.00 \(1\.00 to 1\.00\)"],
         ),
-        ("memory", "--n 8 --m 2 --architecture small --batch-size 4", [r"float32, study +[\d.]+"]),
-        ("pass_size", "--m 2 --architecture small --rounds 1", ["lvml evaluation .* 1.00"]),
-        ("analysis", "--cells 60", [r"60 ( +[\d.]+){7}"]),
+        ("memory", "--n 8 --m 2 --architecture small --batch-size 4", [r"float32, study +\| +\d"]),
+        ("analysis", "--cells 60", [r"60 cells ( +\| +[\d.]+){5}"]),
         (
             "overhead",
             "digits --set seed=0 lr=0.1 epochs=2 n=200 evaluations=1",
@@ -150,13 +128,11 @@ def test_it_runs(script: str, options: str, said: list[str], tmp_path: Path) -> 
 
 
 def test_scheduling_sends_cells_the_whole_way() -> None:
-    """Through Ray Tune and MLflow, in packs; the benchmark ends badly if a cell is missing."""
+    """Through Ray Tune and MLflow; the benchmark ends badly if a cell is missing."""
     # So many that the thread of MLflow, which wakes once a second, logs some while they run.
-    options = "--cells 200 --workers 1 --evaluations 3 --pack 2 --plan-cells 20"
-    text = printed("scheduling", options)
-    assert "The driver: 100 trials on 1 workers" in text
+    text = printed("scheduling", "--cells 200 --workers 1 --evaluations 3 --plan-cells 20")
+    assert "The driver: 200 trials on 1 workers" in text
     found = table(text)
-    assert len(found["driver CPU ms"]) == 5
     parts = sum(float(row[-1]) for name, row in found.items() if name.startswith("- "))
     assert parts == pytest.approx(float(found["driver CPU ms"][-1]), abs=0.1)
     assert float(found["- MLflow's thread"][-1]) > 0
@@ -171,9 +147,8 @@ def test_a_cell_asks_an_object_store_for_little() -> None:
 
 
 def test_verdicts_are_simulated_through_the_packages_own_functions() -> None:
-    """The benchmark ends badly where its numbers differ from those of the package's tables."""
     found = table(printed("calibration", "--quick"))
-    for name in ("6 seeds", "24 seeds, images differ much", "6 seeds, a run in 10 diverges"):
+    for name in ("6 seeds", "12 seeds, images differ much", "6 seeds, a run in 10 diverges"):
         assert len(found[name]) >= 5
     decided, overstated, *of_two = map(float, found["12"])
     assert decided < of_two[0] > 0.8  # a difference of two standard deviations of a run

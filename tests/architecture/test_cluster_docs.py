@@ -10,7 +10,6 @@ import os
 import re
 import shlex
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -24,8 +23,9 @@ import click
 import psutil
 import pytest
 
-from study.run_options import parser
+from benchmarks.support import processes
 from tests.conftest import PROJECT
+from tests.made_up.sockets import listening, others_hear
 
 DOCUMENT = PROJECT / "docs" / "cluster.md"
 CLOUD = "# needs a cloud account"
@@ -75,7 +75,8 @@ def test_every_command_is_run_by_a_test_or_needs_a_cloud_account() -> None:
         assert all((PROJECT / file).exists() for file in files)
 
 
-def test_commands_of_ray_and_of_studies_parse() -> None:
+def test_commands_of_ray_parse() -> None:
+    """Those of studies, test_docs.py parses."""
     from ray.scripts.scripts import cli  # takes seconds
 
     lines = [line for block in blocks() for line in lines_of(block)]
@@ -94,9 +95,6 @@ def test_commands_of_ray_and_of_studies_parse() -> None:
         command.make_context(command.name, arguments)
         if job:
             assert job.startswith("python -m study.run ")
-    for line in lines:
-        if (found := re.search(r"python -m study\.run ([^']*)", line)) and "STUDY" not in line:
-            parser().parse_args(shlex.split(found[1]))
 
 
 def test_messages_that_the_document_explains_are_those_of_the_code() -> None:
@@ -155,7 +153,7 @@ def test_one_machine_from_nothing_to_a_finished_study(work: Path) -> None:
     )
     (stop,) = (block for block in ours if "ray job stop" in block)
 
-    head_port, dashboard, client, agent = free_ports(4)
+    head_port, dashboard, client, agent = processes.free_ports(4)
     start = start.replace("ray start", f"exec ray start --num-cpus=2 --port={head_port} "
         f"--dashboard-port={dashboard} --ray-client-server-port={client} "
         f"--dashboard-agent-listen-port={agent}")  # fmt: skip
@@ -166,13 +164,16 @@ def test_one_machine_from_nothing_to_a_finished_study(work: Path) -> None:
     }  # fmt: skip
     environment.pop("PYTHONPATH", None)
 
-    def run(script: str, digits: str = TINY) -> str:
+    def typed(script: str, digits: str, **changes: str) -> subprocess.CompletedProcess[str]:
         script = script.replace(":8265", f":{dashboard}")
         script = script.replace("study.run digits", f"study.run digits --tracking none {digits}")
-        done = subprocess.run(
-            ["bash", "-euc", begin + script],
-            env=environment, cwd=project, capture_output=True, text=True, timeout=300,
+        return subprocess.run(
+            ["bash", "-euc", begin + script], env=environment | changes,
+            cwd=project, capture_output=True, text=True, timeout=300,
         )  # fmt: skip
+
+    def run(script: str, digits: str = TINY) -> str:
+        done = typed(script, digits)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout + done.stderr
 
@@ -183,10 +184,16 @@ def test_one_machine_from_nothing_to_a_finished_study(work: Path) -> None:
         )  # fmt: skip
     try:
         assert refused_without_token(f"http://127.0.0.1:{dashboard}/api/version")
-        assert listeners(head.pid) == {"127.0.0.1"}
+        found = listening(head.pid)
+        assert f"127.0.0.1:{dashboard}" in found
+        assert others_hear(found) == {}
         assert (work / ".ray" / "auth_token").stat().st_mode & 0o077 == 0
         # Before `ray start` leaves this file, `auto` may be the cluster of another test.
         wait_for((work / "ray" / "ray_current_cluster").exists, lambda: "ray start did not end")
+        stranger = typed(join, TINY, RAY_AUTH_TOKEN="0" * 64)
+        assert stranger.returncode == 2, stranger.stderr
+        assert "Traceback" not in stranger.stderr
+        assert "refused this command's token" in stranger.stderr.splitlines()[-1]
         assert "trials at a time: 1" in run(join)
         assert cells(project) == 1
 
@@ -210,20 +217,6 @@ def test_one_machine_from_nothing_to_a_finished_study(work: Path) -> None:
     assert not alive
 
 
-def free_ports(count: int) -> list[int]:
-    """Ports below those that Ray gives its workers."""
-    found: list[int] = []
-    for port in range(7000 + os.getpid() % 2000, 9990):
-        try:
-            socket.create_server(("127.0.0.1", port)).close()
-        except OSError:
-            continue
-        found.append(port)
-        if len(found) == count:
-            return found
-    raise AssertionError("no free ports")
-
-
 def refused_without_token(url: str) -> bool:
     deadline = time.monotonic() + START_SECONDS
     while True:
@@ -236,17 +229,6 @@ def refused_without_token(url: str) -> bool:
         except OSError:
             assert time.monotonic() < deadline, "ray start --head did not start"
             time.sleep(0.5)
-
-
-def listeners(pid: int) -> set[str]:
-    """Addresses on which a process and its children listen."""
-    process = psutil.Process(pid)
-    return {
-        each.laddr.ip.removeprefix("::ffff:")
-        for one in [process, *process.children(recursive=True)]
-        for each in one.net_connections("tcp")
-        if each.status == psutil.CONN_LISTEN
-    }
 
 
 def cells(project: Path) -> int:

@@ -14,7 +14,6 @@ import os
 import re
 import shlex
 import shutil
-import socket
 import subprocess
 import sys
 import tomllib
@@ -23,24 +22,24 @@ from pathlib import Path
 from typing import Any
 
 import boto3
-import psutil
 import pytest
 import yaml
 from botocore import xform_name
-from mlflow import MlflowClient
 from moto import mock_aws
-from moto.server import ThreadedMotoServer
 from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 from ray.autoscaler import tags
 from ray.autoscaler._private.aws.node_provider import AWSNodeProvider
 from ray.autoscaler._private.command_runner import _with_interactive
 from ray.autoscaler._private.util import prepare_config, validate_config
 
+from benchmarks.support.mlflow_server import tracking_server
 from study.launch import cluster
 from tests.architecture.test_cluster_docs import DOCUMENT, blocks
 from tests.conftest import PROJECT
 
 FILE = PROJECT / "cluster.yaml"
+ACCOUNT = PROJECT / "examples" / "aws" / "account.sh"
 MY_ADDRESS = "203.0.113.7"  # of a network for documentation
 
 OTHER = {
@@ -95,26 +94,6 @@ def aws(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         yield home
 
 
-def ingress(region: str, group_ids: set[str]) -> tuple[set[tuple[str, str, int, int]], set[str]]:
-    """What security groups let in: (source, protocol, from port, to port) of addresses, and groups
-    whose members are let in."""
-    ec2 = boto3.client("ec2", region)
-    addresses, members = set(), set()
-    for group in ec2.describe_security_groups(GroupIds=sorted(group_ids))["SecurityGroups"]:
-        for rule in group["IpPermissions"]:
-            assert not rule.get("PrefixListIds")
-            ports = (rule["IpProtocol"], rule.get("FromPort", -1), rule.get("ToPort", -1))
-            addresses |= {(each["CidrIp"], *ports) for each in rule["IpRanges"]}
-            addresses |= {(each["CidrIpv6"], *ports) for each in rule.get("Ipv6Ranges", [])}
-            members |= {each["GroupId"] for each in rule["UserIdGroupPairs"]}
-    return addresses, members
-
-
-def groups_of(config: dict[str, Any]) -> set[str]:
-    kinds = config["available_node_types"].values()
-    return {group for kind in kinds for group in kind["node_config"]["SecurityGroupIds"]}
-
-
 # By Ray's launcher and a made-up AWS
 
 
@@ -128,10 +107,15 @@ def test_the_commands_of_the_document_and_the_launcher_start_every_kind_of_node(
         getattr(boto3.client(service, region), operation)(**arguments)
 
     config = AWSNodeProvider.bootstrap_config(config)
-    (group,) = groups_of(config)
-    addresses, members = ingress(region, {group})
-    assert addresses == {(f"{MY_ADDRESS}/32", "tcp", 22, 22)}
-    assert members == {group}
+    kinds = config["available_node_types"].values()
+    (group,) = {group for kind in kinds for group in kind["node_config"]["SecurityGroupIds"]}
+    ec2 = boto3.client("ec2", region)
+    (described,) = ec2.describe_security_groups(GroupIds=[group])["SecurityGroups"]
+    rules = [json.dumps(rule) for rule in described["IpPermissions"]]
+    of_ssh, of_nodes = sorted(rules, key=lambda rule: group in rule)
+    assert re.findall(r'"(?:Cidr|Group|Prefix)\w*": "(.*?)"', of_ssh) == [f"{MY_ADDRESS}/32"]
+    assert re.findall(r'"(?:From|To)Port": (\d+)', of_ssh) == ["22", "22"]
+    assert re.findall(r'"(?:Cidr|Group|Prefix)\w*": "(.*?)"', of_nodes) == [group]
 
     provider = AWSNodeProvider(config["provider"], config["cluster_name"])
     for name, kind in config["available_node_types"].items():
@@ -206,17 +190,12 @@ def test_the_head_may_do_what_it_must_and_nodes_the_bucket_only(tmp_path: Path) 
 
 @pytest.mark.faults
 def test_five_lines_are_all_that_a_reader_changes(aws: Path) -> None:
-    text = FILE.read_text()
-    block = text[text.index("\nmetadata:") : text.index("\ncluster_name:")]
-    lines = block.strip().splitlines()[1:]
-    assert len(lines) == len(OTHER) == 5
-    changed = text
-    for line, (name, (old, new)) in zip(lines, OTHER.items(), strict=True):
-        assert line.strip().startswith(f"{name}: ")
-        value, hash_sign, comment = line.partition("  #")
-        head, found, tail = value.rpartition(old)
-        assert found
-        changed = changed.replace(line, f"{head}{new}{tail}{hash_sign}{comment}")
+    assert read()["metadata"].keys() == OTHER.keys()
+    changed = FILE.read_text()
+    for name, (old, new) in OTHER.items():
+        line = rf"^(    {name}: .*?){old}"
+        changed, found = re.subn(line, rf"\g<1>{new}", changed, flags=re.MULTILINE)
+        assert found == 1
     config = AWSNodeProvider.bootstrap_config(prepared(read(changed)))
     kinds = config["available_node_types"]
     assert config["provider"]["region"] == "eu-central-1"
@@ -231,7 +210,7 @@ def test_five_lines_are_all_that_a_reader_changes(aws: Path) -> None:
 
 
 def test_no_value_looks_like_a_secret() -> None:
-    text = FILE.read_text() + DOCUMENT.read_text()
+    text = FILE.read_text() + DOCUMENT.read_text() + ACCOUNT.read_text()
     assert not re.search(
         r"\b(AKIA|ASIA)[0-9A-Z]{16}\b|BEGIN [A-Z ]*PRIVATE KEY|://[^/\s]*:[^/\s]*@", text
     )
@@ -265,31 +244,23 @@ def test_the_project_and_the_token_are_copied_and_nothing_else(tmp_path: Path) -
 
 def test_every_package_of_a_node_is_pinned_to_the_version_tested() -> None:
     project = tomllib.loads((PROJECT / "pyproject.toml").read_text())
-    pins = {}
-    for line in project["tool"]["uv"]["constraint-dependencies"]:
-        pin = Requirement(line)
-        pins[canonical(pin.name)] = str(pin.specifier)
+    constraints = map(Requirement, project["tool"]["uv"]["constraint-dependencies"])
+    pins = {canonicalize_name(pin.name): str(pin.specifier) for pin in constraints}
     extras = project["project"]["optional-dependencies"]
-    lines = [*project["project"]["dependencies"], *extras["cluster"], *extras["captions"]]
-    waiting = [Requirement(line) for line in lines]
+    waiting = [*project["project"]["dependencies"], *extras["cluster"], *extras["captions"]]
     seen: set[tuple[str, str]] = set()
     while waiting:
-        needed = waiting.pop()
-        name = canonical(needed.name)
-        for extra in ("", *sorted(needed.extras)):
-            if (name, extra) in seen:
-                continue
+        needed = Requirement(waiting.pop())
+        name = canonicalize_name(needed.name)
+        assert pins.get(name) == f"=={importlib.metadata.version(name)}"
+        for extra in {"", *needed.extras} - {extra for other, extra in seen if other == name}:
             seen.add((name, extra))
-            assert pins.get(name) == f"=={importlib.metadata.version(name)}"
-            for line in importlib.metadata.requires(name) or []:
-                further = Requirement(line)
-                if further.marker is None or further.marker.evaluate({"extra": extra}):
-                    waiting.append(further)
+            waiting += [
+                line
+                for line in importlib.metadata.requires(name) or []
+                if not (marker := Requirement(line).marker) or marker.evaluate({"extra": extra})
+            ]
     assert {"ray", "torch", "boto3", "s3fs", "mlflow", "sacrebleu"} <= {name for name, _ in seen}
-
-
-def canonical(name: str) -> str:
-    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 # The shell commands
@@ -298,6 +269,7 @@ def canonical(name: str) -> str:
 STAND_IN = """#!/usr/bin/env bash
 call=$(mktemp "$CALLS/XXXXXX")
 { printf '%s\\n' "$(basename "$0") $*"; pwd; env; } > "$call" && mv "$call" "$call.txt"
+[ "$(basename "$0")" != mlflow ] || sleep 9  # it serves
 """
 
 
@@ -325,6 +297,13 @@ def test_ray_starts_with_the_token_the_project_and_its_environment(
             assert environment["MLFLOW_TRACKING_URI"] == "http://127.0.0.1:5000"
         else:
             assert "--address=10.0.0.9:6379" in line
+    served = [line.split()[2:] for line, *_ in calls if line.startswith("mlflow server ")]
+    assert len(served) == (part == "head")  # once, though it is started twice
+    of_tests = tracking_server(tmp_path, "")._words  # a real one, which tests/faults starts
+    for words in served:
+        assert {word for word in words if word[:2] == "--"} <= {*of_tests}
+        assert words[:2] == ["--host", "127.0.0.1"]
+        assert words[-2:] == ["--artifacts-destination", "s3://my-attention-study/mlflow"]
     synced = [line for line, *_ in calls if line.startswith("uv sync")]
     assert synced == ["uv sync --no-dev --extra cluster --managed-python --python 3.11.18"] * 2
     assert (tmp_path / ".ray" / "auth_token").stat().st_mode & 0o077 == 0
@@ -359,69 +338,6 @@ def run_commands(part: str, home: Path) -> list[tuple[str, str, dict[str, str]]]
     return calls
 
 
-@pytest.mark.faults
-def test_mlflow_starts_once_and_answers(tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = str(free.getsockname()[1])
-    (tmp_path / "attention-study").mkdir()
-    (tmp_path / "attention-study" / ".venv").symlink_to(sys.prefix)
-    config = prepare_config(read())
-    store = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
-    store.start()
-    endpoint = "http://{}:{}".format(*store.get_host_and_port())
-    environment = {
-        "HOME": str(tmp_path), "PATH": "/usr/local/bin:/usr/bin:/bin",
-        "AWS_ACCESS_KEY_ID": "none", "AWS_SECRET_ACCESS_KEY": "none",
-        "AWS_ENDPOINT_URL": endpoint, "AWS_DEFAULT_REGION": "us-east-1",
-        "MLFLOW_S3_ENDPOINT_URL": endpoint,
-    }  # fmt: skip
-    settings = [c for c in config["head_setup_commands"] if "> ~/study.env" in c]
-    start, ask = (c for c in config["head_start_ray_commands"] if "mlflow" in c)
-    try:
-        for command in [*settings, start, start, ask]:
-            done = subprocess.run(
-                ["bash", "-c", unwrapped(command).replace("5000", port)],
-                env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=200,
-            )  # fmt: skip
-            assert done.returncode == 0, done.stdout + done.stderr
-        (server,) = [each for each in servers(port) if each.name() == "flock"]
-        listening = [
-            each.laddr
-            for process in [server, *server.children(recursive=True)]
-            for each in process.net_connections("tcp")
-            if each.status == psutil.CONN_LISTEN
-        ]
-        assert {(address.ip, str(address.port)) for address in listening} == {("127.0.0.1", port)}
-        client = boto3.client(
-            "s3", "us-east-1", endpoint_url=endpoint,
-            aws_access_key_id="none", aws_secret_access_key="none",
-        )  # fmt: skip
-        client.create_bucket(Bucket="my-attention-study")
-        log_picture(f"http://127.0.0.1:{port}")
-        stored = client.list_objects_v2(Bucket="my-attention-study", Prefix="mlflow/")
-        assert any(each["Key"].endswith("/table.txt") for each in stored["Contents"])
-        assert (tmp_path / "mlflow" / "mlflow.db").stat().st_size > 0
-    finally:
-        for process in servers(port):
-            process.kill()
-        store.stop()
-
-
-def log_picture(uri: str) -> None:
-    client = MlflowClient(uri)
-    run = client.create_run(client.create_experiment("cluster"))
-    client.log_text(run.info.run_id, "soft 1", "table.txt")
-
-
-def servers(port: str) -> list[psutil.Process]:
-    """What the start command of MLflow left running."""
-    found = []
-    for process in psutil.process_iter(["cmdline"]):
-        if f"--port {port} --workers" in " ".join(process.info["cmdline"] or []):
-            found += [process, *process.children(recursive=True)]
-    return found
-
-
 # The one-time commands of the document
 
 AWS_STAND_IN = """#!{python}
@@ -433,7 +349,7 @@ with open({calls!r}, "a") as file:
 
 
 def documented_calls(folder: Path, region: str) -> list[tuple[str, str, dict[str, Any]]]:
-    """The calls of AWS that the section "Once an account" makes, in order, by its shell commands:
+    """The calls of AWS that examples/aws/account.sh makes, in order, after the document's exports:
     (service, operation, arguments)."""
     work = folder / "aws"
     work.mkdir(exist_ok=True)
@@ -443,11 +359,8 @@ def documented_calls(folder: Path, region: str) -> list[tuple[str, str, dict[str
     (work / "curl").write_text(f"#!/bin/sh\necho {MY_ADDRESS}\n")
     for name in ("aws", "curl"):
         (work / name).chmod(0o755)
-    script = "\n".join(
-        block
-        for block in blocks()
-        if re.search("^export BUCKET|aws (s3 mb|iam|ec2 cr)", block, re.M)
-    )
+    (exports,) = (block for block in blocks() if "export BUCKET" in block)
+    script = exports + ACCOUNT.read_text()
     subprocess.run(
         ["bash", "-euc", script],
         cwd=work, env={"PATH": f"{work}:/usr/bin:/bin"}, check=True, timeout=60,

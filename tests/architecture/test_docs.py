@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import pkgutil
 import re
+import runpy
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
@@ -84,6 +85,15 @@ def test_a_snippet_runs_as_it_stands(
         code = compile(SNIPPETS[snippet], snippet, "exec")
         exec(code, {"__name__": "__main__", "__file__": str(file)})
     assert "..." not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("file", sorted(PROJECT.glob("examples/*.py")), ids=lambda file: file.stem)
+def test_an_example_makes_the_data_that_it_names(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    runpy.run_path(str(file), run_name="__main__")
+    assert any((tmp_path / file.stem).iterdir())
 
 
 def names_between_backticks() -> Iterator[tuple[str, str]]:

@@ -27,6 +27,7 @@ from tests.made_up.comparisons import make_cell, write
 
 HEAVY = {
     "torch", "pandas", "pyarrow", "ray", "mlflow", "optuna", "scipy", "matplotlib", "rich",
+    "torchvision", "PIL", "sklearn", "datasets",
 }  # fmt: skip
 OF_ANALYSIS = {"pandas", "pyarrow"}
 """The package `analysis` imports them for its face."""

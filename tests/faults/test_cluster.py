@@ -191,6 +191,10 @@ def test_what_cannot_train_is_refused_before_any_cell(nodes: Nodes, tmp_path: Pa
     line = refused(*on_cluster, PYTHONPATH=f"{tmp_path}:{PROJECT}")
     assert "differ in Ray or Python" in line
     assert "2.1.0" in line
+    token = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "0" * 64}  # which it does not ask for
+    line = refused(*on_cluster, **token)
+    assert "starts no worker for this command (The actor died" in line
+    assert "Set RAY_AUTH_MODE to" in line
     assert not list(results.glob("cells/*"))
     plan = subprocess.run(
         [sys.executable, "-m", "study.run", "digits", "--plan", "--price-per-hour", "2.5", *at],

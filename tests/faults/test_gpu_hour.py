@@ -37,9 +37,11 @@ OF_THIS_PYTHON = ("numpy==2.5.2", "scipy==1.18.1")
 
 SEEDS = 4
 SIZES = (
-    "n=32", "epochs=2", "architecture=small", "batch_size=16", "evaluations=1",
+    "n=32", "epochs=20", "architecture=small", "batch_size=16", "evaluations=1",
     "train_metrics_size=10", "validation_size=10", "test_size=10", f"confirm=100-{99 + SEEDS}",
 )  # fmt: skip
+"""Seconds of training, or a slice would be over as soon as it has cells."""
+
 BENCHMARKS = "--architecture small --batch-size 4 --rounds 1 --steps 1 --precision float32"
 
 CELLS = 2 * 4 * SEEDS
@@ -77,7 +79,7 @@ def installed() -> str | None:
 
 def start(python: str, results: Path, out: Path) -> subprocess.Popen[str]:
     command = [
-        python, "-u", "benchmarks/gpu_hour.py", "--device", "cpu", "--minutes", "2",
+        python, "-u", "benchmarks/gpu_hour.py", "--device", "cpu", "--minutes", "4",
         "--data", str(REAL_DATA / "cifar10"), "--results", str(results), "--out", str(out),
         "--set", *SIZES, f"--benchmark-options={BENCHMARKS}",
     ]  # fmt: skip

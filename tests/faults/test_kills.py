@@ -14,7 +14,7 @@ import subprocess
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ import pytest
 
 from benchmarks.support import processes
 from study import run
-from study.paradigms.hard import Hard
+from study.cell import Cell
 from study.results import Results
 from study.terminal.command import DONE, FAILED, INTERRUPTED, TERMINATED, UNUSABLE
 from study.train.steps.loop import train_pack
@@ -248,15 +248,12 @@ def test_a_lost_directory_stops_the_study_and_loses_nothing(
 def test_a_bug_is_shown_with_its_cell_and_the_mended_study_goes_on(
     tmp_path: Path, whole: pd.DataFrame, command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Trials begin with a hard paradigm that raises; then they do not."""
+    """Trials of a hard paradigm raise; then they do not."""
 
-    def mistyped(*_: Any, **__: Any) -> None:
-        raise ZeroDivisionError("mistyped")
-
-    def broken(*arguments: Any) -> Any:
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(Hard, "loss", mistyped)
-            return train_pack(*arguments)
+    def broken(cells: Sequence[Cell], *how: Any) -> Any:
+        if cells[0].paradigm == "hard":
+            raise ZeroDivisionError("mistyped")
+        return train_pack(cells, *how)
 
     results = tmp_path / "results"
     with monkeypatch.context() as patch:

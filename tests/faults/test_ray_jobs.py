@@ -6,12 +6,10 @@ import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
 import time
-import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,14 +26,6 @@ from tests.made_up.small_study import GRID, assert_whole, files
 pytestmark = pytest.mark.timeout(600)
 
 RAY = str(Path(sys.executable).with_name("ray"))
-
-
-def listens(port: int) -> bool:
-    try:
-        socket.create_connection(("127.0.0.1", port), timeout=1).close()
-    except OSError:
-        return False
-    return True
 
 
 class Head:
@@ -150,65 +140,3 @@ def test_a_job_whose_driver_dies_is_submitted_again_and_goes_on(
         assert f"cell {cell_id} goes on from its checkpoint" in again.stdout
     assert "on the cluster at auto" in again.stdout
     assert_whole(results, kept, whole)
-
-
-def test_a_token_that_the_cluster_does_not_ask_for_is_refused(tmp_path: Path) -> None:
-    """Ray lets its tasks run, and no actor: every trial would be lost."""
-    port = free_port()
-    environment = {**os.environ, "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
-    head = subprocess.Popen(
-        [RAY, "start", "--head", "--block", "--num-cpus=1", f"--port={port}",
-         f"--dashboard-port={free_port()}", f"--dashboard-agent-listen-port={free_port()}"],
-        env={**environment, "RAY_AUTH_MODE": "disabled"}, start_new_session=True,
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
-    try:
-        token = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "0" * 64}
-        join = [
-            sys.executable, "-m", "study.run", "digits", "--tracking", "none",
-            "--results", str(tmp_path / "results"), "--address", f"127.0.0.1:{port}",
-        ]  # fmt: skip
-        line = "no Ray cluster"
-        deadline = time.monotonic() + 60
-        while not listens(port):  # before, a command would only take time from it
-            assert time.monotonic() < deadline
-            time.sleep(0.1)
-        while "no Ray cluster" in line:
-            assert time.monotonic() < deadline, line
-            run = subprocess.run(
-                join, cwd=PROJECT, env={**environment, **token}, capture_output=True, text=True,
-                check=False, timeout=200,
-            )  # fmt: skip
-            line = run.stderr
-        assert run.returncode == 2, line
-        assert "starts no worker for this command (The actor died" in line
-        assert "Set RAY_AUTH_MODE to" in line
-        assert len(line.splitlines()) == 1, line
-    finally:
-        head.terminate()
-        head.wait(60)
-
-
-def test_who_has_another_token_is_refused(head: Head, tmp_path: Path) -> None:
-    stranger = {**head.environment, "RAY_AUTH_TOKEN": "0" * 64}
-    run = subprocess.run(
-        [sys.executable, "-m", "study.run", "digits", "--results", str(tmp_path / "results"),
-         "--tracking", "none", "--address", head.address],
-        cwd=PROJECT, env=stranger, capture_output=True, text=True, check=False, timeout=200,
-    )  # fmt: skip
-    assert run.returncode == 2, run.stderr
-    assert "refused this command's token" in run.stderr
-    assert len(run.stderr.splitlines()) == 1, run.stderr
-    job = subprocess.run(
-        [RAY, "job", "submit", "--address", head.dashboard, "--", "true"],
-        env=stranger, capture_output=True, text=True, check=False, timeout=200,
-    )  # fmt: skip
-    assert job.returncode != 0
-    for token in (None, "0" * 64):
-        request = urllib.request.Request(f"{head.dashboard}/api/jobs/")
-        if token:
-            request.add_header("Authorization", f"Bearer {token}")
-        with pytest.raises(urllib.error.HTTPError) as refusal:
-            urllib.request.urlopen(request, timeout=30)
-        with refusal.value as answer:
-            assert answer.code in (401, 403)

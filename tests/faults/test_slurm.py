@@ -41,27 +41,6 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture(scope="module", autouse=True)
-def at_the_limit(slurm: Slurm, project: Path) -> str:
-    """A job that the end of its time hits as it hits the scripts; meanwhile others run.
-
-    It is the last of an array, the one that has the id of them all; the others end at once.
-    """
-    (project / "count.sh").write_text(
-        "trap 'echo stopped; exit 143' TERM\n"
-        "starts=starts-$SLURM_ARRAY_TASK_ID\n"
-        "echo start >> $starts\n"
-        "[ $SLURM_ARRAY_TASK_ID = 1 ] && exit\n"
-        "[ $(wc -l < $starts) = 2 ] || while :; do sleep 0.1; done\n"
-    )
-    of_time = ["#SBATCH --open-mode=append", "#SBATCH --signal=B:USR1@120", "#SBATCH --requeue"]
-    for script in ("study", "shards"):
-        assert set(of_time) <= set((SCRIPTS / f"{script}.sbatch").read_text().splitlines())
-    lines = ["#!/bin/bash", *of_time, ". examples/slurm/go_on.sh", "go_on bash count.sh"]
-    (project / "job.sh").write_text("\n".join(lines))
-    return slurm.call("sbatch", "--parsable", "--array=1-2", "--time=2", "job.sh", cwd=project)
-
-
 def log(project: Path) -> str:
     return "\n".join(path.read_text() for path in sorted(project.glob("*.log")))
 
@@ -72,6 +51,10 @@ def test_shards_are_an_array_and_the_report_is_made_once(
     """A round for each stage; the first one is told that its time ends while it trains."""
     results = tmp_path / "results"
     study = arguments(results)
+    for name in ("study", "shards"):  # so Slurm tells a job in time, and takes it again
+        script = (SCRIPTS / f"{name}.sbatch").read_text()
+        for option in ("--open-mode=append", "--signal=B:USR1@120", "--requeue"):
+            assert f"\n#SBATCH {option}\n" in script
 
     def submit(script: str, *options: str) -> str:
         return slurm.call(
@@ -79,7 +62,6 @@ def test_shards_are_an_array_and_the_report_is_made_once(
             script, *study, cwd=project,
         )  # fmt: skip
 
-    script = (SCRIPTS / "shards.sbatch").read_text()
     for line in ("#SBATCH --array=1-16", "SHARDS=16"):
         assert line in script
         script = script.replace(line, line.replace("16", "3"))
@@ -123,13 +105,3 @@ def test_ray_runs_on_the_nodes_of_a_job_until_the_study_is_done(
     assert "queued again" in told
     assert_whole(results, kept, whole)
     until(lambda: not Path(f"/tmp/ray-{job}").exists(), lambda: "its folder stays")
-
-
-def test_slurm_tells_a_job_before_its_time_ends(
-    slurm: Slurm, project: Path, at_the_limit: str
-) -> None:
-    """The last one, as Slurm looks for such jobs twice a minute."""
-    slurm.wait_for(at_the_limit)
-    assert (project / "starts-2").read_text() == "start\n" * 2
-    assert "queued again" in (project / f"slurm-{at_the_limit}_2.out").read_text()
-    assert (project / "starts-1").read_text() == "start\n"

@@ -10,7 +10,7 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -64,9 +64,9 @@ class Law:
     accuracy_shift: float = 0.0
     noise: float = 0.001
     n: int = 100
-    other: Mapping[str, Any] = field(default_factory=dict)
 
 
+NO_SADDLE = "the saddle's residual is 0.02"
 NOISY = Law(variant="noisy", limit=0.84, good=0.56, gain=0.11, interplay=0.1)
 
 
@@ -103,45 +103,43 @@ def write(
         The id of the cell.
     """
     width = math.inf if method == "gp" else width
-    setting = _setting(law)
+    setting = {
+        "kind": "posterior",
+        "task": "hidden-markov",
+        "variant": law.variant,
+        "heads": _HEADS[law.variant],
+        "n": law.n,
+        "tokens": 30,
+        "temperature": 0.01,
+        "sigma_perp": 5.0 if law.variant == "noisy" else 1.0,
+    }
     own = {"method": method, "network_width": str(width), "paths": paths, "draws": draws}
-    cell_id = _digest({**setting, **own, "seed": seed})[:16]
+    whole = {**setting, **own, "seed": seed}
     sampled = method == "slice"
     names = PATHS[law.variant] if paths == "all" else PATHS[law.variant][: 1 + ("+" in paths)]
     made = _numbers(law, method, width, seed, paths, len(names))
     row = {
-        **_row(setting, cell_id, status),
-        "method": method,
+        **shared_columns("attention-paths", whole, setting, status, NO_SADDLE),
+        **whole,
         "network_width": width,
-        "paths": paths,
-        "seed": seed,
-        "cell": json.dumps(
-            {**setting, **own, "seed": seed, "evaluation_points": [1.0]}, sort_keys=True
-        ),
+        "cell": json.dumps({**whole, "evaluation_points": [1.0]}, sort_keys=True),
         "steps": draws if sampled else 50,
-        "order_parameter": made["order_parameter"].ravel().tolist(),
+        "order_parameter": made.pop("order_parameter").ravel().tolist(),
         "order_parameter_error": [0.01] * len(names) ** 2 if sampled else None,
         "path_names": list(names),
-        "overlaps": made["overlaps"].tolist(),
+        "overlaps": made.pop("overlaps").tolist(),
         "residual": None if sampled else 1e-12,
         "r_hat": r_hat if sampled else None,
         "effective_sample_size": draws / 2 if sampled else None,
         **(cell or {}),
     }
+    del row["draws"]
     evaluations = [
         {
-            "cell_id": cell_id,
-            "step": row["steps"],
-            "mosaics_seen": 0,
-            "budget_fraction": 1.0,
-            "compute_flops": 10**9,
-            "train_seconds": 0.5,
-            "split": split,
-            "num_evaluated": count,
+            **progress(row, split, count),
             "loss": 0.4,
-            "accuracy": made["accuracy"],
             "accuracy_error": 0.002 if sampled else None,
-            "accuracy_diagonal": made["accuracy_diagonal"],
+            **made,
             "predictor_mean": made["predictor_mean"][:count].tolist(),
             "predictor_variance": [0.1] * count,
             "predictor_mean_error": [0.002] * count if sampled else None,
@@ -150,7 +148,7 @@ def write(
         for split, count in SPLITS.items()
     ]
     results.write_cell(row, evaluations if status == "done" else [])
-    return cell_id
+    return str(row["cell_id"])
 
 
 def write_study(
@@ -211,31 +209,17 @@ def _numbers(
     }
 
 
-def _setting(law: Law) -> dict[str, Any]:
-    """What cells of a setting share."""
+def shared_columns(
+    study: str, whole: Mapping[str, Any], setting: Mapping[str, Any], status: str, reason: str
+) -> dict[str, Any]:
+    """The columns of `cells` that all have; ids are digests of all that is of a cell."""
     return {
-        "kind": "posterior",
-        "task": "hidden-markov",
-        "variant": law.variant,
-        "heads": _HEADS[law.variant],
-        "n": law.n,
-        "tokens": 30,
-        "temperature": 0.01,
-        "sigma_perp": 5.0 if law.variant == "noisy" else 1.0,
-        **law.other,
-    }
-
-
-def _row(setting: Mapping[str, Any], cell_id: str, status: str) -> dict[str, Any]:
-    """The columns of `cells` that all networks have."""
-    return {
-        "study": "attention-paths",
-        "cell_id": cell_id,
-        "comparison_id": _digest(setting),
+        "study": study,
+        "cell_id": digest(whole)[:16],
+        "comparison_id": digest(setting),
         "data_digest": "0123456789abcdef",
-        **setting,
         "status": status,
-        "status_reason": "" if status == "done" else "the saddle's residual is 0.02",
+        "status_reason": "" if status == "done" else reason,
         "total_train_seconds": 0.5,
         "total_evaluate_seconds": 0.1,
         "total_seconds": 0.7,
@@ -247,5 +231,21 @@ def _row(setting: Mapping[str, Any], cell_id: str, status: str) -> dict[str, Any
     }
 
 
-def _digest(values: Mapping[str, Any]) -> str:
+def progress(
+    row: Mapping[str, Any], split: str, count: int, fraction: float = 1.0
+) -> dict[str, Any]:
+    """The columns of an evaluation that all have."""
+    return {
+        "cell_id": row["cell_id"],
+        "step": round(fraction * row["steps"]),
+        "mosaics_seen": 0,
+        "budget_fraction": fraction,
+        "compute_flops": round(fraction * 10**9),
+        "train_seconds": 0.5,
+        "split": split,
+        "num_evaluated": count,
+    }
+
+
+def digest(values: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(dict(values), sort_keys=True).encode()).hexdigest()

@@ -6,12 +6,10 @@ it is that amount and noise, and the accuracy falls by the amounts of the heads 
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -20,16 +18,20 @@ from numpy.typing import NDArray
 
 from study.results import CELLS_SCHEMA, EVALUATIONS_SCHEMA, Results
 from study.results.cell_file import MERGED, rows_of
+from tests.made_up.attention_path_results import (
+    NO_SADDLE,
+    SPLITS,
+    WIDTHS,
+    digest,
+    progress,
+    shared_columns,
+)
 
 Recorded = tuple[dict[str, Any], list[dict[str, Any]]]
 """The rows of a cell and of its evaluations."""
 
-NONE: Mapping[str, Any] = MappingProxyType({})
-
-WIDTHS = (10.0, 100.0, 1_000.0)
 SIMPLE = ("weight-norm", "entropy", "sensitivity")
 RULES = (*SIMPLE, "random", "greedy", "bound")
-SPLITS = {"train": 20, "validation": 10, "test": 40}
 SEEDS = 6
 OVER = {
     "weight-norm": 0.02, "entropy": 0.02, "sensitivity": 0.02, "random": 0.04, "reverse": 0.08,
@@ -82,53 +84,49 @@ class Law:
         return self.total - self.layers
 
 
-def train(
-    results: Results,
+def train(results: Results, *of: Any, **given: Any) -> str:
+    """Records a network, see `training`; returns the id of its cell."""
+    return _put(results, training(*of, **given))
+
+
+def write(results: Results, *of: Any, **given: Any) -> str:
+    """Records a cell that scores heads, see `scoring`; returns its id."""
+    return _put(results, scoring(*of, **given))
+
+
+def _put(results: Results, made: Recorded) -> str:
+    results.write_cell(*made)
+    return str(made[0]["cell_id"])
+
+
+def training(
     law: Law,
     seed: int = 0,
     *,
     status: str = "done",
     test: Mapping[str, Any] | None = None,
     **columns: Any,
-) -> str:
-    """Records a trained network.
+) -> Recorded:
+    """A trained network.
 
     Args:
-        results: the directory.
         law: what is true of it.
         seed: of everything.
         status: done, diverged or censored.
         test: other columns of its last evaluation on the test split.
         columns: other columns of its cell.
-
-    Returns:
-        The id of the cell.
     """
-    row, evaluations = _of_training(law, seed, status, test, columns)
-    results.write_cell(row, evaluations)
-    return str(row["cell_id"])
-
-
-def _tried(law: Law, method: str, temperature: float) -> list[float]:
-    """Temperatures; as published, the limit has fewer."""
-    if law.choice == "fixed":
-        return [temperature]
-    few = law.choice == "published" and method == "gp"
-    return [0.02, 0.1, 1.5] if few else [0.01, 0.02, 0.1, 1.0, 1.5]
-
-
-def _of_training(
-    law: Law,
-    seed: int,
-    status: str = "done",
-    test: Mapping[str, Any] | None = None,
-    columns: Mapping[str, Any] = NONE,
-) -> Recorded:
     setting = _network(law)
+    own = {"seed": seed, "evaluation_points": [0.5, 1.0]}
     row = {
+        **shared_columns(
+            "one-shot",
+            setting | {"lr": law.lr, "seed": seed},
+            setting,
+            status,
+            "loss is not finite",
+        ),
         "kind": "training",
-        "cell_id": _id({**setting, "lr": law.lr, "seed": seed}),
-        "comparison_id": _digest(setting),
         "task": law.task,
         "n": 5_000,
         "m": 3,
@@ -142,17 +140,14 @@ def _of_training(
         "seed": seed,
         "budget_amount": 10**9,
         "budget_unit": "flops",
-        "cell": json.dumps(
-            {**setting, "seed": seed, "evaluation_points": [0.5, 1.0]}, sort_keys=True
-        ),
+        "cell": json.dumps(setting | own, sort_keys=True),
         "steps": 100,
-        **_shared(status, "loss is not finite"),
         **columns,
     }
     drops, accuracy, higher = _drops(law, seed), _accuracy(law, seed), {"train": 0.1}
     evaluations = [
         {
-            **_evaluation(row, split, count, fraction),
+            **progress(row, split, count, fraction),
             "inference": "soft",
             "loss": 0.6,
             "accuracy": accuracy - 0.4 * (1 - fraction) + higher.get(split, 0.0),
@@ -165,8 +160,7 @@ def _of_training(
     return row, evaluations[: None if status == "done" else len(SPLITS)]
 
 
-def write(
-    results: Results,
+def scoring(
     law: Law,
     method: str = "theory",
     width: float = 10.0,
@@ -176,11 +170,10 @@ def write(
     temperature: float = 0.1,
     test: Mapping[str, Any] | None = None,
     **columns: Any,
-) -> str:
-    """Records a cell that scores the heads of the network of a seed.
+) -> Recorded:
+    """A cell that scores the heads of the network of a seed.
 
     Args:
-        results: the directory.
         law: what is true of it.
         method: theory, gp or one of `RULES`.
         width: N; of gp and rules always infinite.
@@ -189,76 +182,60 @@ def write(
         temperature: of those that solve.
         test: other columns of its evaluation on the test split.
         columns: other columns of its cell.
-
-    Returns:
-        The id of the cell.
     """
-    given = (status, temperature, test, columns)
-    row, evaluations = _of_scoring(law, method, width, seed, *given)
-    results.write_cell(row, evaluations)
-    return str(row["cell_id"])
-
-
-def _of_scoring(
-    law: Law,
-    method: str,
-    width: float,
-    seed: int,
-    status: str = "done",
-    temperature: float = 0.1,
-    test: Mapping[str, Any] | None = None,
-    columns: Mapping[str, Any] = NONE,
-) -> Recorded:
     solved = method not in RULES
     width = width if method == "theory" else math.inf
-    network = {**_network(law), "lr": law.lr}
+    network = _network(law) | {"lr": law.lr}
     setting = {"network": network, "examples": law.n}
-    own = {"method": method, "width": str(width), "seed": seed}
+    whole = setting | {"method": method, "width": str(width), "seed": seed}
+    of_temperature: dict[str, Any] = {}
     if solved:
-        own["choice"] = law.choice
+        whole["choice"] = law.choice
+        few = law.choice == "published" and method == "gp"  # as published, the limit has fewer
+        tried = [0.02, 0.1, 1.5] if few else [0.01, 0.02, 0.1, 1.0, 1.5]
+        of_temperature = {
+            "temperature": temperature,
+            "temperature_choice": law.choice,
+            "temperatures": [temperature] if law.choice == "fixed" else tried,
+        }
     rng = np.random.default_rng([seed, round(min(width, 1e6)), *method.encode()])
     scores = _scores(law, seed, rng) if method in ("theory", *SIMPLE) else None
-    paths = list(np.ndindex(*[law.heads] * law.layers))
     row = {
+        **shared_columns("one-shot", whole, setting, status, NO_SADDLE),
         "kind": "heads",
-        "cell_id": _id({**setting, **own}),
-        "comparison_id": _digest(setting),
         "task": law.task,
         "n": law.n,
         "precision": "float64",
         "seed": seed,
-        "network": _id({**network, "seed": seed}),
+        "network": digest(network | {"seed": seed})[:16],
         "method": method,
         "network_width": width,
         "heads": "/".join([str(law.heads)] * law.layers),
-        "temperature": temperature if solved else None,
-        "temperature_choice": law.choice if solved else None,
-        "temperatures": _tried(law, method, temperature) if solved else None,
-        "cell": json.dumps({**setting, **own, "evaluation_points": [1.0]}, sort_keys=True),
+        "cell": json.dumps(whole | {"evaluation_points": [1.0]}, sort_keys=True),
         "steps": 50,
         "head_scores": None if scores is None else scores.tolist(),
         "removal_order": None if scores is None else np.argsort(scores)[: law.most].tolist(),
-        **(_solution(width, seed, paths) if solved else {}),
-        **_shared(status, "the saddle's residual is 0.02"),
+        **of_temperature,
+        **(_solution(law, width, seed) if solved else {}),
         **columns,
     }
     accuracy = _accuracy(law, seed)
     if solved:
         accuracy += law.limit + (law.gain / math.log10(width) if width < math.inf else 0.0)
         accuracy += rng.normal(0, law.noise)
+    orders = {"accuracy_pruned": method} if method != "gp" else {}
+    if method not in ("gp", "random", "bound"):
+        orders["accuracy_pruned_reverse"] = "reverse"
     curves = {
-        "accuracy_pruned": _curve(law, seed, law.over.get(method, 0.0), rng).tolist(),
-        "accuracy_pruned_reverse": _curve(law, seed, law.over.get("reverse", 0.0), rng).tolist()
-        if method not in ("random", "bound")
-        else None,
+        name: _curve(law, seed, law.over.get(of, 0.0), rng).tolist() for name, of in orders.items()
     }
     evaluations = [
         {
-            **_evaluation(row, split, count, 1.0),
+            **progress(row, split, count),
             "loss": 0.6,
             "accuracy": accuracy,
             **(_predictor(seed, width, accuracy, count) if solved else {}),
-            **(curves if method != "gp" else {}),
+            **curves,
             **((test or {}) if split == "test" else {}),
         }
         for split, count in SPLITS.items()
@@ -279,10 +256,8 @@ def write_study(
     """A whole study in one file: networks, theory at all widths, the limit and rules."""
     asked = [("theory", width) for width in widths]
     asked += [(method, math.inf) for method in (*(["gp"] if limit else []), *rules)]
-    made: list[Recorded] = []
-    for seed in range(seeds):
-        made += [_of_training(law, seed)] if trained else []
-        made += [_of_scoring(law, method, width, seed) for method, width in asked]
+    made = [training(law, seed) for seed in range(seeds if trained else 0)]
+    made += [scoring(law, *each, seed) for seed in range(seeds) for each in asked]
     rows, evaluations = [row for row, _ in made], [each for _, mine in made for each in mine]
     cells = pa.Table.from_pylist(rows, CELLS_SCHEMA)
     held = rows_of(cells, pa.Table.from_pylist(evaluations, EVALUATIONS_SCHEMA))
@@ -325,7 +300,8 @@ def _predictor(seed: int, width: float, accuracy: float, count: int) -> dict[str
     }
 
 
-def _solution(width: float, seed: int, paths: Sequence[tuple[int, ...]]) -> dict[str, Any]:
+def _solution(law: Law, width: float, seed: int) -> dict[str, Any]:
+    paths = [*np.ndindex(*[law.heads] * law.layers)]
     size, near = len(paths), 1 / width if width < math.inf else 0.0
     vectors = np.random.default_rng([seed, 3]).standard_normal((size, 3))
     order = np.eye(size) + 10 * near * vectors @ vectors.T
@@ -343,41 +319,3 @@ def _network(law: Law) -> dict[str, Any]:
     """What the networks of a study share, as the JSON of their cells has it."""
     sizes = {"d_model": 512, "layers": law.layers, "heads": law.heads, "qk": 128, "patch": 8}
     return {"task": law.task, "n": 5_000, "pixels": 32, "transformer": sizes}
-
-
-def _evaluation(row: Mapping[str, Any], split: str, count: int, fraction: float) -> dict[str, Any]:
-    return {
-        "cell_id": row["cell_id"],
-        "step": round(fraction * row["steps"]),
-        "mosaics_seen": 0,
-        "budget_fraction": fraction,
-        "compute_flops": round(fraction * 10**9),
-        "train_seconds": 0.5,
-        "split": split,
-        "num_evaluated": count,
-    }
-
-
-def _shared(status: str, reason: str) -> dict[str, Any]:
-    return {
-        "study": "one-shot",
-        "data_digest": "0123456789abcdef",
-        "status": status,
-        "status_reason": "" if status == "done" else reason,
-        "total_train_seconds": 0.5,
-        "total_evaluate_seconds": 0.1,
-        "total_seconds": 0.7,
-        "device": "cpu",
-        "threads": 1,
-        "code_version": "1a2b3c4",
-        "package_versions": '{"numpy": "2.4.6"}',
-        "finished_at": "2026-01-01T00:00:00+00:00",
-    }
-
-
-def _id(values: Mapping[str, Any]) -> str:
-    return _digest(values)[:16]
-
-
-def _digest(values: Mapping[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(dict(values), sort_keys=True).encode()).hexdigest()

@@ -46,24 +46,11 @@ class TableModel:
         self.probabilities, self.attention, self.settings = probabilities, attention, settings
 
     @classmethod
-    def even(cls, images: int, m: int) -> TableModel:
-        """Expects every word and END alike and attends to all regions alike."""
-        return cls(torch.full((images, V, V, V), 1 / V), torch.full((images, V, m), 1 / m))
-
-    @classmethod
     def random(cls, images: int, m: int, seed: int = 0) -> TableModel:
         generator = torch.Generator().manual_seed(seed)
         logits = 2 * torch.randn(images, V, V, V, generator=generator)
         scores = 2 * torch.randn(images, V, m, generator=generator)
         return cls(logits.softmax(-1), scores.softmax(-1))
-
-    def after(self, image: int, word: int, expects: dict[int, float], *attention: float) -> None:
-        """Sets the probabilities of what comes after a word, and the attention there."""
-        self.probabilities[image, :, word] = 0
-        for following, probability in expects.items():
-            self.probabilities[image, :, word, following] = probability
-        if attention:
-            self.attention[image, word] = torch.tensor(attention)
 
     def encode(self, images: Tensor) -> Tensor:
         return images

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import mpmath
+import numpy as np
 from mpmath import mp, mpf
 
 DIGITS = 45
@@ -17,7 +18,9 @@ _SUBSTEPS = tuple(range(2, 26, 2))
 _AGREE = mpf(10) ** -16
 """Of the last two extrapolations of a step: steps add up to far less than the tests allow."""
 
-Pair = tuple[mpf, ...]
+Pair = np.ndarray
+"""Of two numbers of mpmath, mu and nu."""
+
 Right = Callable[[mpf, Pair], Pair]
 
 
@@ -40,7 +43,7 @@ def loss(paradigm: str, alpha: mpf, mu: mpf, num_classes: int) -> mpf:
     }[paradigm]()
 
 
-def speed(paradigm: str, alpha: mpf, mu: mpf, num_classes: int) -> Pair:
+def speed(paradigm: str, alpha: mpf, mu: mpf, num_classes: int) -> tuple[mpf, mpf]:
     """d mu / dt and d nu / dt as printed in Theorems 1 and 2, equations (1) to (6)."""
     c = num_classes
     if paradigm == "soft":
@@ -55,24 +58,17 @@ def speed(paradigm: str, alpha: mpf, mu: mpf, num_classes: int) -> Pair:
 
 
 def flow(
-    paradigm: str,
-    m: int,
-    num_classes: int,
-    times: list[float],
-    alpha: float | None = None,
+    paradigm: str, m: int, num_classes: int, times: list[float], alpha: float | None = None
 ) -> Iterator[dict[str, mpf]]:
     """The columns of a trajectory at each of the times."""
     with mp.workdps(DIGITS):
         fixed = None if alpha is None else mpf(alpha)
-        clock, state = mpf(0), (mpf(0), mpf(0))
 
         def right(s: mpf, y: Pair) -> Pair:  # d / d log(1 + t)
             a = attention(y[1], m) if fixed is None else fixed
-            mu, nu = speed(paradigm, a, y[0], num_classes)
-            scale = mpmath.exp(s)
-            return scale * mu, scale * nu
+            return np.array(speed(paradigm, a, y[0], num_classes)) * mpmath.exp(s)
 
-        step = mpf("0.1")
+        clock, state, step = mpf(0), np.array([mpf(0), mpf(0)]), mpf("0.1")
         for t in times:
             end = mpmath.log1p(mpf(t))
             while clock < end:
@@ -83,44 +79,33 @@ def flow(
                     state, step = new, max(step, tried * (2 if error < _AGREE / 10**4 else 1))
                 else:
                     step = tried / 2
-            yield _row(paradigm, m, num_classes, mpf(t), state, fixed)
-
-
-def _row(
-    paradigm: str, m: int, num_classes: int, t: mpf, state: Pair, fixed: mpf | None
-) -> dict[str, mpf]:
-    mu, nu = state
-    a = attention(nu, m)
-    if fixed is not None:
-        a = fixed
-        nu = mpmath.log((m - 1) * a / (1 - a)) if a < 1 else mpmath.inf
-    now = loss(paradigm, a, mu, num_classes)
-    raised = loss(paradigm, min(a + mpf("0.01"), mpf(1)), mu, num_classes)
-    return {
-        "t": t, "mu": mu, "nu": nu, "alpha": a, "beta": beta(mu, num_classes), "loss": now,
-        "incentive": now - raised,
-    }  # fmt: skip
+            mu, nu = state
+            a = attention(nu, m)
+            if fixed is not None:
+                a, nu = fixed, mpmath.log((m - 1) * fixed / (1 - fixed)) if fixed < 1 else mp.inf
+            now = loss(paradigm, a, mu, num_classes)
+            raised = loss(paradigm, min(a + mpf("0.01"), mpf(1)), mu, num_classes)
+            yield {
+                "t": mpf(t), "mu": mu, "nu": nu, "alpha": a, "beta": beta(mu, num_classes),
+                "loss": now, "incentive": now - raised,
+            }  # fmt: skip
 
 
 def _extrapolated(right: Right, clock: mpf, start: Pair, step: mpf) -> tuple[Pair, mpf]:
     """The state after a step, and by how much, relatively, the last two orders differ."""
     table: list[Pair] = []
-    first = right(clock, start)
     for i, n in enumerate(_SUBSTEPS):
-        row = [_midpoint(right, clock, start, first, step, n)]
+        row = [_midpoint(right, clock, start, step / n, n)]
         for k in range(i):
             factor = (mpf(n) / _SUBSTEPS[i - k - 1]) ** 2 - 1
-            row.append(tuple(a + (a - b) / factor for a, b in zip(row[k], table[k], strict=True)))
+            row.append(row[k] + (row[k] - table[k]) / factor)
         table = row
     pairs = zip(table[-1], table[-2], strict=True)
     return table[-1], max(abs(a - b) / abs(a) if a else abs(b) for a, b in pairs)
 
 
-def _midpoint(right: Right, clock: mpf, start: Pair, first: Pair, step: mpf, n: int) -> Pair:
-    h = step / n
-    before, now = start, tuple(y + h * d for y, d in zip(start, first, strict=True))
+def _midpoint(right: Right, clock: mpf, start: Pair, h: mpf, n: int) -> Pair:
+    before, now = start, start + right(clock, start) * h
     for i in range(1, n):
-        slope = right(clock + i * h, now)
-        before, now = now, tuple(y + 2 * h * d for y, d in zip(before, slope, strict=True))
-    last = right(clock + step, now)
-    return tuple((a + b + h * d) / 2 for a, b, d in zip(before, now, last, strict=True))
+        before, now = now, before + right(clock + i * h, now) * (2 * h)
+    return (before + now + right(clock + n * h, now) * h) / 2

@@ -149,23 +149,16 @@ def test_a_difference_is_measured_and_what_differs_besides_is_named(
     rewrite(copied, cell_id, to_saif=0.25)
     status, line = run(copied, cell_id[:8].upper())  # the beginning is enough
     assert status == 1
-    assert line.startswith(f"cell {cell_id}: repeated in ")
     assert "NOT equal: largest difference 0.25 (saif, " in line
     assert line.endswith("allowed 1e-06; what differs: no recorded circumstance")
-
-
-def test_another_end_is_a_difference(copied: Results, cell_id: str, run: Run) -> None:
-    rewrite(copied, cell_id, status="diverged", code_version="0.0+old", device="NVIDIA H200")
-    status, line = run(copied, cell_id)
+    other = id_of(copied, "lvml lr=0.1")
+    rewrite(copied, other, status="diverged", device="NVIDIA H200")
+    status, line = run(copied, other)
     assert status == 1
-    for fact in (
-        "NOT equal: largest difference 0 ",
-        "status diverged then, done now",
-        f"code version 0.0+old then, {code_version()} now",
-        "device NVIDIA H200 then, cpu",
-        "a GPU adds numbers in an order that varies",
-    ):
+    assert "NOT equal: largest difference 0 " in line
+    for fact in ("status diverged then, done now", "device NVIDIA H200 then, cpu"):
         assert fact in line
+    assert "a GPU adds numbers in an order that varies" in line
 
 
 def test_differences_by_hand(rows: pd.DataFrame) -> None:

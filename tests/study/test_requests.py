@@ -159,19 +159,3 @@ def test_an_unusable_request_is_one_clear_line(
     assert errors.count("\n") == 1
     assert message in errors
     assert not list(tmp_path.rglob("*.parquet"))
-
-
-def test_no_network_says_how_to_get_the_data(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
-        monkeypatch.setenv(name, "http://127.0.0.1:9")
-    status, _, errors = called(
-        run.main, capsys, "cifar10", "--cache-dir", str(tmp_path), "--results", str(tmp_path / "r")
-    )
-    assert status == 2
-    last = errors.splitlines()[-1]
-    assert "CIFAR-10 is not at hand and could not be downloaded" in last
-    assert "--data-dir" in last
-    assert "digits needs no download" in last
-    assert not (tmp_path / "r").exists()

@@ -35,13 +35,15 @@ def across_blocks(found: Sequence[Comparison], shown: Sequence[Shown]) -> list[B
     """
     if len(found) < 2:
         return []
-    names = setting_names(found)
+    bases = {family.base.comparison for family in families(found) if family.factors}
+    names = {each: f"{each.name}{' (base)' * (each in bases)}" for each in setting_names(found)}
     varied = [_varied(family) for family in families(found) if family.factors]
     tables: list[Block] = []
     for metric in metrics_of(found):
         header, rows = verdict_cells(names, metric)
-        title = Text(f"{capital(joint_name(found, metric))}, in points:")
-        tables += [title, Table(header, rows, range(len(header)), [len(names)])] * bool(header[1:])
+        if header[1:]:
+            table = Table(header, rows, range(len(header)), marked=[len(names)], wrap=(0,))
+            tables += [Text(f"{capital(joint_name(found, metric))}, in points:"), table]
     below = (
         "First minus second paradigm; verdicts are corrected for all comparisons of a study. "
         "Undecided is not equal."

@@ -14,7 +14,7 @@ from itertools import combinations
 from typing import Any
 
 from analysis.comparison.compare import Comparison
-from analysis.words import full_name, setting_text, setting_words
+from analysis.words import setting_text, setting_words
 from study.tasks import modality
 
 Value = float | str
@@ -178,7 +178,7 @@ def _setting(
     comparison: Comparison, values: Mapping[str, Value], base: Mapping[str, Value]
 ) -> Setting:
     differs = tuple(name for name in values if values[name] != base[name])
-    name = f"{full_name(comparison.settings)} (base)" if values else comparison.name
+    name = f"{comparison.name} (base)" if values else comparison.name
     if differs:
         texts = {factor: value_text(values[factor]) for factor in differs}
         name = ", ".join(setting_words(texts, differs))

@@ -67,51 +67,39 @@ def verdict_cells(
         Cells such as ``+10.6 better``, the difference in points; ``-`` where a setting has no such
         pair.
     """
-    counts = verdict_counts(names)
-    counts = counts[counts["metric"] == metric]
-    columns = list(zip(counts["first"], counts["second"], strict=True))
-    rows = []
-    for comparison, name in names.items():
-        verdicts = verdicts_of(comparison, metric)
-        rows.append([name, *(_cell(verdicts.get(pair)) for pair in columns)])
-    numbers = counts[list(VERDICTS)].astype(str)
-    last = [" / ".join(VERDICTS), *(" / ".join(row) for row in numbers.to_numpy())]
-    return ["setting", *(f"{first} - {second}" for first, second in columns)], [*rows, last]
+    counts = verdict_counts(names, metric)
+    of_each = {name: verdicts_of(comparison, metric) for comparison, name in names.items()}
+    rows = [[name, *(_cell(own.get(pair)) for pair in counts)] for name, own in of_each.items()]
+    numbers = [[str(count[verdict]) for verdict in VERDICTS] for count in counts.values()]
+    last = map(" / ".join, [VERDICTS, *numbers])
+    return ["setting", *map(" - ".join, counts)], [*rows, [*last]]
 
 
-def verdict_counts(found: Collection[Comparison]) -> pd.DataFrame:
-    """In how many settings each pair has each verdict.
-
-    Returns:
-        One row a (metric, pair) that any setting has: `metric`, `first`, `second`, `settings` (how
-        many have the pair), and of these `better`, `worse` and `undecided`.
-    """
-    rows = []
-    for metric in metrics_of(found):
-        of_each = [verdicts_of(comparison, metric) for comparison in found]
-        for pair in pairs(found):
-            counts = Counter(str(own[pair]["verdict"]) for own in of_each if pair in own)
-            if not counts:
-                continue
-            head = (metric, *pair, counts.total())
-            rows.append((*head, *(counts[verdict] for verdict in VERDICTS)))
-    return pd.DataFrame(rows, columns=["metric", "first", "second", "settings", *VERDICTS])
+def verdict_counts(found: Collection[Comparison], metric: str) -> dict[Pair, Counter[str]]:
+    """Pair that any setting has -> in how many settings it has each of `VERDICTS`."""
+    of_each = [verdicts_of(comparison, metric) for comparison in found]
+    counts = {
+        pair: Counter(str(own[pair]["verdict"]) for own in of_each if pair in own)
+        for pair in pairs(found)
+    }
+    return {pair: count for pair, count in counts.items() if count}
 
 
 def count_sentences(found: Sequence[Comparison]) -> dict[str, list[str]]:
     """``In SAIF lvml is better than soft in 9 of 16 settings, worse in 0, undecided in 7.``
 
     Returns:
-        Metric -> a sentence a pair; none of one comparison.
+        Metric -> a sentence a pair.
     """
-    sentences: dict[str, list[str]] = {metric: [] for metric in metrics_of(found)}
-    for row in verdict_counts(found if len(found) > 1 else ()).to_dict("records"):
-        sentences[row["metric"]].append(
-            f"In {joint_name(found, row['metric'])} {row['first']} is better than "
-            f"{row['second']} in {row['better']} of {row['settings']} settings, worse in "
-            f"{row['worse']}, undecided in {row['undecided']}."
-        )
-    return sentences
+    return {
+        metric: [
+            f"In {joint_name(found, metric)} {first} is better than {second} in "
+            f"{count['better']} of {count.total()} settings, worse in {count['worse']}, "
+            f"undecided in {count['undecided']}."
+            for (first, second), count in verdict_counts(found, metric).items()
+        ]
+        for metric in metrics_of(found)
+    }
 
 
 def joint_name(found: Sequence[Comparison], metric: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -289,14 +290,23 @@ def _answer_tables(found: Sequence[Comparison], published: bool) -> list[Table]:
 
 
 def _differences(shown: Mapping[Compared, Sequence[Shown]]) -> list[Block]:
-    """The figure of differences of each comparison; of several side by side, named."""
-    found: list[Block] = []
-    for section, of_section in shown.items():
-        mine = [each for each in of_section if each.name.startswith(ANSWERING)]
-        if len(shown) > 1:
-            mine = [replace(each, title=section.title, wide=False) for each in mine]
-        found += mine
-    return found
+    """The figures of differences; of several comparisons, named; how to read them, once."""
+    found = [
+        replace(each, title=section.title) if len(shown) > 1 else each
+        for section, of_section in shown.items()
+        for each in of_section
+        if each.name.startswith(ANSWERING)
+    ]
+    # Their first sentence is their own; what stands below most of them is said below all.
+    parts = [each.caption.partition(". ") for each in found]
+    shared, count = Counter(rest for *_, rest in parts).most_common(1)[0] if parts else ("", 0)
+    if count < 2:
+        return [*found]
+    short = [
+        replace(each, caption=f"{own}.") if rest == shared else each
+        for each, (own, _, rest) in zip(found, parts, strict=True)
+    ]
+    return [*short, Text(shared, "quiet")]
 
 
 def _basis(comparison: Comparison) -> list[str]:

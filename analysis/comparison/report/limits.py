@@ -190,7 +190,8 @@ def of_seeds(comparison: Comparison) -> Iterator[str]:
     all_learned = learned.eq(summary["num_seeds"], axis=0).any(axis=1)
     if all_learned.any() and (n := int(summary.loc[all_learned, "num_seeds"].min())) > 1:
         most = percent(clopper_pearson(0, n)[1], 0)
-        yield f"Where all {n} seeds learned, up to {most} % of further ones may not."
+        every = "both" if n == 2 else f"all {n}"
+        yield f"Where {every} seeds learned, up to {most} % of further ones may not."
     if (summary["num_diverged"] > 0).any():
         yield f"A diverged seed counts as {lost_scores(task, metrics=metrics)}."
     if summary[metrics].isna().any(axis=None):

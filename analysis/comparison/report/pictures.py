@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -34,6 +35,8 @@ from analysis.words import (
     tally,
 )
 
+_LETTERS = 56  # of the name of a setting, on one line above a panel
+
 _BARRED = {
     STOPPED: "censored seeds",
     UNSWITCHED: "not switched within the cut",
@@ -48,15 +51,8 @@ def pictures(comparison: Comparison) -> list[Picture]:
     Left out are differences of fewer than two paradigms, missing heat maps, and responses to a
     single learning rate or switch point. Without any option that has numbers there is no picture.
     """
-    kinds = (
-        _differences,
-        _heatmaps,
-        _curves,
-        _switch_points,
-        _learning_rates,
-        caption_pictures,
-    )
-    return _drawn(comparison, kinds)
+    of_options = _switch_points, _learning_rates
+    return _drawn(comparison, (_differences, _heatmaps, _curves, *of_options, caption_pictures))
 
 
 def heat_map_pictures(comparison: Comparison) -> list[Picture]:
@@ -80,50 +76,41 @@ def _named(picture: Picture, comparison: Comparison) -> Picture:
     if picture.name.startswith("heatmaps"):  # which say it themselves
         return named
     panel = picture.figure.axes[0]
-    panel.set_title(comparison.name, fontsize=SMALL, loc="left", parse_math=False)
+    name = textwrap.fill(comparison.name, _LETTERS)
+    panel.set_title(name, fontsize=SMALL, loc="left", parse_math=False)
     return named
 
 
 def _differences(comparison: Comparison) -> Iterator[Picture]:
     known = comparison.paired[comparison.paired["num_pairs"] > 0]
-    tested = comparison.tested
-    for metric in map(str, known["metric"].unique()):
-        paired = known[known["metric"] == metric]
-        by_seed = tested[tested["split"] == "test"].pivot(
-            index="seed", columns="paradigm", values=metric
-        )
-        seeds = [
-            (by_seed[first] - by_seed[second])
-            .dropna()
-            .rename("difference")
-            .reset_index()
-            .assign(first=first, second=second)
-            for first, second in zip(paired["first"], paired["second"], strict=True)
-        ]
-        name = comparison.names[metric]
-        over = of_draws(listed(sampled(paired)), comparison.task)
+    tested = comparison.tested[comparison.tested["split"] == "test"]
+    for metric, paired in known.groupby("metric", sort=False):
+        scores = tested.pivot(index="seed", columns="paradigm", values=metric)
+        pairs = zip(paired["first"], paired["second"], strict=True)
+        of_pairs = {(first, second): scores[first] - scores[second] for first, second in pairs}
+        seeds = pd.concat(of_pairs, names=["first", "second"]).dropna().rename("difference")
+        name, over = comparison.names[str(metric)], listed(sampled(paired))
         yield Picture(
-            name=f"differences-{_stem(metric)}",
+            name=f"differences-{_stem(str(metric))}",
             title=f"Paired differences in {name}",
             caption=(
-                f"Differences of {name} on the test split, in percentage points; right of 0 the "
-                "first is better. Circle: mean over the seeds that both paradigms have "
-                f"(n={span(paired['num_pairs'])}), full where the verdict is decided, which holds "
-                "for all pairs together (Holm over the study). Line: "
+                f"Differences of {name} on the test split, in percentage points "
+                f"(n={span(paired['num_pairs'])}). Right of 0 the first is better. Circle: mean "
+                "over the seeds that both paradigms have, full where the verdict is decided, "
+                "which holds for all pairs together (Holm over the study). Line: "
                 f"{level(paired['confidence'].iloc[0])} interval of the pair by itself, over "
-                f"{over}. Dots: each seed."
+                f"{of_draws(over, comparison.task)}. Dots: each seed."
             ),
-            figure=forest_figure(paired, pd.concat(seeds), comparison.threshold),
+            figure=forest_figure(paired, seeds.reset_index(), comparison.threshold),
         )
 
 
 def _heatmaps(comparison: Comparison) -> Iterator[Picture]:
     chosen, choice, threshold = comparison.chosen, comparison.choice, comparison.threshold
-    name, task = metric_name("saif", threshold, comparison.task), comparison.task
-    counted = comparison.modality.counted
-    of_split = {
-        split: mean_heatmaps(chosen, choice, split) for split in ("test", "validation", "train")
-    }
+    task, counted = comparison.task, comparison.modality.counted
+    name = metric_name("saif", threshold, task)
+    splits = ("test", "validation", "train")
+    of_split = {split: mean_heatmaps(chosen, choice, split) for split in splits}
     if of_split["train"] and not is_text(task):
         del of_split["validation"]  # of mosaics and captions it is as the test split
     for split, heatmaps in of_split.items():
@@ -144,7 +131,7 @@ def _heatmaps(comparison: Comparison) -> Iterator[Picture]:
 
 
 def _curves(comparison: Comparison) -> Iterator[Picture]:
-    confidence = confidence_of(comparison)
+    confidence = float(comparison.summary["confidence"].iloc[0])
     axis = quantity(comparison.axis, comparison.noun)
     ends = comparison.chosen[comparison.chosen["split"] == "test"]
     for metric in comparison.metrics:
@@ -244,11 +231,6 @@ def _seeds(response: pd.DataFrame) -> str:
         "mean, lowest and highest of the seeds that options were chosen by "
         f"(n={span(seeds[seeds > 0])}); filled: chosen."
     )
-
-
-def confidence_of(comparison: Comparison) -> float:
-    """Of the intervals of a comparison that has numbers, in (0, 1)."""
-    return float(comparison.summary["confidence"].iloc[0])
 
 
 def _missing(what: str, comparison: Comparison, shown: Mapping[str, Any]) -> str:

@@ -24,9 +24,8 @@ from analysis.figures.style import (
     BLACK,
     GREY,
     SMALL,
-    TEXT,
     LineStyle,
-    dress,
+    label,
     legend_above,
     own_settings,
 )
@@ -80,7 +79,7 @@ def panels_figure(rows: Sequence[Row], y_label: str, band: bool = True) -> Figur
         band: whether intervals are a band, else a bar each.
     """
     height = _BESIDE_ROWS + _ROW_HEIGHT * len(rows)
-    figure = Figure(figsize=(_WIDTH, height), layout="constrained")
+    figure = Figure(figsize=(_WIDTH, height))
     panels = figure.subplots(len(rows), len(PARADIGMS), sharex="row", sharey="row", squeeze=False)
     names = list(dict.fromkeys(name for row in rows for name in row.lines["line"]))
     styles = dict(zip(names, ordered_styles(len(names)), strict=True))
@@ -88,11 +87,9 @@ def panels_figure(rows: Sequence[Row], y_label: str, band: bool = True) -> Figur
     for row, axes_of_row in zip(rows, panels, strict=True):
         for paradigm, axes in zip(PARADIGMS, axes_of_row, strict=True):
             _panel(axes, row, paradigm, styles, band)
-            title = f"({next(letters)}) {paradigm}"
-            axes.set_title(title, fontsize=TEXT, loc="left", parse_math=False)
-            dress(axes, row.x_label, "")
+            y = f"{row.name}\n{y_label}" if axes is axes_of_row[0] else ""
+            label(axes, row.x_label, y, f"({next(letters)}) {paradigm}", loc="left")
         _limit(axes_of_row[0], row)
-        axes_of_row[0].set_ylabel(f"{row.name}\n{y_label}", fontsize=TEXT, parse_math=False)
     entries = {
         name: Line2D([], [], color=s.colour, marker=s.marker, markersize=4, linewidth=1.6)
         for name, s in styles.items()

@@ -1,9 +1,13 @@
-"""How focus and classifier of a linear model grow (section 4 and figure 4 of the paper)."""
+"""How a linear model grows (section 4 and figure 4 of the paper), and why: the curvature.
+
+Figures of one column a (m, C) and one row a quantity, over the time of the gradient flow.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,18 +20,27 @@ from analysis.figures.style import (
     SMALL,
     TEXT,
     LineStyle,
-    dress,
+    label,
     line_styles,
     own_settings,
     shared_legend,
 )
 
-ROWS = {
+TRAJECTORY = {
     "mu": "classifier \N{GREEK SMALL LETTER MU}",
     "nu": "focus \N{GREEK SMALL LETTER NU}",
     "loss": "loss (nats)",
 }
+CURVATURE = {
+    "eigenvalue_max": "largest eigenvalue",
+    "eigenvalue_min": "smallest eigenvalue",
+    "condition_number": "condition number",
+    "rate": "rate |∇L|² / L",
+}
 """Column -> the axis of its row of panels."""
+
+LARGEST = 100
+"""Condition number at which the axis is cut."""
 
 _MARKERS = 10  # along a line, however many evaluations it has
 _ONSET = 0.99  # share of the loss at the start: before, nothing is seen to move
@@ -47,39 +60,85 @@ def trajectory_figure(
 
     Args:
         exact: the closed form, one row a point: `m`, `num_classes`, `paradigm`, `t` and the
-            columns of `ROWS`.
+            columns of `TRAJECTORY`.
         measured: of trained models, means over seeds, one row an evaluation: the same columns
-            with `flow_time` for `t`, each of `ROWS` with `_low` and `_high` (NaN with one seed).
+            with `flow_time` for `t`, those of `TRAJECTORY` with `_low` and `_high` (NaN with one
+            seed).
         pairs: which (m, C), in this order.
         levels: shares of log C that the panels of the loss mark.
     """
-    figure = Figure(figsize=(0.7 + 3.1 * len(pairs), 7.6), layout="constrained")
-    panels = figure.subplots(len(ROWS), len(pairs), squeeze=False, sharex="col")
     styles = line_styles({*exact["paradigm"], *measured["paradigm"]})
-    for column, (m, num_classes) in zip(panels.T, pairs, strict=True):
-        theory, trained = (of_pair(table, m, num_classes) for table in (exact, measured))
-        start = _onset(theory, num_classes)
+
+    def draw_column(column: Mapping[str, Axes], pair: Pair) -> None:
+        theory, trained = of_pair(exact, *pair), of_pair(measured, *pair)
+        start = _onset(theory, pair[1])
         end = max(theory["t"].max(), trained["flow_time"].max() if len(trained) else 0.0)
-        for axes, name in zip(column, ROWS, strict=True):
-            axes.set_xscale("log")
+        for name, axes in column.items():
             axes.set_xlim(start, end)
             # Where lines meet, dots over dashes over a solid line show all of them.
             for paradigm, style in reversed(styles.items()):
-                _line(axes, theory[theory["paradigm"] == paradigm], name, style, paradigm)
-                mine = trained[trained["paradigm"] == paradigm]
+                of_theory, mine = (t[t["paradigm"] == paradigm] for t in (theory, trained))
+                if len(of_theory):
+                    _line(axes, of_theory["t"], of_theory[name], style, paradigm)
                 _points(axes, mine[mine["flow_time"] > start], name, style, paradigm)
-            last = axes is column[-1]
-            dress(axes, "time t of the gradient flow" if last else "", ROWS[name])
-            if name == "loss":
-                _mark_levels(axes, num_classes, levels, theory)
-        column[0].set_title(f"m = {m}, C = {num_classes:,}", fontsize=TEXT + 1)
-    shared_legend(figure, panels.ravel(), styles)
-    return figure
+        _mark_levels(column["loss"], pair[1], levels, theory)
+
+    return _columns(TRAJECTORY, pairs, (3.1, 7.6), styles, draw_column)
+
+
+@own_settings()
+def curvature_figure(table: pd.DataFrame, pairs: Sequence[Pair]) -> Figure:
+    """Eigenvalues, condition number and local rate against time: one column a (m, C).
+
+    Args:
+        table: as `study.theory.linear_orthogonal.curvature.along` gives it, at times > 0, with
+            `m`, `num_classes` and `paradigm`.
+        pairs: which (m, C), in this order.
+    """
+    styles = line_styles(table["paradigm"])
+
+    def draw_column(column: Mapping[str, Axes], pair: Pair) -> None:
+        mine = of_pair(table, *pair)
+        for name, axes in column.items():
+            axes.set_xlim(mine["t"].min(), mine["t"].max())
+            for paradigm, style in reversed(styles.items()):
+                rows = mine[mine["paradigm"] == paradigm]
+                values = _through_poles(rows) if name == "condition_number" else rows[name]
+                _line(axes, rows["t"], values, style, paradigm)
+            if name.startswith("eigenvalue"):
+                axes.axhline(0, color=GREY, linewidth=0.7)
+            else:
+                axes.set_yscale("log")
+        column["condition_number"].set_ylim(0.9, LARGEST)
+
+    return _columns(CURVATURE, pairs, (3.6, 8.8), styles, draw_column)
 
 
 def of_pair(table: pd.DataFrame, m: int, num_classes: int) -> pd.DataFrame:
     """The rows of one (m, C)."""
     return table[(table["m"] == m) & (table["num_classes"] == num_classes)]
+
+
+def _columns(
+    rows: Mapping[str, str],
+    pairs: Sequence[Pair],
+    size: tuple[float, float],
+    styles: Mapping[str, LineStyle],
+    draw_column: Callable[[Mapping[str, Axes], Pair], None],
+) -> Figure:
+    """Panels against the logarithm of time; `size` is of a column, in inches."""
+    width, height = size
+    figure = Figure(figsize=(0.7 + width * len(pairs), height))
+    panels = figure.subplots(len(rows), len(pairs), squeeze=False, sharex="col")
+    for column, (m, num_classes) in zip(panels.T, pairs, strict=True):
+        for axes, y_label in zip(column, rows.values(), strict=True):
+            axes.set_xscale("log")
+            title = f"m = {m}, C = {num_classes:,}" if axes is column[0] else ""
+            x_label = "time t of the gradient flow" if axes is column[-1] else ""
+            label(axes, x_label, y_label, title, fontsize=TEXT + 1)
+        draw_column(dict(zip(rows, column, strict=True)), (m, num_classes))
+    shared_legend(figure, panels.ravel(), styles)
+    return figure
 
 
 def _onset(theory: pd.DataFrame, num_classes: int) -> float:
@@ -88,25 +147,17 @@ def _onset(theory: pd.DataFrame, num_classes: int) -> float:
     return 10.0 ** math.floor(math.log10(moved["t"].min())) if len(moved) else 1.0
 
 
-def _line(axes: Axes, rows: pd.DataFrame, name: str, style: LineStyle, label: str) -> None:
-    if len(rows):
-        axes.plot(
-            rows["t"],
-            rows[name],
-            color=style.colour,
-            linestyle=style.dashes,
-            linewidth=1.6,
-            label=label,
-            url=label,
-        )
+def _line(axes: Axes, x: pd.Series, y: pd.Series, style: LineStyle, name: str) -> None:
+    look: dict[str, Any] = {"color": style.colour, "linestyle": style.dashes, "linewidth": 1.6}
+    axes.plot(x, y, label=name, url=name, **look)
 
 
-def _points(axes: Axes, rows: pd.DataFrame, name: str, style: LineStyle, label: str) -> None:
+def _points(axes: Axes, rows: pd.DataFrame, name: str, style: LineStyle, paradigm: str) -> None:
     """Some of the evaluations, evenly in the logarithm of time; each setting in a shade."""
     for number, (_, setting) in enumerate(rows.groupby("setting", sort=True)):
         ends = {"x": "flow_time", "mean": name, "low": f"{name}_low", "high": f"{name}_high"}
         shown = _spread(setting).assign(**{end: setting[column] for end, column in ends.items()})
-        draw(axes, shown, style, label, joined=False, filled=number == 0, legend=False)
+        draw(axes, shown, style, paradigm, joined=False, filled=number == 0, legend=False)
 
 
 def _spread(rows: pd.DataFrame) -> pd.DataFrame:
@@ -135,3 +186,12 @@ def _mark_levels(
             fontsize=SMALL - 1,
             color=GREY,
         )
+
+
+def _through_poles(rows: pd.DataFrame) -> pd.Series:
+    """Condition numbers that leave the frame on both sides of where an eigenvalue passes 0."""
+    negative = rows["eigenvalue_min"].to_numpy() < 0
+    passes = negative[1:] != negative[:-1]
+    beside = np.append(passes, False) | np.insert(passes, 0, False)
+    values = rows["condition_number"]
+    return values.mask(beside | ~np.isfinite(values), 10 * LARGEST)

@@ -3,23 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from analysis.comparison.compare import compare, compare_results, equal_compute
-from analysis.dynamics.closed_form import (
-    CONFIDENT,
-    HORIZON,
-    LEVELS,
-    PUBLISHED,
-    TIMES,
-    convergence,
-    curves,
-    time_text,
-)
+from analysis.dynamics.closed_form import convergence, time_text
 from analysis.dynamics.convergence import exact_claim, nu_gap
 from analysis.dynamics.trajectories import Trajectories
 from analysis.groups import PARADIGMS
@@ -28,8 +18,6 @@ from analysis.reading import load
 from analysis.section.claim import Claim
 from study.results import Results, ResultsError
 from study.theory.linear_orthogonal import trajectory
-from tests.made_up import comparisons
-from tests.made_up.summaries import NOTE, curves_of, metrics_of
 from tests.made_up.trajectories import make_cell, write, write_study
 
 
@@ -37,16 +25,6 @@ def found(results: Results) -> Trajectories:
     (dynamics,) = find(results)
     assert isinstance(dynamics, Trajectories)
     return dynamics
-
-
-def shifted(name: str, by: float, fraction: float | None = None) -> Callable:
-    """A change of one quantity, at one evaluation or at all."""
-
-    def change(table: pd.DataFrame) -> pd.DataFrame:
-        where = True if fraction is None else table["fraction"] == fraction
-        return table.assign(**{name: table[name] + np.where(where, by, 0.0)})
-
-    return change
 
 
 def trained_claim(results: Results, setting: str = "m=5, C=3") -> Claim:
@@ -62,23 +40,20 @@ def claim_of(dynamics: Trajectories, setting: str) -> Claim:
 
 
 def test_the_largest_deviation_is_found(results: Results) -> None:
-    write(results, make_cell("hard", 0), change=shifted("mu", -0.25, fraction=0.5))
-    write(results, make_cell("hard", 1), change=shifted("mu", 0.05))
-    table = found(results).deviations.set_index("quantity")
-    theory = trajectory("hard", 5, 3, np.linspace(0, 200, 21))
-    size = theory["mu"].max() - theory["mu"].min()
-    assert table.loc["mu"].drop(["setting", "m", "num_classes", "paradigm"]).to_dict() == {
-        "num_seeds": 2,
-        "deviation": pytest.approx(0.25),
-        "at_time": pytest.approx(100),
-        "mean_deviation": pytest.approx(0.1),
-        "seed_spread": pytest.approx(0.3),
-        "range": pytest.approx(size),
-        "relative": pytest.approx(0.25 / size),
-        "mean_relative": pytest.approx(0.1 / size),
-        "relative_spread": pytest.approx(0.3 / size),
-    }
-    assert (table.loc[["nu", "loss"], ["deviation", "seed_spread"]] == 0).all(axis=None)
+    """At t = 100, in one of two seeds."""
+
+    def off(table: pd.DataFrame) -> pd.DataFrame:
+        return table.assign(mu=table["mu"] - 0.25 * (table["fraction"] == 0.5))
+
+    write(results, make_cell("hard", 0), change=off)
+    write(results, make_cell("hard", 1), change=lambda table: table.assign(mu=table["mu"] + 0.05))
+    rows = found(results).deviations.set_index("quantity")
+    size = np.ptp(trajectory("hard", 5, 3, [0, 200])["mu"])
+    numbers = {"deviation": 0.25, "at_time": 100, "mean_deviation": 0.1, "seed_spread": 0.3}
+    for name, value in numbers.items():
+        assert rows.loc["mu", name] == pytest.approx(value)
+    assert rows.loc["mu", "relative"] == pytest.approx(0.25 / size)
+    assert (rows.loc[["nu", "loss"], ["deviation", "seed_spread"]] == 0).all(axis=None)
 
 
 def test_one_seed_has_no_interval_and_decides_nothing(results: Results) -> None:
@@ -88,17 +63,6 @@ def test_one_seed_has_no_interval_and_decides_nothing(results: Results) -> None:
     assert dynamics.deviations["seed_spread"].isna().all()
     assert claim_of(dynamics, "m=5, C=3, trained").verdict == "undecided"
     assert [picture.png[:4] for picture in dynamics.pictures] == [b"\x89PNG"] * 3
-
-
-@pytest.mark.parametrize("status", ["diverged", "censored"])
-def test_cells_that_ended_early_are_left_out_and_said(results: Results, status: str) -> None:
-    write_study(results, seeds=2, noise=0)
-    write(results, make_cell("hard", 7), status=status, points=(0.0, 0.05))
-    dynamics = found(results)
-    assert len(dynamics.cells) == 7
-    assert set(dynamics.curves["num_seeds"]) == {2}
-    assert (dynamics.deviations[["deviation", "seed_spread"]] == 0).all(axis=None)
-    assert "left out of curves and tables: hard 1." in str(dynamics.blocks([], "results"))
 
 
 def test_a_directory_of_diverged_cells_has_theory_alone(results: Results) -> None:
@@ -134,61 +98,21 @@ def test_a_paradigm_without_closed_form_is_shown_and_said(results: Results) -> N
 # --- which cells belong together
 
 
-@pytest.mark.parametrize(
-    ("studies", "names"),
-    [
-        ([{"n": 5_000}, {"n": 20_000}, {"pairs": [(20, 20)]}],
-         {"m=5, C=3, n=5000", "m=5, C=3, n=20000", "m=20, C=20"}),
-        ([{"lr": 0.1}, {"lr": 0.2}], {"m=5, C=3, lr=0.1", "m=5, C=3, lr=0.2"}),
-    ],
-)  # fmt: skip
-def test_settings_are_named_by_what_differs(
-    results: Results, studies: list[dict], names: set[str]
-) -> None:
-    for study in studies:
-        write_study(results, seeds=1, **study)
-    dynamics = found(results)
-    assert set(dynamics.curves["setting"]) == names
-    keys = [summary.key for summary in dynamics.summaries()]
-    assert len(keys) == len(set(keys)) == 3 * len(studies)
-
-
-def test_a_learning_rate_a_paradigm_is_one_setting(results: Results) -> None:
-    for paradigm, lr in (("soft", 0.1), ("hard", 0.2), ("lvml", 0.4)):
-        write(results, make_cell(paradigm, lr=lr))
-    assert set(found(results).curves["setting"]) == {"m=5, C=3"}
-
-
-def test_comparisons_leave_cells_of_learning_dynamics_out(results: Results) -> None:
+def test_settings_are_named_by_what_differs(results: Results) -> None:
+    """But a learning rate a paradigm is one setting; and none of them is a comparison."""
     write_study(results, seeds=1)
-    assert compare_results(results) == compare(load(results)) == []
     assert len(equal_compute(load(results))) == 9  # which gives all cells
-    comparisons.write(results, comparisons.make_cell("soft", alpha=0.4), study="fixed-focus")
-    own = comparisons.make_cell("soft")
-    comparisons.write(results, own)
-    for comparison in (*compare_results(results), *compare(load(results))):
-        assert comparison.cells["cell_id"].tolist() == [own.id]
+    write_study(results, seeds=1, n=20_000)
+    for paradigm, lr in (("soft", 0.1), ("hard", 0.2), ("lvml", 0.4)):
+        write(results, make_cell(paradigm, m=20, lr=lr))
+    dynamics = found(results)
+    names = {"m=5, C=3, n=5000", "m=5, C=3, n=20000", "m=20, C=3"}
+    assert set(dynamics.curves["setting"]) == names
+    assert len({summary.key for summary in dynamics.summaries()}) == 9
+    assert compare_results(results) == compare(load(results)) == []
 
 
 # --- the closed form
-
-
-@pytest.mark.parametrize(("m", "num_classes"), [(5, 3), (2, 2), *PUBLISHED])
-def test_times_are_those_at_which_the_loss_is_there(m: int, num_classes: int) -> None:
-    for row in convergence([(m, num_classes)]).to_dict("records"):
-        times = [*(row[name] for name in TIMES), row["time_to_focus"], row["horizon"]]
-        there = [trajectory(row["paradigm"], m, num_classes, [time]).iloc[0] for time in times]
-        for share, at in zip(LEVELS, there, strict=False):
-            assert at["loss"] == pytest.approx(share * math.log(num_classes), rel=1e-9)
-        assert there[-2]["alpha"] == pytest.approx(CONFIDENT, rel=1e-9)
-        assert there[-1][["mu", "nu", "loss"]].tolist() == [row[n] for n in ("mu", "nu", "loss")]
-
-
-def test_curves_begin_before_anything_moves_and_end_at_the_horizon() -> None:
-    for (_, num_classes), rows in curves(PUBLISHED).groupby(["m", "num_classes"]):
-        assert rows["t"].max() == pytest.approx(HORIZON)
-        assert rows["loss"].max() > 0.999 * math.log(num_classes)
-        assert set(rows["paradigm"]) == set(PARADIGMS)
 
 
 @pytest.mark.parametrize(("m", "num_classes"), [(5, 3), (20, 20), (2, 2)])
@@ -233,15 +157,6 @@ def test_seeds_on_the_closed_form_say_the_same_as_it(results: Results) -> None:
     assert claim_of(dynamics, "m=20, C=20, n=9000, trained").verdict == "undecided"
 
 
-def test_the_time_of_fall_is_that_of_the_closed_form(results: Results) -> None:
-    points = tuple(i / 400 for i in range(401))
-    write_study(results, seeds=2, noise=0, evaluation_points=points)
-    times = convergence([(5, 3)]).set_index("paradigm")["time_to_10"]
-    lead = f"-{time_text(times['lvml'] - times['soft'])}"
-    measured = trained_claim(results).measured
-    assert f"time of soft minus that of lvml to 10 % of log C: {lead} (95 %" in measured
-
-
 @pytest.mark.parametrize(
     ("end", "said"),
     [
@@ -269,22 +184,6 @@ def test_what_is_missing_is_not_run_or_lost(results: Results) -> None:
     assert "1 seed lost" in trained_claim(results).measured
 
 
-# --- what a report and MLflow get
-
-
-def test_summaries_for_mlflow(results: Results) -> None:
-    write_study(results, seeds=2, noise=0.01)
-    summaries = found(results).summaries()
-    assert [each.params["paradigm"] for each in summaries] == ["hard", "soft", "lvml"]
-    for each in summaries:
-        assert (metrics_of(each)["n"], metrics_of(each)["flow_time"]) == (2, 200)
-        assert "C15 does not hold" in each.tags[NOTE]
-        assert len(curves_of(each)["test/mu"]) == 21
-
-
-@pytest.mark.parametrize(
-    ("time", "text"),
-    [(53.7123, "53.7"), (1_273.1, "1,270"), (4e5, "400,000"), (0.0123, "0.0123"), (0, "0")],
-)
-def test_times_are_written_as_people_do(time: float, text: str) -> None:
-    assert time_text(time) == text
+def test_times_are_written_as_people_do() -> None:
+    for time, text in {53.7123: "53.7", 1_273.1: "1,270", 0.0123: "0.0123", 0: "0"}.items():
+        assert time_text(time) == text

@@ -221,14 +221,6 @@ def test_an_unknown_number_leaves_its_claim_undecided(results: Results) -> None:
     assert (claim.verdict, claim.why) == ("undecided", "a number is not known")
 
 
-def test_heads_that_all_cost_the_same_have_no_ranks(results: Results) -> None:
-    write_heads(results, TRAINED)
-    heads.train(results, TRAINED, 6, test={"accuracy_without_head": [0.7] * 8})
-    heads.write(results, TRAINED, seed=6)
-    claim = claims_of(results)["P7"]
-    assert (claim.verdict, claim.why) == ("undecided", "a number is not known")
-
-
 @pytest.mark.parametrize(("norm", "verdict"), [(0.02, "undecided"), (-0.02, "does not hold")])
 def test_a_missing_rule_leaves_p9_undecided_unless_another_refutes_it(
     results: Results, norm: float, verdict: str

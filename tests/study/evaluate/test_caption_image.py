@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import math
 
 import numpy as np
 import pytest
@@ -32,12 +31,6 @@ def pixels(*shown: Example) -> NDArray[np.uint8]:
     return np.asarray(image.convert("RGB"))
 
 
-def framed(image: NDArray[np.uint8]) -> set[int]:
-    """The columns of images that have a frame."""
-    columns = np.flatnonzero((image == VERMILION).all(axis=2).any(axis=0))
-    return {int(x - _MARGIN + _GAP // 2) // (_CELL + _GAP) for x in columns}
-
-
 def test_an_image_is_lit_where_the_attention_is() -> None:
     """Of a white image only the light is seen; it is that of the regions, row by row."""
     white = Image.new("RGB", (60, 60), "white")
@@ -48,23 +41,23 @@ def test_an_image_is_lit_where_the_attention_is() -> None:
     assert regions[0, 2] == pytest.approx(1, abs=0.05)
     assert regions[1, 1] < regions[2, 0] < regions[0, 2]
     assert light.min() == pytest.approx(0.3, abs=0.01)  # it is dark, but can still be seen
+    assert (np.asarray(lit(white, np.full(49, 1 / 49))) == 255).all()
 
 
-def test_even_attention_leaves_the_image_as_it_is() -> None:
-    image = Image.effect_noise((40, 40), 50).convert("RGB")
-    assert lit(image, np.full(49, 1 / 49)).tobytes() == image.tobytes()
-
-
-@pytest.mark.parametrize("word", [0, 3])
-def test_the_word_that_counts_is_framed(word: int) -> None:
-    """The first column is the image by itself."""
-    assert framed(pixels({**example(), "word": word})) == {word + 1}
-
-
-def test_without_the_word_that_counts_nothing_is_framed() -> None:
-    """The category was most probable where the caption ended."""
-    assert framed(pixels({**example(), "word": 5})) == set()
-    assert framed(pixels(example(words=""))) == set()
+@pytest.mark.parametrize(
+    ("words", "word", "framed"),
+    [
+        ("a ball on the grass", 0, [1]),
+        ("a ball on the grass", 3, [4]),
+        ("a ball", 2, []),
+        ("", 0, []),
+    ],
+)
+def test_the_word_that_counts_is_framed(words: str, word: int, framed: list[int]) -> None:
+    """After the image by itself; of none where the caption had ended."""
+    image = pixels({**example(words=words), "word": word})
+    columns = np.flatnonzero((image == VERMILION).all(axis=2).any(axis=0))
+    assert np.unique((columns - _MARGIN + _GAP // 2) // (_CELL + _GAP)).tolist() == framed
 
 
 def test_captions_of_any_length_fit() -> None:
@@ -72,23 +65,21 @@ def test_captions_of_any_length_fit() -> None:
 
     The report shows pictures 832 pixels wide, so words stay as large as they are drawn.
     """
-    heights = {}
-    for count in (0, 5, 6, 11, 12, 15, 40):
-        image = pixels(example(words=" ".join(["grass"] * count)))
-        heights[count] = image.shape[0]
-        assert image.shape[1] <= 850
-    assert heights[0] == heights[5] < heights[6] == heights[11] < heights[12]
-    assert heights[12] == heights[15] == heights[40]
+    shown = [pixels(example(words=" ".join(["grass"] * n))) for n in (0, 5, 6, 11, 12, 15, 40)]
+    assert {image.shape[1] for image in shown} <= set(range(851))
+    none, five, six, eleven, twelve, fifteen, forty = (len(image) for image in shown)
+    assert none == five < six == eleven < twelve == fifteen == forty
     one, two = pixels(example()), pixels(example(), example("b.jpg"))
-    assert one.shape[0] < two.shape[0] < 2 * one.shape[0]
+    assert len(one) < len(two) < 2 * len(one)
 
 
-@pytest.mark.parametrize(
-    "box", [[0, 0, 1, 1], [0.9, 0.9, 0.2, 0.2], [0.5, 0.5, 1e-4, 1e-4], [-0.1, 0.5, 0.3, math.pi]]
-)
+@pytest.mark.parametrize("box", [[0, 0, 1, 1], [0.9, 0.9, 0.2, 0.2], [-0.1, 0.5, 0.3, 3]])
 def test_any_box_is_drawn(box: list[float]) -> None:
+    """One too small to be seen, too."""
     without = pixels({**example(), "box": [0.5, 0.5, 1e-4, 1e-4]})
-    assert pixels({**example(), "box": box}).shape == without.shape
+    image = pixels({**example(), "box": box})
+    assert image.shape == without.shape
+    assert (image != without).any()
 
 
 def test_the_box_is_seen_on_every_ground() -> None:
@@ -96,8 +87,4 @@ def test_the_box_is_seen_on_every_ground() -> None:
     image = pixels({**example(), "box": [0.25, 0.25, 0.5, 0.5]})
     top, quarter = _MARGIN + _HEADING, _CELL // 4
     corner = image[top + quarter - 2 : top + quarter + 4, _MARGIN + quarter + 20]
-    assert {tuple(map(int, each)) for each in corner} >= {(255, 255, 255), (0, 0, 0)}
-
-
-def test_equal_captions_give_equal_pictures() -> None:
-    assert captions_png({"soft": example()}) == captions_png({"soft": example()})
+    assert {tuple(each) for each in corner.tolist()} >= {(255, 255, 255), (0, 0, 0)}

@@ -23,40 +23,29 @@ def pixels(*heatmaps: NDArray[np.float64], modality: Modality = MOSAICS) -> NDAr
     return np.asarray(image.convert("RGB"))
 
 
-@pytest.mark.parametrize(("a_z", "s_y"), [(0, 0), (4, 0), (0, 4), (4, 4), (1, 3)])
-def test_a_bin_is_dark_where_its_instances_are(a_z: int, s_y: int) -> None:
-    """a_z grows to the right and s_y upwards, as in the report; SAIF is outlined at their ends."""
-    full = np.zeros((5, 5))
-    full[a_z, s_y] = 1
-    changed = (pixels(np.zeros((5, 5))) != pixels(full)).any(axis=2)
-    rows, columns = np.nonzero(changed)
-    outlined = (pixels(full) == VERMILION).all(axis=2)
-    outline_rows, outline_columns = np.nonzero(outlined)
-    bins_left = (outline_columns.mean() - columns.mean()) / np.ptp(outline_columns)
-    bins_down = (rows.mean() - outline_rows.mean()) / np.ptp(outline_rows)
-    assert (round(bins_left), round(bins_down)) == (4 - a_z, 4 - s_y)
+@pytest.mark.parametrize("modality", [MOSAICS, CAPTIONS])
+@pytest.mark.parametrize(("a_z", "s_y"), [(0, 0), (2, 0), (0, 2), (2, 2), (1, 2)])
+def test_a_bin_is_dark_where_its_instances_are(a_z: int, s_y: int, modality: Modality) -> None:
+    """a_z grows to the right and s_y upwards; SAIF is outlined at their ends, in the report, too.
 
-
-def test_edges_and_outline_are_those_of_the_modality() -> None:
-    """Of captions, SAIF is one of 3 x 3 bins, as wide as a third of the map."""
-    image = pixels(np.eye(3) / 3, modality=CAPTIONS)
-    rows, columns = np.nonzero((image == VERMILION).all(axis=2))
-    side = _PANEL // 3
-    assert (rows.min(), rows.max()) == (_TOP, _TOP + side)
-    assert (columns.min(), columns.max()) == (_LEFT + 2 * side, _LEFT + 3 * side)
-
-
-def test_more_instances_are_darker() -> None:
-    """And the grey is theirs alone: it does not depend on the other bins."""
-    shades = []
+    Shades are of a bin's own instances: they do not depend on the others.
+    """
+    bins = len(modality.heatmap_edges) - 1
+    side = _PANEL // bins
     for share in (0.0, 0.2, 0.5, 1.0):
-        heatmap = np.full((5, 5), (1 - share) / 24)
-        heatmap[2, 2] = share
-        corner = 2 * _PANEL // 5 + 2  # of the bin in the middle, where no number stands
-        red, green, blue = map(int, pixels(heatmap)[_TOP + corner, _LEFT + corner])
-        assert red == green == blue
-        shades.append(red / 255)
-    assert shades == pytest.approx([1.0, 0.8, 0.5, 0.0], abs=1 / 255)
+        heatmap = np.full((bins, bins), (1 - share) / (bins**2 - 1))
+        heatmap[a_z, s_y] = share
+        image = pixels(heatmap, modality=modality)
+        # At the corner of a bin no number stands.
+        corner = image[_TOP + (bins - 1 - s_y) * side + 5, _LEFT + a_z * side + 5]
+        assert corner / 255 == pytest.approx([1 - share] * 3, abs=1 / 255)
+    rows, columns = np.nonzero((image == VERMILION).all(axis=2))
+    assert (rows.min(), rows.max()) == (_TOP, _TOP + side)
+    right = _LEFT + bins * side
+    assert (columns.min(), columns.max()) == (
+        pytest.approx(right - side, abs=1),
+        pytest.approx(right, abs=2),
+    )
 
 
 def test_splits_stand_side_by_side() -> None:

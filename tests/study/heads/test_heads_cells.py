@@ -24,13 +24,8 @@ def test_all_that_changes_a_result_changes_the_id() -> None:
         *cells("method=theory", "test_size=41"),
     ]
     assert len({cell.id for cell in made}) == len(made)
-
-
-def test_methods_and_seeds_are_compared_on_one_setting() -> None:
-    one, *others = cells("method=theory,gp,random", "seed=0,1", "temperature=validation,0.5")
-    assert {cell.comparison_id for cell in others} == {one.comparison_id}
-    (elsewhere,) = cells("method=theory", "examples=31")
-    assert elsewhere.comparison_id != one.comparison_id
+    elsewhere = [cell for cell in made if cell.comparison_id != made[0].comparison_id]
+    assert len(elsewhere) == 3  # other episodes or networks; methods and seeds are compared
 
 
 def test_a_cell_needs_the_network_that_it_takes_apart() -> None:
@@ -40,13 +35,6 @@ def test_a_cell_needs_the_network_that_it_takes_apart() -> None:
     assert {cell.network.id for cell in found.cells} == {network.id for network in networks}
     (phase,) = networks[0].schedule.phases
     assert (phase.paradigm, phase.optimiser, phase.weight_decay) == ("soft", "adam", 5e-5)
-
-
-def test_rules_have_neither_width_nor_temperature() -> None:
-    for cell in cells("method=weight-norm,entropy,sensitivity,random,greedy,bound"):
-        assert (cell.width, cell.choice, cell.temperature) == (None,) * 3
-    (limit,) = cells("method=gp")
-    assert (limit.width, limit.choice) == (None, "validation")
 
 
 def test_the_published_choice_gives_the_limit_five_of_ten() -> None:

@@ -16,8 +16,6 @@ import pytest
 
 from study.cell import Cell, Schedule
 from study.cell.work import Job
-from study.errors import RequestError
-from study.launch.cluster import join
 from study.launch.failures import failure_of_trial
 from study.launch.run_job import run_job
 from study.launch.watching import Watch
@@ -172,14 +170,6 @@ def test_workers_have_this_interpreter_and_keep_memory() -> None:
 
     assert ray.get(worker.remote()) == ("raylet", sys.executable, True)
     assert not ray_constants.RAY_ENABLE_UV_RUN_RUNTIME_ENV  # however these tests were started
-
-
-def test_an_address_without_ray_is_named() -> None:
-    with (
-        pytest.raises(RequestError, match=r"no Ray cluster at --address 127.0.0.1:1 \(.*refused"),
-        join("127.0.0.1:1"),
-    ):
-        pass
 
 
 def test_a_trial_shows_by_name_what_it_trains(digits: MosaicTask) -> None:

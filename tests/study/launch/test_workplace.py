@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from study import run
 from study.drive import opened
-from study.errors import RequestError
 from study.launch.workplace import beside_others, looked_at
 from study.results import Results, ResultsError, merging
 from study.run_options import requested
@@ -73,18 +70,3 @@ def test_who_only_looks_changes_nothing_and_who_trains_sets_damage_aside(
     assert f"set aside damaged files ({results.url}/damaged/{name})" in capsys.readouterr().err
     assert contents(results) == {}
     assert cell.id not in place.finished
-
-
-def test_a_driver_keeps_others_out(results: Results) -> None:
-    refused = pytest.raises(RequestError, match="another study is running with the results")
-    with opened(requested(["digits", "--results", results.url])) as place:
-        with refused:
-            beside_others(results.url)
-        place.prepare()
-    beside_others(results.url)
-
-
-def test_a_file_is_no_place(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    with pytest.raises(RequestError, match=r"file is a file. Name a directory with --results"):
-        looked_at(str(tmp_path / "file"))

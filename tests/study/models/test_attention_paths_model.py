@@ -69,27 +69,21 @@ def plain(model: AttentionPaths, tokens: Tensor) -> Tensor:
 @pytest.mark.parametrize("layers", [1, 2, 3])
 @pytest.mark.parametrize("heads", [1, 2])
 def test_the_sum_over_paths_is_the_network_layer_by_layer(layers: int, heads: int) -> None:
+    """Its tokens, outputs, loss and gradients."""
     sizes = TransformerSettings(d_model=7, layers=layers, heads=heads, qk=3, patch=2)
     model = network(sizes).double()
     tokens = torch.stack([plain_tokens(model, episode) for episode in images()])
     # Waves are computed in float32.
     torch.testing.assert_close(model.encoder(images()), tokens, rtol=0, atol=1e-6)
-    expected = plain(model, model.encoder(images()))
-    torch.testing.assert_close(model(images()), expected, rtol=1e-12, atol=1e-13)
+    outputs = plain(model, model.encoder(images()))
+    torch.testing.assert_close(model(images()), outputs, rtol=1e-12, atol=1e-13)
     assert model.by_path(images()).shape == (5, heads**layers)
-
-
-def test_gradients_are_those_of_the_plain_network() -> None:
-    model = network().double()
     labels = torch.tensor([0, 1, 1, 0, 1])
     batch = Batch(images(), labels, torch.zeros(5, 3, dtype=torch.bool), None)
-    loss = model.loss(paradigms.get("soft"), batch)
-    expected = (plain(model, model.encoder(images())) - (2.0 * labels - 1)).square().mean()
-    torch.testing.assert_close(loss, expected, rtol=1e-12, atol=0)
-    weights = list(model.parameters())
-    ours, theirs = (torch.autograd.grad(each, weights) for each in (loss, expected))
-    for one, other in zip(ours, theirs, strict=True):
-        torch.testing.assert_close(one, other, rtol=1e-9, atol=1e-12)
+    losses = model.loss(paradigms.get("soft"), batch), (outputs - 2.0 * labels + 1).square().mean()
+    torch.testing.assert_close(*losses, rtol=1e-12, atol=0)
+    gradients = (torch.autograd.grad(each, list(model.parameters())) for each in losses)
+    torch.testing.assert_close(*gradients, rtol=1e-9, atol=1e-12)
 
 
 def test_paths_are_those_of_the_theory() -> None:

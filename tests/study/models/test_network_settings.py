@@ -1,16 +1,18 @@
-"""Networks that differ from their architecture: width, depth, normalisation, activation."""
+"""The project's own networks, and those that differ in width, depth, normalisation, activation."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+import dataclasses
+from typing import Any
 
 import pytest
 import torch
 from torch import nn
-from torch.utils.flop_counter import FlopCounterMode
 
-from study import models
+from study import models, tasks
 from study.cell import NORMALISATIONS, NetworkSettings
+from study.check.of_models import PROMISES, Architecture
+from study.check.promises import Promise
 from study.models.base import Model
 from study.models.flops import forward_flops
 from study.models.images import Net
@@ -18,7 +20,6 @@ from study.tasks.mosaics.mosaics import MosaicTask
 from study.train.steps.loop import train
 from tests.conftest import tiny_cell
 
-DIGITS, CIFAR10 = ("perceptron", "digits", (1, 8, 8)), ("small", "cifar10", (3, 32, 32))
 SETTINGS = [
     NetworkSettings(normalisation="batch", focus_width=0.25),
     NetworkSettings(normalisation="layer", depth=-1),
@@ -26,104 +27,113 @@ SETTINGS = [
     NetworkSettings(activation="gelu"),
     NetworkSettings(activation="tanh", normalisation="batch"),
 ]
+OWN = [
+    Architecture(name, task)
+    for name, by_task in models.ARCHITECTURES.items()
+    for task in by_task
+    if tasks.modality(task) not in (tasks.CAPTIONS, tasks.ONE_SHOT)
+    and all(axis.default for axis in tasks.TASKS[task].options.values())
+]
 
 
-def build(settings: NetworkSettings | None, of: tuple = DIGITS) -> Model:
-    name, task, shape = of
-    return models.build(name, task, shape, 3, further=() if settings is None else (settings,))
+class Changed(Architecture):
+    """An architecture with other settings."""
+
+    settings: NetworkSettings
+
+    def build(self, seed: int = 0) -> Model:
+        of = self.name, self.task, self.shape, self.num_classes
+        return models.build(*of, seed=seed, further=(self.settings,))
 
 
-def outputs(network: nn.Module) -> list[int]:
-    """Of the linear layers."""
-    return [each.out_features for each in network if isinstance(each, nn.Linear)]
+def changed(settings: NetworkSettings, *of: str) -> Changed:
+    architecture = Changed(*(of or ("perceptron", "digits")))
+    architecture.settings = settings
+    return architecture
 
 
-@pytest.mark.parametrize("of", [DIGITS, CIFAR10])
-@pytest.mark.parametrize("settings", SETTINGS, ids=str)
-def test_an_evaluation_never_mixes_instances(settings: NetworkSettings, of: tuple) -> None:
-    """After training steps have moved the statistics, the others of a batch have no effect."""
-    torch.manual_seed(0)
-    model = build(settings, of)
-    batch = 3 * torch.randn(6, *of[2]) + 1
-    for network in (model.focus, model.classifier):
-        for _ in range(3):
-            network(batch)
-        network.eval()
-        alone = torch.cat([network(each[None]) for each in batch])
-        torch.testing.assert_close(network(batch), alone, rtol=1e-4, atol=1e-5)
-        other = torch.cat([batch[:1], 100 * torch.randn(5, *of[2])])
-        torch.testing.assert_close(network(other)[:1], alone[:1], rtol=1e-4, atol=1e-5)
+def outputs(**settings: Any) -> tuple[list[int], list[int]]:
+    """Of the linear layers of focus and classifier."""
+    model = changed(NetworkSettings(**settings)).build()
+    focus, classifier = (
+        [each.out_features for each in head if isinstance(each, nn.Linear)]
+        for head in (model.focus, model.classifier)
+    )
+    return focus, classifier
+
+
+@pytest.mark.parametrize("promise", PROMISES, ids=lambda promise: promise.check.__name__)
+@pytest.mark.parametrize(
+    "architecture",
+    [
+        *OWN,
+        *(changed(settings) for settings in SETTINGS),
+        *(changed(settings, "small", "cifar10") for settings in SETTINGS),
+    ],
+    ids=str,
+)
+def test_it_keeps_its_promises(architecture: Architecture, promise: Promise) -> None:
+    """Those that `python -m study.check` checks of models from outside."""
+    promise.check(architecture)
+
+
+@pytest.mark.parametrize("layer", [nn.PReLU(), nn.LayerNorm(2)])
+def test_an_unknown_layer_is_refused_rather_than_counted_as_free(layer: nn.Module) -> None:
+    with pytest.raises(TypeError, match=f"no cost is known for a {type(layer).__name__} layer"):
+        forward_flops(nn.Sequential(nn.Identity(), layer), (3, 2, 2))
 
 
 @pytest.mark.parametrize("normalisation", NORMALISATIONS)
-def test_only_batch_normalisation_mixes_a_training_batch(normalisation: str) -> None:
+def test_only_batch_normalisation_mixes_a_batch_and_only_in_training(normalisation: str) -> None:
     torch.manual_seed(0)
-    focus = build(NetworkSettings(normalisation=normalisation)).focus
+    focus = changed(NetworkSettings(normalisation=normalisation)).build().focus
     batch = torch.randn(6, 1, 8, 8)
-    alone = focus(batch[:2])
+    alone = focus(batch[:2])  # which moves the statistics
     assert torch.allclose(focus(batch)[:2], alone, atol=1e-5) == (normalisation != "batch")
+    focus.eval()
+    other = torch.cat([batch[:2], 100 * batch[2:]])
+    torch.testing.assert_close(focus(other)[:2], focus(batch[:2]), rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("of", [DIGITS, CIFAR10])
-@pytest.mark.parametrize("settings", SETTINGS, ids=str)
-def test_flops_are_those_that_torch_counts(settings: NetworkSettings, of: tuple) -> None:
-    model = build(settings, of)
-    for network in (model.focus, model.classifier):
-        counted = forward_flops(network, of[2])
-        assert network.training, "counting leaves it as it was"
-        with FlopCounterMode(display=False) as counter:
-            network.eval()(torch.zeros(1, *of[2]))
-        assert counted == counter.get_total_flops()
-
-
-def test_widths_are_of_focus_and_classifier_apart() -> None:
-    model = build(NetworkSettings(focus_width=0.25, classifier_width=2))
-    assert outputs(model.focus) == [16, 8, 1]
-    assert outputs(model.classifier) == [128, 64, 3]
+def test_widths_are_of_focus_and_classifier_apart_and_depth_counts_hidden_layers() -> None:
+    assert outputs(focus_width=0.25, classifier_width=2) == ([16, 8, 1], [128, 64, 3])
+    assert [outputs(depth=depth)[1] for depth in (-2, -1, 1, 2)] == [
+        [3], [64, 3], [64, 32, 32, 3], [64, 32, 32, 32, 3],
+    ]  # fmt: skip
 
 
 def test_a_width_of_one_changes_no_bit() -> None:
-    plain, same = build(None), build(NetworkSettings(focus_width=1))
-    for one, other in zip(plain.parameters(), same.parameters(), strict=True):
-        assert torch.equal(one, other)
-
-
-@pytest.mark.parametrize(
-    ("depth", "expected"),
-    [(-2, [3]), (-1, [64, 3]), (1, [64, 32, 32, 3]), (2, [64, 32, 32, 32, 3])],
-)
-def test_depth_counts_hidden_layers(depth: int, expected: list[int]) -> None:
-    assert outputs(build(NetworkSettings(depth=depth)).classifier) == expected
+    plain, same = Architecture("perceptron", "digits"), changed(NetworkSettings(focus_width=1))
+    pairs = zip(plain.build().parameters(), same.build().parameters(), strict=True)
+    assert all(torch.equal(one, other) for one, other in pairs)
 
 
 def test_a_layer_that_would_become_constant_is_refused() -> None:
     with pytest.raises(ValueError, match="width of a normalised layer must be at least 2, got 1"):
-        build(NetworkSettings(normalisation="layer", focus_width=0.01))
+        outputs(normalisation="layer", focus_width=0.01)
     with pytest.raises(ValueError, match="depth must be at least -1"):
         Net(convs=(), linears=(4,)).build((1, 2, 2), 3, 1.0, NetworkSettings(depth=-2))
 
 
-def test_groups_hold_several_numbers() -> None:
+@pytest.mark.parametrize("width", [0.05, 0.1, 0.25, 1, 2])
+def test_groups_hold_several_numbers(width: float) -> None:
     """A group of one number would be constant."""
-    for width in (0.05, 0.1, 0.25, 1, 2):
-        for layer in build(NetworkSettings(normalisation="group", focus_width=width)).focus:
-            if isinstance(layer, nn.GroupNorm):
-                assert layer.num_channels // layer.num_groups > 1
+    focus = changed(NetworkSettings(normalisation="group", focus_width=width)).build().focus
+    layers = [each for each in focus if isinstance(each, nn.GroupNorm)]
+    assert layers
+    assert all(each.num_channels // each.num_groups > 1 for each in layers)
 
 
-def test_a_batch_is_whole_where_its_statistics_count(digits: MosaicTask) -> None:
-    """Parts of a batch would have statistics of their own; other networks take any parts."""
+def test_statistics_are_of_whole_batches_and_of_no_evaluation(digits: MosaicTask) -> None:
+    """Parts of a batch would have their own; a cell that evaluates more often would end elsewhere.
+
+    Other networks take any parts.
+    """
     cell = tiny_cell(digits, network=NetworkSettings(normalisation="batch"))
-    whole, asked = (train(cell, digits, micro_batch=size) for size in (None, 4))
-    assert whole.micro_batch == asked.micro_batch == cell.batch_size
-    assert [row["loss"] for row in whole.evaluations] == [r["loss"] for r in asked.evaluations]
-    other = replace(cell, network=NetworkSettings(normalisation="layer"))
+    rarely = dataclasses.replace(cell, evaluation_points=(1.0,))
+    runs = [train(cell, digits), train(cell, digits, micro_batch=4), train(rarely, digits)]
+    assert {run.micro_batch for run in runs} == {cell.batch_size}
+    ends = [[row["loss"] for row in run.evaluations[-3:]] for run in runs]
+    assert ends == [ends[0]] * 3
+    other = dataclasses.replace(rarely, network=NetworkSettings(normalisation="layer"))
     assert train(other, digits, micro_batch=4).micro_batch == 4
-
-
-def test_evaluations_leave_the_statistics_of_batches_alone(digits: MosaicTask) -> None:
-    """Were they made in training mode, a cell that evaluates more often would end elsewhere."""
-    cell = tiny_cell(digits, network=NetworkSettings(normalisation="batch"))
-    rarely = replace(cell, evaluation_points=(1.0,))
-    often, seldom = (train(each, digits).evaluations[-3:] for each in (cell, rarely))
-    assert [row["loss"] for row in often] == [row["loss"] for row in seldom]

@@ -90,7 +90,3 @@ def test_its_bias_is_that_of_its_docstring(seed: int) -> None:
     v = ((a * p**2).sum() / mean**2 - 1).item()
     bias = problem.bound(count).item() + math.log(mean.item())
     assert bias == pytest.approx(v / (2 * count), rel=0.1)
-
-
-def test_it_sees_eight_segments_whatever_m() -> None:
-    assert LVMLSampled().cost(focus_flops=10, classifier_flops=1, m=4096) == 40_968

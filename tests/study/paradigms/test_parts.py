@@ -41,18 +41,3 @@ def test_parts_equal_whole(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
             assert max(largest) == (B * M if limit == 2**24 else 7)
     for whole, in_parts in zip(*found, strict=True):
         torch.testing.assert_close(in_parts, whole, rtol=1e-6, atol=1e-7)
-
-
-@pytest.mark.parametrize(("name", "calls"), [("soft", B), ("hard-sampled", 2 * B)])
-def test_the_classifier_is_not_called_on_every_segment(name: str, calls: int) -> None:
-    seen = 0
-
-    def classifier(x: Tensor) -> Tensor:
-        nonlocal seen
-        seen += len(x)
-        return x[:, :C]
-
-    segments = torch.randn(B, M, D)
-    labels = torch.zeros(B, dtype=torch.int64)
-    paradigms.get(name).loss(lambda x: x[:, 0], classifier, segments, labels)
-    assert seen == calls

@@ -14,7 +14,6 @@ import torch
 from study import paradigms
 from study.cell import Cell, Schedule
 from study.errors import RequestError
-from study.evaluate import classification
 from study.models.flops import Length, ModelFlops
 from study.plan import estimate
 from study.plan.plan import Plan
@@ -153,32 +152,6 @@ def test_the_speedup_of_a_pack_is_timed_by_training_it(
         monkeypatch.setattr(module, "now", lambda device: float(len(steps)))
     timed = plan(digits, 4, flops=10**7)
     assert estimate._Timings(timed, CPU).speedup(timed.cells) == 1
-
-
-@pytest.mark.parametrize(("device", "sizes"), [("cpu", {16}), ("cuda", {40, 50, 60})])
-def test_evaluations_are_timed_the_second_time_and_on_a_gpu_at_their_sizes(
-    digits: MosaicTask, monkeypatch: pytest.MonkeyPatch, device: str, sizes: set[int]
-) -> None:
-    """The first one of a process sets libraries up, and takes long however small it is."""
-    cell = tiny_cell(digits, train_metrics_size=40, validation_size=50, test_size=60)
-    evaluated: list[int] = []
-
-    def evaluate(_: object, __: object, split: Any, *___: object) -> dict[str, Any]:
-        evaluated.append(len(split))
-        return {}
-
-    def clock(_: object) -> float:
-        return 100.0 * min(len(evaluated), 3) + 0.5 * max(0, len(evaluated) - 3)
-
-    member = pack_member.Member
-    monkeypatch.setattr(classification, "evaluate", evaluate)
-    monkeypatch.setattr(pack_member, "now", clock)
-    monkeypatch.setattr(
-        estimate, "Member", lambda cell, task, _, size: member(cell, task, CPU, size)
-    )
-    timings = estimate._Timings(plan(digits, 4), torch.device(device))
-    assert timings._evaluate(cell, "soft") == pytest.approx(1.5 / sum(evaluated[:3]))
-    assert (len(evaluated), set(evaluated)) == (6, sizes)
 
 
 def test_cells_are_timed_on_a_gpu_in_a_process_of_their_own(

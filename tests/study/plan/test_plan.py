@@ -15,15 +15,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from search_spaces import all_studies
+from search_spaces.base import Preset
 from study.cell.axis import values_at
 from study.errors import RequestError
+from study.plan.axes import resolve
 from study.plan.describe import describe
 from study.plan.divide import with_packing
 from study.plan.jobs import Seconds
 from study.plan.plan import Plan
 from study.plan.planning import planned
 from study.request import Request
-from study.run_options import requested
+from study.run_options import requested, shown
 from study.train.steps.packs import Packing
 from tests.made_up.comparisons import make_cell
 
@@ -285,6 +287,16 @@ def test_the_values_that_a_plan_says_give_the_same_cells(study: str) -> None:
     made = plan(study)
     again = plan(study, *" ".join(made.grid).split())
     assert again.cells == made.cells
+
+
+@pytest.mark.parametrize("study", SPACES)
+def test_what_is_shown_of_a_study_is_all_of_it(study: str) -> None:
+    """Typed behind a study without values of its own, it gives the same cells."""
+    request = asked(study)
+    words = " ".join(line for line in shown(request) if line.startswith(" ")).split()
+    empty = replace(request.space, presets={"quick": Preset("", {})})
+    again = replace(request, axes=resolve(empty, "quick", words))
+    assert planned(again).cells == planned(request).cells
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from study.plan.plan import Plan
 from study.posterior import network
 from study.posterior.cell import LEAST_DRAWS, PosteriorCell
 from study.posterior.hidden_markov import DIGEST
-from study.posterior.network import SIGMA_PERP, VARIANTS
+from study.posterior.network import VARIANTS
 from study.tasks.base import Facts
 from study.theory.attention_paths.samples import LEAST
 
@@ -88,12 +88,6 @@ def test_paths_have_names() -> None:
     assert network.path_names(network.parse(VARIANTS["noisy"])) == ["good", "denoising"]
 
 
-def test_the_variant_is_known_by_heads_and_noise() -> None:
-    for name, heads in VARIANTS.items():
-        assert make_cell(heads=heads, sigma_perp=SIGMA_PERP[name]).variant == name
-    assert make_cell(sigma_perp=2.0).variant == "own"
-
-
 def test_the_study_has_the_published_grid() -> None:
     cells = plan("seed=0").cells
     plain = [cell for cell in cells if cell.variant == "plain"]
@@ -107,12 +101,6 @@ def test_the_study_has_the_published_grid() -> None:
     widths = [cell.width for cell in plain if cell.method == "theory"]
     assert widths == [10, 30, 50, 100, 300, 500, 1_000]
     assert {cell.variant for cell in cells} == {"plain", "noisy"}
-
-
-def test_the_limit_has_no_width_and_only_samples_have_draws() -> None:
-    for cell in plan("width=10", "draws=50", "method=theory,gp,slice", "seed=0").cells:
-        assert (cell.width is None) == (cell.method == "gp")
-        assert (cell.draws is None) == (cell.method != "slice")
 
 
 def test_what_memory_does_not_hold_is_refused_with_the_number() -> None:

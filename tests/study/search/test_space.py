@@ -60,18 +60,6 @@ def test_refuses_what_cannot_be_searched(sets: tuple[str, ...], message: str) ->
         Space.of(axes_of(*sets))
 
 
-def test_a_description_says_the_ranges_of_each_paradigm() -> None:
-    sets = ("paradigm=soft,hybrid", "lr@hybrid=0.01,1", "lr=0.2,2", "hard_lr=0.001,0.1")
-    axes = axes_of(*sets, "switch_point=0.2,0.8", "seed=0,3")
-    assert Space.of(axes).describe(20, ["accuracy", "saif"]).splitlines() == [
-        "search: 20 suggestions a paradigm, 40 in all, x 2 seeds = 80 cells, improving validation "
-        "accuracy and SAIF (a Pareto front)",
-        "  soft: lr 0.2 to 2 (log-uniform)",
-        "  hybrid: lr 0.01 to 1 (log-uniform), hard_lr 0.001 to 0.1 (log-uniform), "
-        "switch_point 0.2 to 0.8 (uniform)",
-    ]
-
-
 def test_the_rate_before_it_drops_is_the_one_that_is_searched() -> None:
     space = Space.of(axes_of("paradigm=hybrid", "lr=0.01,1", "hard_lr=0.001,1", "seed=0"))
     cell = make_cell("hybrid", 0.1, last_lr=0.3, switch_point=0.5)

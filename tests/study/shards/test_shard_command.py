@@ -142,8 +142,8 @@ def test_a_smaller_pack_takes_as_long_as_the_measured_one_or_its_cells_one_by_on
 
 
 def test_it_needs_neither_ray_nor_mlflow(url: str) -> None:
-    """And shards may train at once, even the same one twice: each cell counts once."""
-    blocked = ["ray", "mlflow", "optuna", "torchvision"]
+    """Nor Matplotlib. And shards may train at once, even the same twice: each cell counts once."""
+    blocked = ["ray", "mlflow", "optuna", "torchvision", "matplotlib"]
     code = f"""
 import sys
 for name in {blocked}:

@@ -104,16 +104,3 @@ def as_cells_end(request: Request, results: Results, grid: Plan) -> Iterator[Pla
         yield plan
         record(results, plan.to_run[-1])
     yield plan
-
-
-def test_more_shards_or_a_wider_grid_divide_what_is_left_anew() -> None:
-    request, results = request_of(), in_memory()
-    grid = planned(request)
-    for cell in Share(Shard(1, 3), grid, request.confirm).of(known(request, results, grid)).cells:
-        record(results, cell)
-    wider = request_of(*GRID[:1], "lr=0.1,0.3,1", *GRID[2:])
-    grid = planned(wider)
-    plan = known(wider, results, grid)
-    left = [share.of(plan).to_run for share in shares(wider, grid, 5)]
-    assert Counter(itertools.chain(*left)) == Counter(plan.to_run)
-    assert len(plan.to_run) == 12 - 3

@@ -18,9 +18,8 @@ import pytest
 from study.errors import RequestError
 from study.tasks.mosaics.base_images import BaseImages
 from study.tasks.mosaics.cifar import CIFAR10, CIFAR100, load_cifar10, load_cifar100
-from study.tasks.mosaics.layouts import OFFICIAL, Wanted, find_files, may_belong
+from study.tasks.mosaics.layouts import OFFICIAL, Wanted
 from study.tasks.mosaics.own_images import WANTED, load_own
-from study.tasks.sources.directory import visible
 from study.tasks.sources.places import Places
 from tests.conftest import REAL_DATA, needs_data
 from tests.made_up.cifar import (
@@ -39,29 +38,16 @@ from tests.made_up.images import (
     write_own_parquet,
     write_ubyte,
 )
-from tests.study.tasks.test_base_images import assert_equal, entries
 
 LOADERS = {"CIFAR-10": load_cifar10, "CIFAR-100": load_cifar100}
-BOTH = pytest.mark.parametrize("names", [CIFAR10, CIFAR100], ids=LOADERS)
-LAYOUTS = pytest.mark.parametrize("layout", WRITERS)
 
 
-def load(folder: Path, names: Wanted = CIFAR10, cache: str = "cache") -> BaseImages:
-    """The images; made-up ones of your own have `SIDE` pixels, those of CIFAR 32."""
-    places = Places(str(folder), str(folder.parent / cache))
+def load(folder: Path, names: Wanted = CIFAR10, side: int = SIDE) -> BaseImages:
+    """The images; made-up ones of your own have `side` pixels, those of CIFAR 32."""
+    places = Places(str(folder), str(folder.parent / "cache"))
     inner = folder / OFFICIAL[names.official[0]].folder
     with as_official(inner if inner.exists() else folder):
-        return load_own(places, SIDE) if names is WANTED else LOADERS[names.title](places)
-
-
-def refusal(folder: Path, names: Wanted = CIFAR10) -> str:
-    """The message of the `RequestError` of reading `folder`: one line."""
-    with pytest.raises(RequestError) as caught:
-        load(folder, names)
-    message = str(caught.value)
-    assert "\n" not in message
-    assert message.endswith(".")
-    return message
+        return load_own(places, side) if names is WANTED else LOADERS[names.title](places)
 
 
 def assert_reads(folder: Path, names: Wanted, count: tuple[int, int] = (20, 10)) -> None:
@@ -74,19 +60,24 @@ def assert_reads(folder: Path, names: Wanted, count: tuple[int, int] = (20, 10))
     assert base.class_names == names.class_names
 
 
-@BOTH
-@LAYOUTS
-def test_every_layout_gives_the_images(tmp_path: Path, names: Wanted, layout: str) -> None:
-    folder = WRITERS[layout](tmp_path / "data", names, make(names))
-    assert_reads(folder, names)
-
-
-@BOTH
-def test_a_data_set_may_lie_in_a_folder_of_the_given_one(tmp_path: Path, names: Wanted) -> None:
-    write_official(tmp_path / "one" / OFFICIAL[names.official[0]].folder, names, make(names))
-    write_parquet(tmp_path / "other" / "plain_text", names, make(names))
-    assert_reads(tmp_path / "one", names)
-    assert_reads(tmp_path / "other", names)
+@pytest.mark.parametrize("names", [CIFAR10, CIFAR100], ids=LOADERS)
+@pytest.mark.parametrize(
+    ("layout", "inside"),
+    [
+        ("official", ""),
+        ("official", "{official}"),
+        ("parquet", ""),
+        ("parquet", "plain_text"),
+        ("class folders", ""),
+    ],
+)
+def test_every_layout_gives_the_images(
+    tmp_path: Path, names: Wanted, layout: str, inside: str
+) -> None:
+    """Some may lie in a folder of the given one."""
+    inside = inside.format(official=OFFICIAL[names.official[0]].folder)
+    WRITERS[layout](tmp_path / "data" / inside, names, make(names))
+    assert_reads(tmp_path / "data", names)
 
 
 def test_parquet_in_parts_and_without_metadata(tmp_path: Path) -> None:
@@ -120,21 +111,14 @@ def test_class_folders_go_class_by_class_where_names_repeat(tmp_path: Path) -> N
 # Images of your own
 
 
-@BOTH
-@LAYOUTS
-def test_any_images_are_read_as_those_of_cifar(tmp_path: Path, names: Wanted, layout: str) -> None:
-    """Made smaller, and with the classes that their files tell."""
-    count = 10 * len(names.class_names)
-    folder = WRITERS[layout](tmp_path / "data", names, make(names, count, 20))
-    if layout == "parquet" and names is CIFAR100:  # which lists its fine classes alone
-        assert load(folder, WANTED).class_names[26] == "cra"
-        return
-    with as_official(folder):
-        base = load_own(Places(str(folder), str(tmp_path / "cache")), 32)
-    assert base.class_names == names.class_names
-    train = make(names, count, 20)[0]
+@pytest.mark.parametrize("layout", WRITERS)
+def test_any_images_are_read_as_those_of_cifar(tmp_path: Path, layout: str) -> None:
+    """With the classes that their files tell, and made smaller."""
+    WRITERS[layout](tmp_path / "data", CIFAR10, make(CIFAR10, 100, 20))
+    base, train = load(tmp_path / "data", WANTED, 32), make(CIFAR10, 100, 20)[0]
+    assert base.class_names == CIFAR10.class_names
     assert sorted(map(bytes, base.train_images)) == sorted(map(bytes, train.images))
-    assert load(folder, WANTED).train_images.shape == (count, SIDE, SIDE, 3)
+    assert load(tmp_path / "data", WANTED).train_images.shape == (100, SIDE, SIDE, 3)
 
 
 @pytest.mark.parametrize("categories", [False, True])
@@ -155,72 +139,26 @@ def test_labels_that_number_no_classes_are_their_names(
     assert np.bincount(np.r_[base.train_labels, base.test_labels]).tolist() == [5, 5, 5]
 
 
-def list_classes(path: Path, names: list[str], column: str = "label") -> None:
-    described = {"info": {"features": {column: {"names": names, "_type": "ClassLabel"}}}}
-    metadata = {"huggingface": json.dumps(described)}
-    pq.write_table(pq.read_table(path).replace_schema_metadata(metadata), path)
-
-
 def test_classes_as_imagenet_calls_them(tmp_path: Path) -> None:
     """Synonyms with commas, two of one name; where a column lists classes, it has any name."""
     path = write_own_parquet(tmp_path / "data" / "train.parquet", [0, 1, 2] * 5, "kind")
-    list_classes(path, ["tench, Tinca tinca", "crane", "crane"], "kind")
-    names = load(tmp_path / "data", WANTED).class_names
-    assert names == ("tench/Tinca tinca", "crane", "crane (2)")
+    names = ["tench, Tinca tinca", "crane", "crane"]
+    described = {"info": {"features": {"kind": {"names": names, "_type": "ClassLabel"}}}}
+    metadata = {"huggingface": json.dumps(described)}
+    pq.write_table(pq.read_table(path).replace_schema_metadata(metadata), path)
+    found = load(tmp_path / "data", WANTED).class_names
+    assert found == ("tench/Tinca tinca", "crane", "crane (2)")
 
 
 @pytest.mark.parametrize("compressed", [False, True])
 @pytest.mark.parametrize("place", ["", "raw", "MNIST/raw"])
 def test_files_of_mnist(tmp_path: Path, compressed: bool, place: str) -> None:
     write_ubyte(tmp_path / "data" / place, compressed)
-    base = load_own(Places(str(tmp_path / "data"), str(tmp_path)), 28)
+    base = load(tmp_path / "data", WANTED, 28)
     assert base.class_names == ("0", "1", "2")
     expected = np.random.default_rng(0).integers(256, size=(30, 28, 28), dtype=np.uint8)
     np.testing.assert_array_equal(base.train_images, expected[..., None])
     assert load(tmp_path / "data", WANTED).test_images.shape == (10, SIDE, SIDE, 1)
-
-
-OWN: dict[str, Callable[[Path], object]] = {
-    "folders": write_folders,
-    "splits": lambda folder: [write_folders(folder, split=each) for each in ("train", "val")],
-    "parquet": lambda folder: write_own_parquet(folder / "data" / "train.parquet", [1, 2, 3]),
-    "ubyte": lambda folder: write_ubyte(folder / "MNIST" / "raw"),
-    **{
-        layout: lambda folder, write=write: write(folder / "data", CIFAR10, make(CIFAR10))
-        for layout, write in WRITERS.items()
-    },
-}
-
-
-@pytest.mark.parametrize("layout", OWN)
-def test_all_files_that_are_read_are_known_by_their_names(tmp_path: Path, layout: str) -> None:
-    """So that a directory on shared storage is copied whole."""
-    OWN[layout](tmp_path)
-    place = tmp_path / "data" if layout in WRITERS else tmp_path
-    found = find_files(place, visible(place), WANTED)
-    assert found is not None
-    for path in found.files:
-        assert may_belong(path.relative_to(place).as_posix())
-    for other in ("labels.csv", "a/b/c/photo.png", ".git/config", "results/cells/train.parquet"):
-        assert not may_belong(other)
-
-
-# The prepared form
-
-
-def test_the_second_load_reads_no_image(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    first = load(write_folders(tmp_path / "data"), WANTED)
-    monkeypatch.setattr("study.tasks.mosaics.labelled_images._read", None)
-    assert_equal(load(tmp_path / "data", WANTED), first)
-
-
-def test_a_file_that_changed_is_read_again(tmp_path: Path) -> None:
-    folder = write_official(tmp_path / "data", CIFAR10, make(CIFAR10))
-    load(folder)
-    status = (folder / "test_batch").stat()
-    os.utime(folder / "test_batch", ns=(status.st_atime_ns, status.st_mtime_ns + 1_000_000))
-    load(folder)
-    assert len(entries(tmp_path / "cache" / "prepared")) == 2
 
 
 @needs_data
@@ -255,199 +193,154 @@ def test_a_pickle_of_another_checksum_is_not_opened(tmp_path: Path, file: str) -
     assert mark.exists()  # so it was hostile
 
 
-def set_row(path: Path, column: str, row: int, value: object) -> None:
+CUT_OFF = encoded(made_up(0, 0))[:60]
+TRAIN_IMAGES = "train-images-idx3-ubyte"
+
+
+def drop_column(path: Path, column: str) -> None:
+    pq.write_table(pq.read_table(path).drop_columns(column), path)
+
+
+def set_row(path: Path, column: str, value: object) -> None:
+    """Row 7."""
     table = pq.read_table(path)
     values = table[column].to_pylist()
-    values[row] = value
+    values[7] = value
     index = table.column_names.index(column)
     pq.write_table(table.set_column(index, column, pa.array(values, table[column].type)), path)
 
 
-def damaged_png() -> bytes:
-    """A PNG that opens, but whose pixels cannot be decoded."""
-    data = bytearray(encoded(make(CIFAR10)[0].images[0]))
-    data[60:120] = bytes(60)
-    return bytes(data)
+def cifar_parquet(folder: Path) -> Path:
+    return write_parquet(folder, CIFAR10, make(CIFAR10))
+
+
+def cifar_folders(folder: Path) -> Path:
+    return write_class_folders(folder, CIFAR10, make(CIFAR10))
+
+
+def nothing(folder: Path) -> None:
+    folder.mkdir()
 
 
 TRAIN = "train-00000-of-00001.parquet"
-PARQUET: dict[str, tuple[Callable[[Path], object], str]] = {
-    "no test split": (
-        lambda path: (path.parent / "test-00000-of-00001.parquet").unlink(),
-        "{folder} has no test split",
-    ),
-    "missing part": (
-        lambda path: path.rename(path.with_name("train-00001-of-00003.parquet")),
-        "train-00001-of-00003.parquet is one of 3 files, 1 of them",
-    ),
-    "truncated": (lambda path: os.truncate(path, 3000), "{path} cannot be read ("),
-    "no label": (
-        lambda path: set_row(path, "label", 7, None),
-        "{path} cannot be read (it has no ",
-    ),
-    "no class": (lambda path: set_row(path, "label", 7, -1), "no label in row 7"),
-    "no label column": (
-        lambda path: pq.write_table(pq.read_table(path).drop_columns("label"), path),
-        "{path} cannot be read (it has no column label, only img, coarse_label)",
-    ),
-    "damaged image": (
-        lambda path: set_row(path, "img", 7, {"bytes": damaged_png(), "path": ""}),
-        "row 7 of {path} cannot be read (",
-    ),
-    "other classes": (
-        lambda path: list_classes(path, [each[:-1] for each in CIFAR10.class_names]),
-        "unknown class",
-    ),
-    "two data sets": (
-        lambda path: shutil.copytree(path.parent, path.parent / "other"),
-        "{folder} holds several data sets, in {folder}, {folder}/other.",
-    ),
+UNUSABLE: dict[Callable[[Path], object], dict[str, tuple[Callable[[Path], object], str]]] = {
+    cifar_parquet: {
+        "a part is missing": (
+            lambda folder: (folder / TRAIN).rename(folder / "train-00001-of-00003.parquet"),
+            "train-00001-of-00003.parquet is one of 3 files, 1 of them",
+        ),
+        "truncated": (lambda folder: os.truncate(folder / TRAIN, 3000), "{train} cannot be read"),
+        "no class": (lambda folder: set_row(folder / TRAIN, "label", -1), "no label in row 7"),
+        "no label column": (
+            lambda folder: drop_column(folder / TRAIN, "label"),
+            "{train} cannot be read (it has no column label, only img, coarse_label)",
+        ),
+        "a damaged row": (
+            lambda folder: set_row(folder / TRAIN, "img", {"bytes": CUT_OFF, "path": ""}),
+            "row 7 of {train} cannot be read (",
+        ),
+        "two data sets": (
+            lambda folder: shutil.copytree(folder, folder / "other"),
+            "{folder} holds several data sets, in {folder}, {folder}/other.",
+        ),
+    },
+    cifar_folders: {
+        "no test split": (
+            lambda folder: shutil.rmtree(folder / "test"),
+            "{folder} has no test split",
+        ),
+        "no such class": (
+            lambda folder: min((folder / "train").iterdir()).rename(folder / "train" / "airplne"),
+            "unknown class 'airplne'. Did you mean 'airplane'?",
+        ),
+    },
+    write_folders: {
+        "no class folders": (
+            lambda folder: [shutil.rmtree(folder), nothing(folder), (folder / "1.png").touch()],
+            "{folder} holds only 1.png: no images of your own found.",
+        ),
+        "one class": (
+            lambda folder: [shutil.rmtree(folder / each) for each in ("stork", "reed", "water")],
+            "{folder} holds 1 class (heron). Mosaics take 3 or more",
+        ),
+        "a class without images": (
+            lambda folder: nothing(folder / "egret"),
+            "{folder}/egret is the folder of a class and holds no image",
+        ),
+        "a file that is no image": (
+            lambda folder: (folder / "heron" / "notes.txt").touch(),
+            "{folder}/heron/notes.txt is no image, among images of the class heron.",
+        ),
+        "a damaged image": (
+            lambda folder: os.truncate(folder / "reed" / "3.png", 60),
+            "{folder}/reed/3.png cannot be read (",
+        ),
+        "a class that is called rest": (
+            lambda folder: (folder / "reed").rename(folder / "rest"),
+            "{folder}: a class is called 'rest'",
+        ),
+        "no train split": (
+            lambda folder: [shutil.rmtree(folder), write_folders(folder, split="test")],
+            "there is test/, but no train split.",
+        ),
+        "classes that get one name": (
+            lambda folder: write_folders(folder, {"+": 2, ",": 2}),
+            "{folder}: the classes '+' and ',' would both be called '/'",
+        ),
+    },
+    nothing: {
+        "no image column": (
+            lambda folder: drop_column(write_own_parquet(folder / "a.parquet", [1]), "image"),
+            "a.parquet cannot be read (it has no column of images",
+        ),
+        "a label that is missing": (
+            lambda folder: write_own_parquet(folder / "a.parquet", [1.0, 2.0, np.nan, 3.0]),
+            "a.parquet cannot be read (it has no label in row 2)",
+        ),
+        "a blank label": (
+            lambda folder: write_own_parquet(folder / "a.parquet", ["a", "b", "c", " "]),
+            "a.parquet cannot be read (it has no label in row 3)",
+        ),
+        "numbers and text": (
+            lambda folder: [
+                write_own_parquet(folder / f"train-{number}.parquet", labels)
+                for number, labels in enumerate(([1, 2], ["a"]))
+            ],
+            "{folder} cannot be read (",
+        ),
+        "a file of MNIST is missing": (
+            lambda folder: (write_ubyte(folder / "raw") / "t10k-labels-idx1-ubyte").unlink(),
+            "{folder}/raw/t10k-labels-idx1-ubyte cannot be read (No such file",
+        ),
+        "a file of MNIST is cut off": (
+            lambda folder: os.truncate(write_ubyte(folder / "raw") / TRAIN_IMAGES, 99),
+            "train-images-idx3-ubyte cannot be read (",
+        ),
+    },
 }
+"""What is written -> how it is broken, and what is said of it."""
 
 
-@pytest.mark.parametrize("case", PARQUET)
-def test_refuses_parquet(tmp_path: Path, case: str) -> None:
-    folder = write_parquet(tmp_path / "data", CIFAR10, make(CIFAR10))
-    break_it, expected = PARQUET[case]
-    break_it(folder / TRAIN)
-    assert expected.format(folder=folder, path=folder / TRAIN) in refusal(folder)
-
-
-def test_refuses_the_other_data_set(tmp_path: Path) -> None:
-    ten = write_parquet(tmp_path / "ten", CIFAR10, make(CIFAR10))
-    assert "no column fine_label, only img, label" in refusal(ten, CIFAR100)
-    write_official(tmp_path / "official" / "cifar-100-python", CIFAR100, make(CIFAR100))
-    assert "holds only cifar-100-python: no CIFAR-10 found." in refusal(tmp_path / "official")
-
-
-def a_png(folder: Path) -> Path:
-    return sorted((folder / "train").rglob("*.png"))[0]
-
-
-CIFAR_FOLDERS: dict[str, tuple[Callable[[Path], object], str]] = {
-    "no directory": (shutil.rmtree, "{folder} does not exist."),
-    "no test split": (lambda folder: shutil.rmtree(folder / "test"), "{folder} has no test split"),
-    "no such class": (
-        lambda folder: a_png(folder).parent.rename(folder / "train" / "airplne"),
-        "unknown class 'airplne'. Did you mean 'airplane'?",
-    ),
-    "damaged": (lambda folder: a_png(folder).write_bytes(damaged_png()), "{png} cannot be read ("),
-}
-
-
-@pytest.mark.parametrize("case", CIFAR_FOLDERS)
-def test_refuses_folders_of_cifar(tmp_path: Path, case: str) -> None:
-    folder = write_class_folders(tmp_path / "data", CIFAR10, make(CIFAR10))
-    png = a_png(folder)
-    break_it, expected = CIFAR_FOLDERS[case]
+@pytest.mark.parametrize(
+    ("write", "break_it", "fact"),
+    [
+        pytest.param(write, *each, id=name)
+        for write, cases in UNUSABLE.items()
+        for name, each in cases.items()
+    ],
+)
+def test_what_cannot_be_used_is_named(
+    tmp_path: Path,
+    write: Callable[[Path], object],
+    break_it: Callable[[Path], object],
+    fact: str,
+) -> None:
+    folder = tmp_path / "data"
+    write(folder)
     break_it(folder)
-    assert expected.format(folder=folder, png=png) in refusal(folder)
-
-
-def _write(path: Path, data: bytes) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(data)
-
-
-OWN_FOLDERS: dict[str, tuple[Callable[[Path], object], str]] = {
-    "no directory": (shutil.rmtree, "{folder} does not exist."),
-    "empty": (
-        lambda folder: [shutil.rmtree(each) for each in folder.iterdir()],
-        "{folder} is empty: no images of your own found. Accepted layouts: class folders (DIR/",
-    ),
-    "no class folders": (
-        lambda folder: [shutil.rmtree(folder), _write(folder / "1.png", encoded(made_up(0, 0)))],
-        "{folder} holds only 1.png: no images of your own found.",
-    ),
-    "one class": (
-        lambda folder: [shutil.rmtree(folder / each) for each in ("stork", "reed", "water")],
-        "{folder} holds 1 class (heron). Mosaics take 3 or more",
-    ),
-    "a class without images": (
-        lambda folder: (folder / "egret").mkdir(),
-        "{folder}/egret is the folder of a class and holds no image",
-    ),
-    "a file that is no image": (
-        lambda folder: _write(folder / "heron" / "notes.txt", b"x"),
-        "{folder}/heron/notes.txt is no image, among images of the class heron.",
-    ),
-    "a damaged image": (
-        lambda folder: os.truncate(folder / "reed" / "3.png", 60),
-        "{folder}/reed/3.png cannot be read (",
-    ),
-    "a class that is called rest": (
-        lambda folder: (folder / "reed").rename(folder / "rest"),
-        "{folder}: a class is called 'rest'",
-    ),
-    "no train split": (
-        lambda folder: [shutil.rmtree(folder), write_folders(folder, split="test")],
-        "there is test/, but no train split.",
-    ),
-    "a class to test alone": (
-        lambda folder: [
-            shutil.rmtree(folder),
-            write_folders(folder, split="train"),
-            write_folders(folder, {"egret": 2}, split="test"),
-        ],
-        "unknown class 'egret'",
-    ),
-    "classes that get one name": (
-        lambda folder: write_folders(folder, {"+": 2, ",": 2}),
-        "{folder}: the classes '+' and ',' would both be called '/'",
-    ),
-}
-
-
-@pytest.mark.parametrize("case", OWN_FOLDERS)
-def test_refuses_folders_of_your_own(tmp_path: Path, case: str) -> None:
-    folder = write_folders(tmp_path / "data")
-    break_it, expected = OWN_FOLDERS[case]
-    break_it(folder)
-    assert expected.format(folder=folder) in refusal(folder, WANTED)
-
-
-OTHERS: dict[str, tuple[Callable[[Path], object], str]] = {
-    "no image column": (
-        lambda folder: _write_table(folder / "a.parquet", {"label": [1, 2, 3]}),
-        "a.parquet cannot be read (it has no column of images",
-    ),
-    "no label column": (
-        lambda folder: write_own_parquet(folder / "a.parquet", [1, 2, 3], column="kind"),
-        "a.parquet cannot be read (it has no column label, only image, kind)",
-    ),
-    "a label that is missing": (
-        lambda folder: write_own_parquet(folder / "a.parquet", [1.0, 2.0, np.nan, 3.0]),
-        "a.parquet cannot be read (it has no label in row 2)",
-    ),
-    "a blank label": (
-        lambda folder: write_own_parquet(folder / "a.parquet", ["a", "b", "c", " "]),
-        "a.parquet cannot be read (it has no label in row 3)",
-    ),
-    "numbers and text": (
-        lambda folder: [
-            write_own_parquet(folder / f"train-{number}.parquet", labels)
-            for number, labels in enumerate(([1, 2], ["a"]))
-        ],
-        "{folder} cannot be read (",
-    ),
-    "a file of MNIST is missing": (
-        lambda folder: (write_ubyte(folder / "raw") / "t10k-labels-idx1-ubyte").unlink(),
-        "{folder}/raw/t10k-labels-idx1-ubyte cannot be read (No such file",
-    ),
-    "a file of MNIST is cut off": (
-        lambda folder: os.truncate(write_ubyte(folder / "raw") / "train-images-idx3-ubyte", 99),
-        "train-images-idx3-ubyte cannot be read (",
-    ),
-}
-
-
-def _write_table(path: Path, columns: dict[str, Any]) -> None:
-    path.parent.mkdir(parents=True)
-    pq.write_table(pa.table(columns), path)
-
-
-@pytest.mark.parametrize("case", OTHERS)
-def test_refuses_other_layouts_of_your_own(tmp_path: Path, case: str) -> None:
-    write_it, expected = OTHERS[case]
-    write_it(tmp_path / "data")
-    assert expected.format(folder=tmp_path / "data") in refusal(tmp_path / "data", WANTED)
+    with pytest.raises(RequestError) as caught:
+        load(folder, CIFAR10 if write in (cifar_parquet, cifar_folders) else WANTED)
+    message = str(caught.value)
+    assert fact.format(folder=folder, train=folder / TRAIN) in message
+    assert "\n" not in message
+    assert message.endswith(".")

@@ -8,7 +8,6 @@ import torch
 
 from study import models, tasks
 from study.cell import Budget, Cell, Options, Schedule
-from study.errors import RequestError
 from study.models.flops import ModelFlops
 from study.tasks.mosaics.linear_orthogonal import BACKGROUND_AXES
 from study.theory.linear_orthogonal import trajectory
@@ -104,12 +103,6 @@ def test_projections_give_the_directions_back() -> None:
         u[0, :C] = 0.4
         u[0, C:] = torch.randn(8)
     assert model.projections() == pytest.approx({"mu": 1.7, "nu": 0.4})
-
-
-@pytest.mark.parametrize("num_classes", [None, 1, 20_000])
-def test_the_number_of_classes_is_needed(num_classes: int | None) -> None:
-    with pytest.raises(RequestError, match="num_classes"):
-        tasks.info("linear-orthogonal", Options(num_classes=num_classes))
 
 
 def of_train(cell: Cell) -> list[dict]:

@@ -1,4 +1,4 @@
-"""Images of your own: their splits, classes and notes, the Hub, and what the command says."""
+"""Images of your own: their splits, classes and notes, and what the command says."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import re
 import shutil
 from pathlib import Path
 
-import datasets
 import numpy as np
 import pytest
 
@@ -17,10 +16,10 @@ from study.models import build, names, takes_network
 from study.results import Results
 from study.tasks.mosaics.base_images import BaseImages
 from study.tasks.mosaics.mosaics import MosaicTask
-from study.tasks.mosaics.own_images import TEST_SHARE, VALIDATION_SHARE, load_own
+from study.tasks.mosaics.own_images import load_own
 from study.tasks.sources.places import Places
 from tests.conftest import run_without_ray
-from tests.made_up.commands import called, one_line
+from tests.made_up.commands import one_line
 from tests.made_up.images import COUNTS, SIDE, encoded, made_up, write_folders
 from tests.study.tasks.test_base_images import assert_equal
 
@@ -49,10 +48,11 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_without_splits_a_share_of_each_class_is_drawn_to_test(folder: Path) -> None:
+    """Of the others, a quarter validates."""
+    assert task_of(folder).kept.sum() == 3 + 4 + 2 + 1
     one = load(folder)
     assert one.class_names == ("heron", "reed", "stork", "water")
     assert counts(one) == [[12, 16, 8, 4], [3, 4, 2, 1]]
-    assert len(one.test_labels) == round(TEST_SHARE * sum(COUNTS.values()))
     assert_equal(load(folder, cache="another"), one)
     assert "drawn by hash" in one.notes[0]
     assert len(contents(one.train_images) | contents(one.test_images)) == sum(COUNTS.values())
@@ -96,16 +96,9 @@ def test_other_files_beside_folders_and_hidden_ones_are_left_alone(folder: Path)
     assert_equal(load(folder), expected)
 
 
-def test_a_quarter_of_the_train_images_validates(folder: Path) -> None:
-    assert VALIDATION_SHARE == 0.25
-    assert task_of(folder).kept.sum() == 3 + 4 + 2 + 1
-
-
 def task_of(folder: Path, foreground: str = "heron+stork") -> MosaicTask:
     options = Options(foreground=foreground, pixels=SIDE)
-    task = tasks.load("images", Places(str(folder), str(folder.parent / "cache")), options)
-    assert isinstance(task, MosaicTask)
-    return task
+    return tasks.load("images", Places(str(folder), str(folder.parent / "cache")), options)
 
 
 # Classes
@@ -125,12 +118,6 @@ def test_separators_of_names_are_written_otherwise(folder: Path) -> None:
     (folder / "reed").rename(folder / "reed+grass")
     (folder / "stork").rename(folder / "stork, white stork")
     assert task_of(folder, "reed/grass+stork/white stork").num_classes == 2
-
-
-def test_a_class_with_too_few_images_is_named(tmp_path: Path) -> None:
-    folder = write_folders(tmp_path / "data", {**COUNTS, "egret": 2})
-    with pytest.raises(RequestError, match=r"too few images of egret .* at least 3 train"):
-        task_of(folder, "heron+egret")
 
 
 # Equal images
@@ -200,102 +187,42 @@ def test_networks_take_the_shape_of_the_images() -> None:
             assert min(flops.focus, flops.classifier) > 0
 
 
-# The Hub
-
-
-def test_a_data_set_of_the_hub_is_as_its_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for split, first in (("train", 0), ("test", 50)):
-        write_folders(tmp_path / "data", split=split, first=first)
-    classes = sorted(COUNTS)
-    features = datasets.Features(image=datasets.Image(), label=datasets.ClassLabel(names=classes))
-
-    def of(split: str) -> datasets.Dataset:
-        paths = [
-            path
-            for name in classes
-            for path in sorted(
-                (tmp_path / "data" / split / name).iterdir(), key=lambda path: int(path.stem)
-            )
-        ]
-        rows = {"image": [*map(str, paths)], "label": [path.parent.name for path in paths]}
-        return datasets.Dataset.from_dict(rows, features=features)
-
-    served = datasets.DatasetDict(train=of("train"), test=of("test"), extra=of("test"))
-    asked = []
-    monkeypatch.setattr(
-        datasets, "load_dataset", lambda *names, **_: asked.append(names) or served
-    )
-    places = Places("hf://datasets/heath/birds", str(tmp_path / "cache"))
-    base, here = load_own(places, SIDE), load(tmp_path / "data")
-    assert (base.digest, base.notes[1:]) == (here.digest, here.notes[1:])
-    assert "train trains and validates, test tests" in base.notes[0]
-    assert_equal(load_own(places, SIDE), base)
-    assert asked == [("heath/birds", None)]
-
-
 # The command
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (
-            [],
-            "heron (12 train, 3 test), reed (16 train, 4 test), stork (8 train, 2 test), water (4 "
-            "train, 1 test). Give it with --set foreground=heron+reed;",
-        ),
-        (["foreground=heron+stock"], "unknown class 'stock'. Did you mean 'stork'? Valid: heron,"),
-        (["foreground=heron"], "foreground must name two classes or more, got 'heron'."),
-        (["foreground=heron+stork", "background=rees"], "Did you mean 'reed'?"),
-        (["pixels=3"], "pixels must be an integer >= 4, got 3."),
-        (["foreground=heron+stork", "architecture=scripts", "pixels=12"], "pixels must be more"),
-    ],
-)
-def test_a_request_that_cannot_be_met_is_one_line(
-    folder: Path, options: list[str], message: str, capsys: pytest.CaptureFixture[str]
+def test_the_foreground_is_asked_for_with_the_classes_there_are(folder: Path) -> None:
+    """A name with a blank is quoted as a shell takes it."""
+    (folder / "heron").rename(folder / "grey heron")
+    with pytest.raises(RequestError) as caught:
+        tasks.load("images", Places(str(folder)), Options(pixels=SIDE))
+    counted = (
+        "grey heron (12 train, 3 test), reed (16 train, 4 test), stork (8 train, 2 test), water (4"
+    )
+    assert counted in str(caught.value)
+    assert "--set 'foreground=grey heron+reed'; all other" in str(caught.value)
+
+
+def test_a_network_that_takes_no_such_pixels_is_named(
+    folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    given = ["--set", *options] if options else []
+    given = ["--set", "foreground=heron+stork", "architecture=scripts", "pixels=12"]
     status, line = one_line(run.main, capsys, "images", "--data-dir", str(folder), *given)
     assert status == 2
-    assert message in line
-
-
-def test_a_name_with_a_blank_is_quoted_as_a_shell_takes_it(folder: Path) -> None:
-    (folder / "heron").rename(folder / "grey heron")
-    with pytest.raises(RequestError, match=r"--set 'foreground=grey heron\+reed'; all other"):
-        tasks.load("images", Places(str(folder)), Options(pixels=SIDE))
-
-
-def test_no_directory_says_what_to_pass(tmp_path: Path) -> None:
-    with pytest.raises(RequestError, match=r"with --data-dir DIR\. Accepted: class folders"):
-        load_own(Places(cache_dir=str(tmp_path)), SIDE)
-
-
-TINY = [
-    "--set", "foreground=heron+stork", "background=rest", "pixels=8", "m=3", "n=20", "epochs=1",
-    "paradigm=soft,lvml", "lr=0.01", "confirm=100,101", "evaluations=1", "train_metrics_size=10",
-    "validation_size=10", "test_size=10", "batch_size=10",
-]  # fmt: skip
-
-
-def test_a_plan_lists_the_classes(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    asked = ["images", "--data-dir", str(folder), "--plan", *TINY]
-    status, printed, errors = called(run.main, capsys, *asked)
-    assert (status, errors) == (0, "")
-    assert "foreground heron+stork, pixels 8, data " in printed
-    assert "heron (12 train, 3 test), reed (16 train, 4 test)" in " ".join(printed.split())
-    assert "few test images: heron (3)" in " ".join(printed.split())
+    assert "pixels must be more" in line
 
 
 def test_a_study_of_a_folder_ends_with_its_report(folder: Path, tmp_path: Path) -> None:
     results = tmp_path / "results"
-    places = ["--data-dir", str(folder), "--results", str(results)]
-    run_without_ray(["images", *places, "--tracking", "none", *TINY])
+    command = [
+        "images", "--data-dir", str(folder), "--results", str(results), "--tracking", "none",
+        "--set", "foreground=heron+stork", "background=rest", "pixels=8", "m=3", "n=20",
+        "epochs=1", "paradigm=soft,lvml", "lr=0.01", "confirm=100,101", "evaluations=1",
+        "train_metrics_size=10", "validation_size=10", "test_size=10", "batch_size=10",
+    ]  # fmt: skip
+    run_without_ray(command)
     cells = Results(results).cells()
     assert cells["status"].tolist() == ["done"] * 4
     assert cells["num_classes"].tolist() == [2] * 4
     text = (results / "report" / "images" / "report.md").read_text()
-    for fact in ("heron+stork", "pixels", "heron (12 train, 3 test)"):
+    for fact in ("heron+stork", "pixels", "heron (12 train, 3 test)", "few test images: heron"):
         assert fact in text

@@ -10,15 +10,13 @@ from typing import Any
 import datasets
 import pytest
 
-from study import run
+from study.cell import Options
 from study.errors import RequestError
-from study.results import Results
 from study.tasks.base import SPLITS
 from study.tasks.posts.own_texts import load_own
 from study.tasks.posts.posts import Post, Posts
+from study.tasks.posts.texts import text_task
 from study.tasks.sources.places import Places
-from tests.conftest import run_without_ray
-from tests.made_up.commands import called
 from tests.made_up.texts import SIZES, Row, rows, write_jsonl, write_texts
 
 
@@ -51,55 +49,54 @@ def test_rows_are_the_posts(tmp_path: Path) -> None:
 # Forms of the same rows
 
 
-def _as_parquet(folder: Path) -> None:
-    for split, texts in by_split().items():
-        path = folder / "data" / f"{split}-00000-of-00001.parquet"
-        datasets.Dataset.from_list(texts).to_parquet(path)
-
-
-def _in_parts(folder: Path) -> None:
-    for split, texts in by_split().items():
-        write_jsonl(folder / f"{split}-1.jsonl", texts[10:])
-        write_jsonl(folder / f"{split}-0.JSONL", texts[:10])
-    (folder / "train-0.JSONL").write_text((folder / "train-0.JSONL").read_text() + "\n \n")
-
-
-def _with_other_names(folder: Path) -> None:
-    names = {"train": "Training", "validation": "dev_2", "test": "testing"}
-    for split, texts in by_split().items():
-        write_jsonl(folder / f"{names[split]}.jsonl", texts)
-    (folder / "metadata.json").write_text('{"licence": "free"}')
-
-
-def _spelt_otherwise(folder: Path) -> None:
+def _in_parts_with_other_names(folder: Path) -> None:
+    """And spelt otherwise, beside files that are none of texts."""
+    names = {"train": "Training", "validation": "dev", "test": "testing"}
     for split, texts in by_split().items():
         for row in texts[::3]:
             row["label"] += "\xa0 "
             row["rationale"] = list(map(float, row["rationale"]))
-        write_jsonl(folder / f"{split}.jsonl", texts)
+        write_jsonl(folder / f"{names[split]}-1.jsonl", texts[10:])
+        path = write_jsonl(folder / f"{names[split]}-0.JSONL", texts[:10])
+        path.write_text(path.read_text() + "\n \n")
+    (folder / "metadata.json").write_text('{"licence": "free"}')
 
 
-def _with_numbers(folder: Path) -> None:
+def _with_numbered_classes(folder: Path, **of_test: Any) -> None:
+    """As Parquet in the folder `data`, the rows to test with other values."""
     features = datasets.Features(
         tokens=datasets.List(datasets.Value("string")),
         label=datasets.ClassLabel(names=["cold", "warm", "hot"]),
         rationale=datasets.List(datasets.Value("int8")),
     )
     for split, texts in by_split(labels=(1, 0)).items():
+        texts = [{**row, **of_test} for row in texts] if split == "test" else texts
         table = datasets.Dataset.from_list(texts, features=features)
-        table.to_parquet(folder / f"{split}.parquet")
+        table.to_parquet(folder / "data" / f"{split}-00000-of-00001.parquet")
 
 
-FORMS = (
-    _as_parquet, _in_parts, _with_other_names, _spelt_otherwise, _with_numbers,
-)  # fmt: skip
-
-
-@pytest.mark.parametrize("write", FORMS)
+@pytest.mark.parametrize("write", [_in_parts_with_other_names, _with_numbered_classes])
 def test_every_form_of_the_rows_is_the_same(tmp_path: Path, write: Callable[[Path], None]) -> None:
     (tmp_path / "data").mkdir()
     write(tmp_path)
     assert load(tmp_path) == load(write_texts(tmp_path / "plain"))
+
+
+def test_where_the_texts_to_test_have_no_label_those_that_validate_test(tmp_path: Path) -> None:
+    """As in data sets of competitions."""
+    (tmp_path / "data").mkdir()
+    _with_numbered_classes(tmp_path, label=-1)
+    found = load(tmp_path)
+    assert found.left_out == {"without a label": SIZES["test"]}
+    expected = [tuple(row["tokens"]) for row in by_split()["validation"]]
+    assert [post.tokens for post in found.splits["test"]] == expected
+
+
+def test_of_texts_without_rationales_it_is_noted(tmp_path: Path) -> None:
+    posts = load(write_texts(tmp_path, rationales=False))
+    notes = text_task("texts", posts, Options(min_count=1)).facts.notes
+    assert any(note.startswith("no post has a rationale: SAIF and pl") for note in notes)
+    assert {*posts.notes} < {*notes}
 
 
 def test_classes_are_in_the_order_of_their_numbers(tmp_path: Path) -> None:
@@ -110,24 +107,10 @@ def test_classes_are_in_the_order_of_their_numbers(tmp_path: Path) -> None:
     assert not any(any(post.rationale) for post in posts.splits["train"])
 
 
-# Texts that are no lists of words, and the Hub
+# Texts that are no lists of words
 
 TEXT = "Don't stop: Caf\xe9 No.7 is\tfine!\n"
 TOKENS = ("don't", "stop", ":", "caf\xe9", "no", ".", "7", "is", "fine", "!")
-
-
-def _of_the_hub() -> datasets.DatasetDict:
-    features = datasets.Features(
-        text=datasets.Value("string"), label=datasets.ClassLabel(names=["bad", "good"])
-    )
-    found = datasets.DatasetDict()
-    for split, texts in by_split(labels=(1, 0)).items():
-        columns = {
-            "text": [" ".join(row["tokens"]).upper() for row in texts],
-            "label": [-1 if split == "test" else row["label"] for row in texts],
-        }
-        found[split] = datasets.Dataset.from_dict(columns, features=features)
-    return found
 
 
 @pytest.mark.parametrize("column", ["text", "sentence", "review"])
@@ -140,29 +123,6 @@ def test_a_text_is_split_into_words(tmp_path: Path, column: str, suffix: str) ->
     posts = load(tmp_path)
     assert posts.splits["train"] == [Post(TOKENS, i % 3 % 2, [False] * 10) for i in range(30)]
     assert any(f"column {column}, in lower case" in note for note in posts.notes)
-
-
-def test_the_hub_gives_the_same_as_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its test split is without labels, as those of competitions are."""
-    published = _of_the_hub()
-    for split in ("train", "validation"):
-        published[split].to_parquet(tmp_path / f"{split}.parquet")
-    asked = []
-
-    def load_dataset(name: str, *_: Any, **__: Any) -> datasets.DatasetDict:
-        asked.append(name)
-        return published
-
-    monkeypatch.setattr(datasets, "load_dataset", load_dataset)
-    local = load(tmp_path)
-    for _ in range(2):
-        found = load_own(Places("hf://datasets/fruit/colours", str(tmp_path / "cache")))
-        assert found.left_out == {"without a label": SIZES["test"]}
-        assert (found.classes, found.splits) == (("bad", "good"), local.splits)
-        assert found.notes == local.notes
-    assert asked == ["fruit/colours"]
-    expected = [tuple(row["tokens"]) for row in by_split()["validation"]]
-    assert [post.tokens for post in found.splits["test"]] == expected
 
 
 # Splits
@@ -215,105 +175,54 @@ def test_a_split_that_is_missing_is_drawn(tmp_path: Path, gone: str, tested: str
 # What cannot be used
 
 SECRET = "nobody may read this"
-FAULTY: dict[str, tuple[Row, str]] = {
-    "no tokens": ({"tokens": None}, "tokens"),
-    "no label": ({"label": None}, "label"),
-    "a label is NaN": ({"label": math.nan}, "label"),
-    "tokens are text": ({"tokens": SECRET}, "tokens"),
-    "a token is a number": ({"tokens": ["a", 3]}, "expected str"),
-    "an empty text": ({"tokens": [" "], "rationale": [0]}, "no word"),
-    "a long rationale": ({"tokens": ["a", SECRET], "rationale": [1, 0, 0]}, "3 values for 2"),
-    "other marks": ({"tokens": ["a", SECRET], "rationale": [0, 2]}, "rationale"),
-    "marks are text": ({"tokens": ["a", SECRET], "rationale": "01"}, "rationale"),
-    "an unknown split": ({"split": "trian"}, "trian"),
-    "no split": ({"split": None}, "no split"),
-}
 
 
-@pytest.mark.parametrize("case", FAULTY)
-def test_a_faulty_row_is_named_and_not_quoted(tmp_path: Path, case: str) -> None:
+def _row(**changes: Any) -> Callable[[Path], object]:
+    """A file whose row 4 has other values."""
     texts = [{**row, "split": "train"} for row in rows(20)]
-    changes, fact = FAULTY[case]
     texts[3].update(changes)
-    path = write_jsonl(tmp_path / "texts.jsonl", texts)
-    assert fact in refused(tmp_path, f"{path}, row 4 ")
-
-
-def _no_train(folder: Path) -> None:
-    for split in ("validation", "test"):
-        write_jsonl(folder / f"{split}.jsonl", rows(20))
-
-
-def _other_columns(folder: Path) -> None:
-    write_jsonl(folder / "a.jsonl", [{"premise": SECRET, "hypothesis": "b", "label": 1}])
+    return lambda folder: write_jsonl(folder / "texts.jsonl", texts)
 
 
 def _all(name: str, texts: list[Row]) -> Callable[[Path], object]:
     return lambda folder: write_jsonl(folder / name, texts)
 
 
-UNUSABLE: dict[str, tuple[Callable[[Path], object], str]] = {
-    "nothing": (lambda _: None, "is empty"),
-    "one class": (_all("a.jsonl", rows(9, labels=("warm", "warm"))), "one class, 'warm'"),
-    "a rare class": (_all("a.jsonl", [*rows(20), {"tokens": ["a"], "label": "hot"}]), "'hot'"),
-    "no train split": (_no_train, "no train split"),
-    "an empty file": (_all("a.jsonl", []), "a.jsonl holds no text"),
-    "no JSON": (lambda folder: (folder / "a.jsonl").write_text(f"[{SECRET}"), "a.jsonl"),
-    "no Parquet": (lambda folder: (folder / "a.parquet").write_bytes(b"x"), "a.parquet"),
-    "no column of text": (_other_columns, "premise, hypothesis, label"),
-    "no column of labels": (_all("a.jsonl", [{"text": SECRET}]), "label"),
-}
+ROW = "{folder}/texts.jsonl, row 4 "
+UNUSABLE: dict[str, tuple[Callable[[Path], object], str, str]] = {
+    "no tokens": (_row(tokens=None), ROW, "tokens"),
+    "a label is NaN": (_row(label=math.nan), ROW, "label"),
+    "tokens are text": (_row(tokens=SECRET), ROW, "tokens"),
+    "a token is a number": (_row(tokens=["a", 3]), ROW, "expected str"),
+    "an empty text": (_row(tokens=[" "], rationale=[0]), ROW, "no word"),
+    "a long rationale": (_row(tokens=["a", SECRET], rationale=[1, 0, 0]), ROW, "3 values for 2"),
+    "other marks": (_row(tokens=["a", SECRET], rationale=[0, 2]), ROW, "rationale"),
+    "an unknown split": (_row(split="trian"), ROW, "trian"),
+    "no split": (_row(split=None), ROW, "no split"),
+    "nothing": (Path.exists, "{folder}", "is empty"),
+    "one class": (_all("a.jsonl", rows(9, labels=["warm"] * 2)), "{folder}", "one class, 'warm'"),
+    "a rare class": (
+        _all("a.jsonl", [*rows(20), {"tokens": ["a"], "label": "hot"}]), "{folder}", "'hot'",
+    ),
+    "no train split": (_all("test.jsonl", rows(20)), "{folder}", "no train split"),
+    "an empty file": (_all("a.jsonl", []), "{folder}/a.jsonl", "holds no text"),
+    "no column of text": (
+        _all("a.jsonl", [{"premise": SECRET, "hypothesis": "b", "label": 1}]),
+        "{folder}/a.jsonl", "premise, hypothesis, label",
+    ),
+    "no column of labels": (_all("a.jsonl", [{"text": SECRET}]), "{folder}/a.jsonl", "label"),
+}  # fmt: skip
+"""What is written -> the place that is named, and what is said of it."""
 
 
 @pytest.mark.parametrize("case", UNUSABLE)
-def test_a_directory_that_cannot_be_used(tmp_path: Path, case: str) -> None:
-    write, fact = UNUSABLE[case]
+def test_what_cannot_be_used_is_named_and_not_quoted(tmp_path: Path, case: str) -> None:
+    write, place, fact = UNUSABLE[case]
     write(tmp_path)
-    assert fact in refused(tmp_path, str(tmp_path))
-
-
-def refused(folder: Path, place: str) -> str:
     with pytest.raises(RequestError) as caught:
-        load(folder)
+        load(tmp_path)
     message = str(caught.value)
-    assert message.startswith(place)
+    assert message.startswith(place.format(folder=tmp_path))
+    assert fact in message
     assert "\n" not in message
     assert "nobody" not in message
-    return message
-
-
-# The command
-
-
-TINY = [
-    "--set", "m=8", "epochs=2", "lr=0.1", "architecture=self-attention", "seed=0",
-    "confirm=100,101", "evaluations=1", "batch_size=10", "paradigm=soft,lvml",
-]  # fmt: skip
-
-
-def test_a_plan_tells_of_the_texts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    asked = ["texts", "--data-dir", str(write_texts(tmp_path)), "--plan", *TINY]
-    status, printed, errors = called(run.main, capsys, *asked)
-    assert (status, errors) == (0, "")
-    text = " ".join(printed.split())
-    assert "posts: 60 (train), 30 (validation), 40 (test) splits: as given" in text
-    assert "label by" not in text
-    assert "with a rationale 100.0 % (train)" in text
-
-
-@pytest.mark.parametrize("rationales", [True, False])
-def test_a_study_of_texts_ends_with_its_report(tmp_path: Path, rationales: bool) -> None:
-    """Without rationales nothing is known of SAIF, and all else as ever."""
-    folder = write_texts(tmp_path / "data", rationales=rationales)
-    results = tmp_path / "results"
-    places = ["--data-dir", str(folder), "--results", str(results)]
-    run_without_ray(["texts", *places, "--tracking", "none", *TINY])
-    cells = Results(results).cells()
-    assert cells["status"].tolist() == ["done"] * 4
-    assert cells["num_classes"].tolist() == [2] * 4
-    last = Results(results).evaluations().query("budget_fraction == 1 and split == 'test'")
-    assert last["accuracy"].notna().all()
-    for column in ("saif", "token_f1"):
-        assert last[column].notna().all() == rationales
-    text = (results / "report" / "texts" / "report.md").read_text()
-    assert ("no post has a rationale: SAIF and plausibility are unknown" in text) != rationales

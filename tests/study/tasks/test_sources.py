@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import errno
-import json
 import os
-import shutil
 import signal
 import socket
 import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,7 +21,6 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from study import run
 from study.errors import RequestError
 from study.storage.storage import Storage
 from study.tasks.sources.cached import cached, digest_of, prepared
@@ -88,29 +85,42 @@ def data(tmp_path: Path) -> Path:
     return tmp_path / "data"
 
 
+@pytest.fixture(params=["file", "memory", pytest.param("s3", marks=pytest.mark.faults)])
+def shared(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The URL of a folder of shared storage, which is not there yet."""
+    if request.param == "file":
+        return (tmp_path / "shared").as_uri()
+    name = f"bucket-{uuid.uuid4().hex}"
+    if request.param == "s3":
+        request.getfixturevalue("s3").create_bucket(Bucket=name)
+    return f"{request.param}://{name}/shared"
+
+
+def put(url: str, files: Mapping[str, bytes]) -> None:
+    fs, root = fsspec.core.url_to_fs(url)
+    for name, data in files.items():
+        fs.makedirs(os.path.dirname(f"{root}/{name}"), exist_ok=True)
+        fs.pipe_file(f"{root}/{name}", data)
+
+
 # --data-dir URL
 
 
-@pytest.mark.parametrize("scheme", ["file", "memory"])
 def test_a_copy_is_made_once_and_of_changed_data_anew(
-    data: Path, cache: Path, scheme: str, capfd: pytest.CaptureFixture[str]
+    cache: Path, shared: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    url = data.as_uri() if scheme == "file" else f"memory://{uuid.uuid4().hex}/data"
-    fs, root = fsspec.core.url_to_fs(url)
-    for name in ("apple", "pear", "plum", "readme.txt", ".hidden", ".git/apple"):
-        fs.makedirs(os.path.dirname(f"{root}/{name}"), exist_ok=True)
-        fs.pipe_file(f"{root}/{name}", FILES.get(name, b"no fruit"))
-    assert not at_hand(fruit(), Places(url))
+    put(shared, FILES | dict.fromkeys(("readme.txt", ".hidden", ".git/apple"), b"no fruit"))
+    assert not at_hand(fruit(), Places(shared))
     assert not cache.exists()
-    assert read_data_set(fruit(), Places(url), contents) == FILES
+    assert read_data_set(fruit(), Places(shared), contents) == FILES
     assert "copying Fruit (3 files)" in capfd.readouterr().err
-    assert at_hand(fruit(), Places(url))
-    assert read_data_set(fruit(), Places(url), contents) == FILES
+    assert at_hand(fruit(), Places(shared))
+    assert read_data_set(fruit(), Places(shared), contents) == FILES
     assert capfd.readouterr().err == ""
     time.sleep(0.01)  # a file system's clock may stand still for some milliseconds
-    fs.pipe_file(f"{root}/pear", b"brown")  # as long as before
-    assert not at_hand(fruit(), Places(url))
-    assert read_data_set(fruit(), Places(url), contents)["pear"] == b"brown"
+    put(shared, {"pear": b"brown"})  # as long as before
+    assert not at_hand(fruit(), Places(shared))
+    assert read_data_set(fruit(), Places(shared), contents) == FILES | {"pear": b"brown"}
 
 
 def test_what_is_wrong_with_a_copy_names_where_it_is_from(data: Path, cache: Path) -> None:
@@ -124,9 +134,8 @@ def test_what_is_wrong_with_a_copy_names_where_it_is_from(data: Path, cache: Pat
     assert entries(cache / "fetched")[0] in message
 
 
-@pytest.mark.parametrize("url", ["file:///none", "memory://none"])
-def test_a_url_without_the_data_is_refused(cache: Path, url: str) -> None:
-    message = refusal(lambda: read_data_set(fruit(), Places(url), contents))
+def test_a_url_without_the_data_is_refused(cache: Path) -> None:
+    message = refusal(lambda: read_data_set(fruit(), Places("file:///none"), contents))
     assert "holds no file of Fruit" in message
     assert "files of fruit" in message
     assert not cache.exists()
@@ -143,7 +152,6 @@ def test_without_s3fs_the_extra_is_named(cache: Path, monkeypatch: pytest.Monkey
     ("fault", "said"),
     [
         (ConnectionResetError(errno.ECONNRESET, "Connection reset by peer"), "reset by peer"),
-        (OSError(errno.ENOSPC, "No space left on device"), "No space left"),
         (None, "changed while it was copied"),
     ],
 )
@@ -168,13 +176,31 @@ def test_a_copy_that_breaks_off_is_never_taken(
     assert read_data_set(fruit(), Places(data.as_uri()), contents) == contents(data)
 
 
+def test_a_broken_link_is_no_fault_of_the_cache(data: Path, cache: Path) -> None:
+    (data / "quince").symlink_to("nowhere")
+    message = refusal(lambda: read_data_set(fruit(), Places(data.as_uri()), contents))
+    assert message.startswith(f"{data} cannot be copied")
+    assert "quince" in message
+    assert entries(cache / "fetched") == []
+
+
+@pytest.mark.faults
+def test_no_name_leads_out_of_the_copy(tmp_path: Path, s3: Any, cache: Path) -> None:
+    """A bucket takes names that no folder has."""
+    s3.create_bucket(Bucket=(name := f"bucket-{uuid.uuid4().hex}"))
+    outside = {
+        "data/../plum": b"x",
+        "data/a/../../apple": b"out",
+        f"data/{tmp_path}/apple": b"out",
+    }
+    within = {f"data/{name}": data for name, data in FILES.items()}
+    for key, data in {**within, **outside, "data/": b""}.items():
+        s3.put_object(Bucket=name, Key=key, Body=data)
+    assert read_data_set(fruit(), Places(f"s3://{name}/data"), contents) == FILES
+    assert list(tmp_path.rglob("apple")) == list((cache / "fetched").rglob("apple"))
+
+
 # --cache-dir URL
-
-
-@pytest.fixture
-def shared(tmp_path: Path) -> Path:
-    """A folder in the place of shared storage."""
-    return tmp_path / "shared"
 
 
 def machine(monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
@@ -183,46 +209,45 @@ def machine(monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
 
 
 def test_one_machine_downloads_for_all(
-    tmp_path: Path, shared: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, shared: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    places = Places(None, shared.as_uri())
+    places = Places(None, shared)
     machine(monkeypatch, tmp_path / "first")
     assert read_data_set(fruit(pick), places, contents) == FILES
     machine(monkeypatch, tmp_path / "second")
     assert not at_hand(fruit(), places)
     assert read_data_set(fruit(), places, contents) == FILES
     assert at_hand(fruit(), places)
-    shutil.rmtree(shared)
+    fs, root = fsspec.core.url_to_fs(shared)
+    kept = {path.rpartition("/")[2] for path in fs.find(f"{root}/downloads/fruit")}
+    assert kept == {*FILES, "files.json"}
+    fs.rm(root, recursive=True)
     assert read_data_set(fruit(), places, contents) == FILES
 
 
+@pytest.mark.parametrize("whole", range(len(FILES) + 1))
 def test_an_upload_that_broke_off_is_none(
-    tmp_path: Path, shared: Path, monkeypatch: pytest.MonkeyPatch
+    whole: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Here before each of its files."""
-    write = Storage.write
-    for number in range(len(FILES) + 1):
-        left = number
+    places, write, left = Places(None, (tmp_path / "shared").as_uri()), Storage.write, [whole]
 
-        def broken(storage: Storage, name: str, data: bytes) -> None:
-            nonlocal left
-            left -= 1
-            with storage._writing(name):
-                if left < 0:
-                    raise OSError(errno.ENOSPC, "No space left on device")
-            write(storage, name, data)
+    def broken(storage: Storage, name: str, data: bytes) -> None:
+        left[0] -= 1
+        with storage._writing(name):
+            if left[0] < 0:
+                raise OSError(errno.ENOSPC, "No space left on device")
+        write(storage, name, data)
 
-        machine(monkeypatch, tmp_path / f"first {number}")
-        with monkeypatch.context() as patch:
-            patch.setattr(Storage, "write", broken)
-            message = refusal(
-                lambda: read_data_set(fruit(pick), Places(None, shared.as_uri()), contents)
-            )
-        assert "cannot be kept in" in message
-        assert "No space left on device" in message
-        machine(monkeypatch, tmp_path / f"second {number}")
-        message = refusal(lambda: read_data_set(fruit(), Places(None, shared.as_uri()), contents))
-        assert message == "there is no network"
+    machine(monkeypatch, tmp_path / "first")
+    with monkeypatch.context() as patch:
+        patch.setattr(Storage, "write", broken)
+        message = refusal(lambda: read_data_set(fruit(pick), places, contents))
+    assert "cannot be kept in" in message
+    assert "No space left on device" in message
+    machine(monkeypatch, tmp_path / "second")
+    message = refusal(lambda: read_data_set(fruit(), places, contents))
+    assert message == "there is no network"
 
 
 def test_a_place_that_cannot_be_written_is_found_before_the_download(cache: Path) -> None:
@@ -254,35 +279,27 @@ def never() -> Numbers:
     raise AssertionError("it is kept")
 
 
-@pytest.mark.parametrize("damage", [None, "gone", "cut", "changed", "rest"])
+DAMAGES: list[Callable[[Path], object]] = [
+    lambda folder: (folder / "values.npy").unlink(),
+    lambda folder: np.save(folder / "values.npy", np.arange(6, 0, -1, np.int32)),
+    lambda folder: (folder / "rest.json").write_text("{"),
+]
+
+
+@pytest.mark.parametrize("damage", DAMAGES, ids=["gone", "changed", "no JSON"])
 def test_what_is_prepared_is_kept_and_if_damaged_made_anew(
-    tmp_path: Path, damage: str | None
+    tmp_path: Path, damage: Callable[[Path], object]
 ) -> None:
     folder = tmp_path / "cache" / "numbers"
     made = Numbers.create(np.arange(6, dtype=np.int32), "six")
     assert kept(folder, lambda: made).digest == made.digest
-    file = folder / "values.npy"
-    if damage == "gone":
-        file.unlink()
-    elif damage == "cut":
-        os.truncate(file, 130)
-    elif damage == "changed":
-        file.write_bytes(file.read_bytes()[:-1] + b"\1")
-    elif damage == "rest":
-        (folder / "rest.json").write_text("{")
-    again = kept(folder, never if damage is None else lambda: made)
-    assert again.digest == made.digest
-    assert again.title == "six"
+    again = kept(folder, never)
+    assert (again.digest, again.title) == (made.digest, "six")
     again.values[0] = 9  # of this process alone
     assert kept(folder, never).values[0] == 0
-
-
-def test_where_nothing_can_be_written_a_temporary_folder_serves(
-    tmp_path: Path, cache: Path, data: Path
-) -> None:
-    cache.touch()  # a file
-    with pytest.warns(UserWarning, match="ATTENTION_STUDY_CACHE"):
-        assert read_data_set(fruit(), Places(data.as_uri()), contents) == FILES
+    damage(folder)
+    assert kept(folder, lambda: made).digest == made.digest
+    assert kept(folder, never).digest == made.digest
 
 
 def test_a_full_disk_leaves_nothing_and_is_told(tmp_path: Path) -> None:
@@ -347,22 +364,15 @@ def test_processes_that_begin_at_once_make_once(tmp_path: Path) -> None:
 
 # Tables and the Hub
 
-
-@pytest.fixture
-def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object) -> None:
-        raise AssertionError("the network is asked")
-
-    monkeypatch.setattr(socket, "getaddrinfo", refuse)
-
-
 ROWS = {"text": ["a fine film", "dull"], "label": ["good", "bad"]}
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
-@pytest.mark.usefixtures("no_network")
-def test_a_table_is_read_without_the_network(tmp_path: Path, suffix: str) -> None:
+def test_a_table_is_read_without_the_network(
+    tmp_path: Path, suffix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """As Hugging Face's `datasets` writes it."""
+    monkeypatch.setattr(socket, "getaddrinfo", None)
     rows = datasets.Dataset.from_dict(ROWS)
     path = tmp_path / f"films{suffix}"
     {".parquet": rows.to_parquet, ".csv": rows.to_csv, ".jsonl": rows.to_json}[suffix](path)
@@ -370,26 +380,20 @@ def test_a_table_is_read_without_the_network(tmp_path: Path, suffix: str) -> Non
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "row"),
+    ("name", "content", "fault"),
     [
-        ("a.jsonl", '{"text": "a"}\n\n{"te', ", row 2"),
-        ("a.jsonl", '{"text": "a"}\n["b"]', ", row 2"),
-        ("a.parquet", "PAR1", ""),
-        ("a.csv", "", ""),
+        ("a.jsonl", '{"text": "a"}\n\n{"te', ", row 2 cannot be read ("),
+        ("a.jsonl", '{"text": "a"}\n["b"]', ", row 2 cannot be read ("),
+        ("a.parquet", "PAR1", " cannot be read ("),
+        ("a.csv", "", " cannot be read ("),
+        ("a.csv", "text,label\nno, not at all,bad\n", " cannot be read (a row has more values"),
     ],
 )
-def test_a_bad_table_is_named(tmp_path: Path, name: str, content: str, row: str) -> None:
+def test_a_bad_table_is_named(tmp_path: Path, name: str, content: str, fault: str) -> None:
     (tmp_path / name).write_text(content)
     message = refusal(lambda: list(read_rows(tmp_path / name, "Mend it.")))
-    assert message.startswith(f"{tmp_path / name}{row} cannot be read (")
+    assert message.startswith(f"{tmp_path / name}{fault}")
     assert message.endswith("Mend it.")
-
-
-def hub(
-    monkeypatch: pytest.MonkeyPatch, found: Callable[..., dict[str, datasets.Dataset]]
-) -> None:
-    """The Hub gives what is found; no test reaches the real one."""
-    monkeypatch.setattr(datasets, "load_dataset", found)
 
 
 def test_a_data_set_of_the_hub_is_fetched_once(
@@ -409,7 +413,7 @@ def test_a_data_set_of_the_hub_is_fetched_once(
         asked.append((*names, revision))
         return datasets.DatasetDict(train=rows, unsupervised=rows)
 
-    hub(monkeypatch, found)
+    monkeypatch.setattr(datasets, "load_dataset", found)
     places = Places("hf://datasets/birds/marsh@v2/small")
     for _ in range(2):
         files = read_data_set(fruit(hub=True), places, contents)
@@ -427,116 +431,25 @@ def test_a_data_set_of_the_hub_is_fetched_once(
     [
         ("hf://birds/marsh", "hf://datasets/ORG/NAME"),
         ("hf://datasets/marsh/a/b/c", "hf://datasets/ORG/NAME"),
-        ("hf://datasets//marsh", "hf://datasets/ORG/NAME"),
-        ("hf://datasets/birds/marsh", "no such data set"),
+        ("hf://datasets/birds/none", "no such data set"),
+        ("hf://datasets/birds/marsh", "its splits are unsupervised"),
     ],
 )
 def test_what_the_hub_lacks_is_one_line(
     cache: Path, monkeypatch: pytest.MonkeyPatch, url: str, said: str
 ) -> None:
-    def none(*_: object, **__: object) -> datasets.DatasetDict:
-        raise datasets.exceptions.DatasetNotFoundError("no such data set")
+    def found(name: str, *_: object, **__: object) -> datasets.DatasetDict:
+        if name != "birds/marsh":
+            raise datasets.exceptions.DatasetNotFoundError("no such data set")
+        return datasets.DatasetDict(unsupervised=datasets.Dataset.from_dict(ROWS))
 
-    hub(monkeypatch, none)
+    monkeypatch.setattr(datasets, "load_dataset", found)
     message = refusal(lambda: read_data_set(fruit(hub=True), Places(url), contents))
     assert url in message
     assert said in message
     assert entries(cache / "fetched") == []
 
 
-def test_other_splits_of_the_hub_are_named(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = datasets.Dataset.from_dict(ROWS)
-    hub(monkeypatch, lambda *_, **__: datasets.DatasetDict(unsupervised=rows))
-    places = Places("hf://datasets/birds/marsh")
-    message = refusal(lambda: read_data_set(fruit(hub=True), places, contents))
-    assert "its splits are unsupervised" in message
-    assert entries(cache / "fetched") == []
-
-
-def test_what_is_not_of_the_hub_is_refused_before_it_is_asked(cache: Path) -> None:
+def test_what_is_not_of_the_hub_is_refused_before_it_is_asked() -> None:
     message = refusal(lambda: at_hand(fruit(), Places("hf://datasets/birds/marsh")))
     assert message.startswith("Fruit is not taken from the Hub. ")
-
-
-def test_a_broken_link_is_no_fault_of_the_cache(data: Path, cache: Path) -> None:
-    (data / "quince").symlink_to("nowhere")
-    message = refusal(lambda: read_data_set(fruit(), Places(data.as_uri()), contents))
-    assert message.startswith(f"{data} cannot be copied")
-    assert "quince" in message
-    assert entries(cache / "fetched") == []
-
-
-def test_a_row_of_csv_with_more_values_than_names_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_text("text,label\nno, not at all,bad\n")
-    assert "more values" in refusal(lambda: list(read_rows(tmp_path / "a.csv", "Mend it.")))
-
-
-# --plan
-
-
-def test_a_plan_copies_nothing(
-    tmp_path: Path, cache: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "films").mkdir()
-    lines = [
-        json.dumps({"tokens": [word, f"n{number}"], "label": word}) + "\n"
-        for number in range(40)
-        for word in ("good", "bad")
-    ]
-    (tmp_path / "films" / "all.jsonl").write_text("".join(lines))
-    small = ["--set", "paradigm=soft", "lr=0.1", "seed=0", "confirm=none"]
-    arguments = ["texts", "--plan", *small, "--results", str(tmp_path / "results"), "--data-dir"]
-    assert run.main([*arguments, (tmp_path / "films").as_uri()]) == 0
-    assert "data not at hand" in capsys.readouterr().out
-    assert entries(cache / "fetched") == []
-    assert run.main([*arguments, (tmp_path / "none").as_uri()]) == 2
-    assert "holds no file of texts" in capsys.readouterr().err
-
-
-# On S3
-
-
-@pytest.fixture
-def bucket(s3: Any) -> Iterator[Any]:
-    import boto3
-
-    made = boto3.resource("s3").create_bucket(Bucket=f"data-{uuid.uuid4().hex}")
-    yield made
-    made.meta.client.close()
-
-
-def put(bucket: Any, files: dict[str, bytes]) -> str:
-    for name, data in files.items():
-        bucket.put_object(Key=f"data/{name}", Body=data)
-    return f"s3://{bucket.name}/data"
-
-
-@pytest.mark.faults
-def test_changed_objects_are_copied_anew(bucket: Any, cache: Path) -> None:
-    url = put(bucket, FILES)
-    assert read_data_set(fruit(), Places(url), contents) == FILES
-    assert at_hand(fruit(), Places(url))
-    put(bucket, {"pear": b"brown"})
-    assert not at_hand(fruit(), Places(url))
-    assert read_data_set(fruit(), Places(url), contents) == FILES | {"pear": b"brown"}
-
-
-@pytest.mark.faults
-def test_no_name_leads_out_of_the_copy(tmp_path: Path, bucket: Any, cache: Path) -> None:
-    """A bucket takes names that no folder has."""
-    url = put(bucket, FILES | {"": b"", "../plum": b"x", "a/../../apple": b"out"})
-    bucket.put_object(Key=f"data/{tmp_path}/apple", Body=b"out")
-    assert read_data_set(fruit(), Places(url), contents) == FILES
-    assert list(tmp_path.rglob("apple")) == list((cache / "fetched").rglob("apple"))
-
-
-@pytest.mark.faults
-def test_a_download_is_kept_on_s3(
-    tmp_path: Path, bucket: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    url = f"s3://{bucket.name}/cache"
-    for name, download in (("first", pick), ("second", no_download)):
-        machine(monkeypatch, tmp_path / name)
-        assert read_data_set(fruit(download), Places(None, url), contents) == FILES
-    kept = {each.key for each in bucket.objects.all()}
-    assert kept == {f"cache/downloads/fruit/{name}" for name in [*FILES, "files.json"]}

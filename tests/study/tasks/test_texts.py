@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from collections import Counter
 from pathlib import Path
@@ -12,7 +11,6 @@ import numpy as np
 import pytest
 import torch
 
-from study import tasks
 from study.cell import Options
 from study.errors import RequestError
 from study.tasks.posts.hatexplain import load_posts
@@ -47,16 +45,12 @@ def test_the_splits_hold_the_posts_of_the_files(task: TextTask, folder: Path, m:
     splits = task.splits(text_cell(task, m=m))
     for name, split in splits.items():
         batch = split.batch(torch.arange(len(split)))
-        assert batch.mask is not None
         found = {
             tuple(words[real].tolist()): int(label)
             for words, real, label in zip(batch.segments, batch.mask, batch.labels, strict=True)
         }
         assert found == spelt(task, folder, name, m)
         assert (batch.segments[~batch.mask] == PADDING).all()
-        assert (batch.segments[batch.mask] != PADDING).all()
-        assert not (batch.foreground & ~batch.mask).any()
-        assert batch.mask.any(dim=1).all()
         assert batch.mask.sum(dim=1).max() == batch.mask.shape[1] <= m
 
 
@@ -66,9 +60,7 @@ def test_batches_are_of_few_widths() -> None:
     texts = Texts(words, torch.zeros(30), words > 0, lengths)
     widths = texts.widths(torch.arange(30)[:, None])
     assert widths == [8] * 8 + [16] * 8 + [24] * 8 + [30] * 6
-    rows = torch.tensor([[3, 16, 0], [29, 1, 2], [4, 5, 6]])
-    assert texts.widths(rows) == [max(widths[row] for row in batch) for batch in rows]
-    assert texts.head(6).widths(torch.tensor([[5]])) == [8]
+    assert texts.widths(torch.tensor([[3, 16, 0], [29, 1, 2], [4, 5, 6]])) == [24, 30, 8]
 
 
 def test_fewer_posts_are_the_first_of_all_and_each_is_drawn_once(task: TextTask) -> None:
@@ -148,27 +140,12 @@ def test_a_plan_knows_sizes_lengths_and_what_to_tell(folder: Path, tmp_path: Pat
     assert task.facts.sizes == {"train": 59, "validation": 30, "test": 39}
     lengths = task.splits(text_cell(task, m=1_000))["train"].lengths.tolist()
     assert task.facts.lengths == Counter(lengths)
+    marked = np.mean([bool(post["rationales"]) for name, post in data.items() if "val" in name])
     told = "\n".join(task.facts.notes)
-    assert "posts: 59 (train), 30 (validation), 39 (test); label by majority" in told
-    assert "100.0 % (train)" in told
-    shares = {
-        split: np.mean([bool(post["rationales"]) for name, post in data.items() if split in name])
-        for split in ("val", "test")
-    }
-    assert (
-        f"(train), {100 * shares['val']:.1f} % (validation), {100 * shares['test']:.1f} %" in told
-    )
-    assert "the rationale of 0.0 % (test)" in told
-    assert (
-        f"{np.mean(lengths):.1f} words a training post in the mean, at most {max(lengths)}" in told
-    )
-    assert "posts left out: 1 named in a split but not in the data, 1 without a token" in told
-
-
-def test_made_up_posts_are_as_long_as_real_ones(task: TextTask) -> None:
-    made_up = tasks.info("hatexplain", OPTIONS).made_up(task.facts, 500)
-    cell = text_cell(task, n=500, validation_size=500, test_size=500)
-    splits = made_up.splits(dataclasses.replace(cell, m=1_000))
-    for split in splits.values():
-        assert set(split.lengths.tolist()) <= set(task.facts.lengths)
-        assert int(split.words.max()) < task.facts.input_shape[0]
+    for fact in (
+        "posts: 59 (train), 30 (validation), 39 (test); label by majority",
+        f"(train), {100 * marked:.1f} % (validation)",
+        f"{np.mean(lengths):.1f} words a training post in the mean, at most {max(lengths)}",
+        "posts left out: 1 named in a split but not in the data, 1 without a token",
+    ):
+        assert fact in told

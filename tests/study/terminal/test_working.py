@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 import sys
 import threading
 import time
-from typing import Any
 from unittest.mock import Mock
 
-import pyarrow.parquet as pq
 import pytest
 
 from analysis import report
-from study.results import Results, cell_file
+from study.results import Results
 from study.terminal import working as module
 from study.terminal.working import LINE_EVERY, draws, duration, telling, working
 from tests.made_up.commands import called
@@ -142,24 +139,6 @@ def test_a_report_says_how_far_it_is(results: Results, capsys: Captured) -> None
     assert status == 0
     assert re.search(r"^drawing the report: 1 of \d+ figures, \d+ s left$", errors, re.M)
     assert "drawing" not in printed
-
-
-@pytest.mark.usefixtures("quick")
-def test_a_survey_of_slow_storage_says_how_far_it_is(
-    results: Results, capsys: Captured, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for seed in range(5):
-        write(results, make_cell("soft", 0.1, seed))
-
-    def slow(*given: Any) -> pq.ParquetFile:
-        time.sleep(0.1 * next(place))  # several are read at a time
-        return opened(*given)
-
-    opened, place = cell_file.opened, itertools.count(1)
-    monkeypatch.setattr(cell_file, "opened", slow)
-    with telling():
-        results.survey()
-    assert "reading results: 1 of 5 files, " in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("lacks", ["a terminal", "its abilities", "its signs", "rich"])

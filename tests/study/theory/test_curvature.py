@@ -10,7 +10,6 @@ import torch
 from torch import Tensor
 
 from study.errors import RequestError
-from study.theory import linear_orthogonal as lo
 from study.theory.linear_orthogonal import curvature
 from study.theory.linear_orthogonal.base import State, attention_of
 from study.theory.linear_orthogonal.paradigms import paradigm_of
@@ -76,20 +75,6 @@ def test_its_eigenvalues_are_those_of_all_weights(paradigm: str) -> None:
     row = curvature.at(paradigm, m, num_classes, [mu], [nu]).iloc[0]
     low, high = torch.linalg.eigvalsh(within).tolist()
     assert (row["eigenvalue_min"], row["eigenvalue_max"]) == pytest.approx((low, high))
-
-
-@of_each
-def test_rate_is_the_speed_of_the_logarithm_of_the_loss(paradigm: str) -> None:
-    times, h = np.array([40.0, 900.0, 1.1e5, 4e5]), 1e-4
-    for m, num_classes in ((2, 2), (5, 3), (100, 1000)):
-        table = curvature.along(paradigm, m, num_classes, times)
-        exact, above, below = (
-            lo.trajectory(paradigm, m, num_classes, times * by) for by in (1, 1 + h, 1 - h)
-        )
-        for name in ("t", "mu", "nu", "loss"):
-            np.testing.assert_array_equal(table[name], exact[name])
-        fell = np.log1p((below["loss"] - above["loss"]) / above["loss"])
-        np.testing.assert_allclose(table["rate"], fell / (2 * h * times), rtol=1e-5)
 
 
 @of_each

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Sequence
+import io
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -107,13 +108,11 @@ def test_forked_equals_straight(
 
 
 def test_a_diverged_trunk_gives_diverged_forks(digits: MosaicTask, storage: Storage) -> None:
-    trunk, fork = (
-        tiny_cell(digits, schedule)
-        for schedule in (Schedule.single("soft", 1e20), Schedule.hybrid(1e20, 0.1, 0.5))
-    )
-    _, outcome = in_turn([trunk, fork], digits, Checkpoints(storage, 1e9))
+    schedules = Schedule.single("soft", 1e20), Schedule.hybrid(1e20, 0.1, 0.5)
+    cells = [tiny_cell(digits, schedule) for schedule in schedules]
+    outcome = in_turn(cells, digits, Checkpoints(storage, 1e9))[1]
     assert outcome.status == "diverged"
-    assert numbers(outcome) == numbers(straight(fork, digits))
+    assert numbers(outcome) == numbers(straight(cells[1], digits))
 
 
 def test_a_trunk_is_saved_at_its_interval_however_close_its_forks_are(
@@ -121,19 +120,12 @@ def test_a_trunk_is_saved_at_its_interval_however_close_its_forks_are(
 ) -> None:
     """An interval of 3 s, by a clock that counts steps; no number is another one for it."""
     cell, steps, saved = tiny_cell(digits), list[None](), list[int]()
-    monkeypatch.setattr(checkpoints, "time", SimpleNamespace(monotonic=lambda: len(steps)))
-
-    class Watched(Checkpoints):
-        def due(self, members: Sequence[Member]) -> bool:
-            steps.append(None)
-            return super().due(members)
-
-    class Slow(Storage):
-        def write(self, name: str, data: bytes) -> None:
-            saved.append(len(steps))
-            super().write(name, data)
-
-    watched = Watched(Slow(storage.url), 3)
+    clock = SimpleNamespace(monotonic=lambda: len(steps))
+    monkeypatch.setattr(checkpoints, "time", clock)
+    watched = Checkpoints(storage, 3)
+    due = watched.due
+    monkeypatch.setattr(watched, "due", lambda members: steps.append(None) or due(members))
+    monkeypatch.setattr(storage, "write", lambda *_: saved.append(len(steps)))
     points = [Schedule.hybrid(0.1, 0.1, until) for until in (0.2, 0.4, 0.6, 0.8)]
     watched.expect([cell], [tiny_cell(digits, schedule) for schedule in points])
     whole = train(cell, digits, checkpoints=watched)
@@ -162,49 +154,49 @@ def test_only_what_a_later_cell_needs_is_kept(digits: MosaicTask, storage: Stora
     assert not kept._forks
 
 
-@pytest.mark.parametrize("damage", ["cut", "flipped", "empty", "foreign", "another cell's"])
+def pickled(value: object) -> bytes:
+    sink = io.BytesIO()
+    torch.save(value, sink)
+    return sink.getvalue()
+
+
+class Evil:
+    """Runs code where it is unpickled."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return pytest.fail, ("a checkpoint ran code",)
+
+
+@pytest.mark.parametrize(
+    ("damaged", "why"),
+    [
+        (lambda name, data, other: data[: len(data) // 2], "checksum"),
+        (lambda name, data, other: data[:999] + bytes([data[999] ^ 1]) + data[1000:], "checksum"),
+        (lambda name, data, other: b"", "checksum"),
+        (lambda name, data, other: other, "checksum"),
+        (
+            lambda name, data, other: checkpoints._digest(name, evil := pickled(Evil())) + evil,
+            "more than tensors and plain values",
+        ),
+    ],
+    ids=["cut", "flipped", "empty", "another cell's", "code, though its checksum is right"],
+)
 def test_a_damaged_file_is_set_aside_and_its_cell_begins_anew(
-    digits: MosaicTask, storage: Storage, damage: str
+    digits: MosaicTask, storage: Storage, damaged: Callable[..., bytes], why: str
 ) -> None:
-    cell, other = (tiny_cell(digits, seed=seed) for seed in (0, 5))
-    for each in (cell, other):
+    cells = [tiny_cell(digits, seed=seed) for seed in (0, 5)]
+    for cell in cells:
         with pytest.raises(Killed):
-            train(each, digits, checkpoints=Killing(storage, [3]))
-    name, others = (f"checkpoints/{each.id}.ckpt" for each in (cell, other))
-    data = storage.read(name)
-    middle = len(data) // 2
-    bad = {
-        "cut": data[:middle],
-        "flipped": data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :],
-        "empty": b"",
-        "foreign": b"a file of something else" * 10,
-        "another cell's": storage.read(others),
-    }[damage]
+            train(cell, digits, checkpoints=Killing(storage, [3]))
+    name, other = (f"checkpoints/{cell.id}.ckpt" for cell in cells)
+    bad = damaged(name, storage.read(name), storage.read(other))
     storage.write(name, bad)
     notes: list[str] = []
-    outcome = train(cell, digits, checkpoints=Checkpoints(storage, 1e9, note=notes.append))
-    assert numbers(outcome) == numbers(straight(cell, digits))
-    assert name in "".join(notes)
+    outcome = train(cells[0], digits, checkpoints=Checkpoints(storage, 1e9, note=notes.append))
+    assert numbers(outcome) == numbers(straight(cells[0], digits))
+    assert name in notes[0]
+    assert why in notes[0]
     assert storage.read(f"damaged/{name}") == bad
-
-
-def test_a_checkpoint_runs_no_code(digits: MosaicTask, storage: Storage, tmp_path: Path) -> None:
-    """Not even one whose checksum is right."""
-
-    class Evil:
-        def __reduce__(self) -> tuple[Any, ...]:
-            return (Path.touch, (tmp_path / "ran",))
-
-    cell = tiny_cell(digits)
-    sink = tmp_path / "evil.pt"
-    torch.save({"device": "cpu", "steps": Evil()}, sink)
-    data = sink.read_bytes()
-    name = f"checkpoints/{cell.id}.ckpt"
-    storage.write(name, checkpoints._digest(name, data) + data)
-    notes: list[str] = []
-    train(cell, digits, checkpoints=Checkpoints(storage, note=notes.append))
-    assert "it holds more than tensors and plain values" in notes[0]
-    assert not (tmp_path / "ran").exists()
 
 
 def test_a_checkpoint_of_another_kind_of_device_is_left(

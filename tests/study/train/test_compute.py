@@ -1,55 +1,18 @@
-"""The cost model against PyTorch's own counter, and the timeline of a budget."""
+"""Costs of steps, and the timeline of a budget. (Costs of networks: test_network_settings.py.)"""
 
 from __future__ import annotations
 
 import itertools
 
 import pytest
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch.utils.flop_counter import FlopCounterMode
 
-from study import models, paradigms
+from study import models
 from study.cell import PARADIGMS, Budget, Cell, Phase, Schedule
-from study.models.flops import ModelFlops, forward_flops
+from study.models.flops import ModelFlops
 from study.train.budget.cost import soft_epochs, training_flops
 from study.train.budget.timeline import steps_by_phase, timeline
-
-NETWORKS = [
-    ("scripts", "cifar10", (3, 32, 32), 3),
-    ("scripts", "cifar100", (3, 32, 32), 50),
-    ("paper", "cifar10", (3, 32, 32), 3),
-    ("paper", "cifar100", (3, 32, 32), 50),
-    ("small", "cifar10", (3, 32, 32), 3),
-    ("perceptron", "digits", (1, 8, 8), 3),
-    ("conv1d", "series", (12, 7, 1), 3),
-    ("conv1d", "series", (2, 3, 1), 4),
-]
-
-
-@pytest.mark.parametrize("network", NETWORKS, ids=lambda n: "-".join(map(str, n)))
-@pytest.mark.parametrize("paradigm", PARADIGMS)
-def test_forward_cost_equals_what_pytorch_counts(network: tuple, paradigm: str) -> None:
-    name, task, shape, num_classes = network
-    model, m = models.build(name, task, shape, num_classes), 4
-    flops = model.flops(shape)
-    segments, labels = torch.randn(2, m, *shape), torch.zeros(2, dtype=torch.int64)
-    with FlopCounterMode(display=False) as counter:
-        counted_on = paradigms.get(paradigm)
-        counted_on.loss(model.focus, model.classifier, segments, labels)
-    # The counter also sees the weighted sum: 2 m FLOPs a pixel, not a call of f or g.
-    aggregation = 2 * 2 * m * segments[0, 0].numel() if counted_on.mixes else 0
-    expected = 2 * counted_on.cost(flops.focus, flops.classifier, m)
-    assert counter.get_total_flops() - aggregation == expected
-
-
-@pytest.mark.parametrize("layer", [torch.nn.PReLU(), torch.nn.LayerNorm(2)])
-def test_an_unknown_layer_is_refused_rather_than_counted_as_free(layer: torch.nn.Module) -> None:
-    odd = torch.nn.Sequential(torch.nn.Identity(), layer)
-    with pytest.raises(TypeError, match=f"no cost is known for a {type(layer).__name__} layer"):
-        forward_flops(odd, (3, 2, 2))
-
 
 FLOPS = ModelFlops(focus=100, classifier=40)
 
@@ -71,12 +34,12 @@ def make_cell(schedule: Schedule, budget: Budget, points: tuple[float, ...], bat
 
 @st.composite
 def timed_cells(draw: st.DrawFn) -> Cell:
-    tenths = st.integers(1, 99).map(lambda i: i / 100)
-    ends = sorted(draw(st.sets(tenths, max_size=2)))
+    hundredths = st.integers(1, 99).map(lambda i: i / 100)
     phases = tuple(
-        Phase(draw(st.sampled_from([*PARADIGMS])), 0.1, until) for until in [*ends, 1.0]
+        Phase(draw(st.sampled_from([*PARADIGMS])), 0.1, until)
+        for until in [*sorted(draw(st.sets(hundredths, max_size=2))), 1.0]
     )
-    points = sorted(draw(st.sets(st.integers(0, 99).map(lambda i: i / 100), max_size=8)))
+    points = sorted(draw(st.sets(st.just(0.0) | hundredths, max_size=8)))
     unit = draw(st.sampled_from(["flops", "mosaics"]))
     amount = draw(st.integers(1, 2_000 if unit == "mosaics" else 3_000_000))
     return make_cell(
@@ -89,19 +52,16 @@ def timed_cells(draw: st.DrawFn) -> Cell:
 def test_every_stop_is_the_last_step_within_its_target(cell: Cell) -> None:
     """Replays the cell step by step: the plain way to count what the timeline predicts."""
     stops = timeline(cell, FLOPS)
-    taken = steps_by_phase(cell, stops)
-    spent, flops, steps = 0, 0, 0
     spent_after, flops_after = [0], [0]
-    for phase, count in zip(cell.schedule.phases, taken, strict=True):
+    for phase, count in zip(cell.schedule.phases, steps_by_phase(cell, stops), strict=True):
         step_flops = cell.batch_size * training_flops(phase.paradigm, FLOPS, cell.m)
         step_cost = cell.batch_size if cell.budget.unit == "mosaics" else step_flops
         target = round(phase.until * 100) * cell.budget.amount  # in hundredths of the unit
         for _ in range(count):
-            spent, flops, steps = spent + step_cost, flops + step_flops, steps + 1
-            spent_after.append(spent)
-            flops_after.append(flops)
-        assert 100 * spent <= target < 100 * (spent + step_cost)
-    assert stops[-1].steps_done == steps
+            spent_after.append(spent_after[-1] + step_cost)
+            flops_after.append(flops_after[-1] + step_flops)
+        assert 100 * spent_after[-1] <= target < 100 * (spent_after[-1] + step_cost)
+    assert stops[-1].steps_done == len(spent_after) - 1
     seen = []
     for stop in stops:
         assert stop.compute_flops == flops_after[stop.steps_done]
@@ -113,16 +73,12 @@ def test_every_stop_is_the_last_step_within_its_target(cell: Cell) -> None:
 
 
 def test_an_evaluation_at_the_switch_point_is_the_first_phases() -> None:
-    step = 10 * training_flops("soft", FLOPS, 3)
-    cell = make_cell(
-        Schedule.hybrid(0.1, 0.1, 0.5), Budget(100 * step), (0.0, 0.5, 0.51, 1.0), batch=10
-    )
-    by_point = {point: stop for stop in timeline(cell, FLOPS) for point in stop.evaluate_at}
-    assert by_point[0.5].phase == 0
-    assert by_point[0.5].steps_done == 50
+    budget = Budget(100 * 10 * training_flops("soft", FLOPS, 3))
+    cell = make_cell(Schedule.hybrid(0.1, 0.1, 0.5), budget, (0.5, 0.51, 1.0), batch=10)
+    stops = timeline(cell, FLOPS)
     # A hard step does not fit into the hundredth between the two: the model is still the soft one.
-    assert by_point[0.51] is by_point[0.5]
-    assert by_point[1.0].phase == 1
+    assert [(stop.phase, stop.evaluate_at) for stop in stops] == [(0, (0.5, 0.51)), (1, (1.0,))]
+    assert stops[0].steps_done == 50
 
 
 def test_a_budget_in_epochs_of_soft_buys_costlier_paradigms_fewer_steps() -> None:
@@ -135,15 +91,15 @@ def test_a_budget_in_epochs_of_soft_buys_costlier_paradigms_fewer_steps() -> Non
 
 
 @pytest.mark.parametrize(
-    ("values", "message"),
+    ("epochs", "m", "n", "message"),
     [
-        ((0, FLOPS, 3, 50), "epochs must be a finite number > 0, got 0"),
-        ((float("nan"), FLOPS, 3, 50), "epochs must be"),
-        ((1, FLOPS, 1, 50), "m must be an integer >= 2, got 1"),
-        ((1, FLOPS, 3, 0), "n must be an integer >= 1, got 0"),
-        ((1e18, FLOPS, 3, 50), "budget must be an integer > 0 and < 2"),
+        (0, 3, 50, "epochs must be a finite number > 0, got 0"),
+        (float("nan"), 3, 50, "epochs must be"),
+        (1, 1, 50, "m must be an integer >= 2, got 1"),
+        (1, 3, 0, "n must be an integer >= 1, got 0"),
+        (1e18, 3, 50, "budget must be an integer > 0 and < 2"),
     ],
 )
-def test_a_bad_budget_names_what_is_wrong(values: tuple, message: str) -> None:
+def test_a_bad_budget_names_what_is_wrong(epochs: float, m: int, n: int, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        soft_epochs(*values)
+        soft_epochs(epochs, FLOPS, m, n)

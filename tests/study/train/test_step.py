@@ -19,53 +19,34 @@ from study.tasks.mosaics.mosaics import Mosaics
 from study.train.steps.step import SGD, train_step
 from tests.made_up.gpu import waits
 
-CPU = torch.device("cpu")
-STEPS, BATCH, M, LR, MOMENTUM = 10, 8, 3, 0.02, 0.9
+BATCH, M, LR, MOMENTUM = 8, 3, 0.02, 0.9
 
 
 def take_steps(
-    model: Model,
-    paradigm: str,
-    device: torch.device = CPU,
-    *,
-    micro_batch: int = BATCH,
-    steps: int = STEPS,
-) -> list[float]:
-    """Trains the model by the study's step; the loss of each step."""
-    mosaics = some_mosaics(device)
+    model: Model, paradigm: str, mosaics: Mosaics, *, micro_batch: int = BATCH, steps: int = 10
+) -> Tensor:
+    """Trains the model by the study's step; the loss of the last one."""
     optimiser = SGD(model.parameters(), LR, MOMENTUM)
-    generator = torch.Generator(device).manual_seed(0)
-    return [
-        train_step(
-            rows,
-            model,
-            paradigms.get(paradigm),
-            optimiser,
-            mosaics,
-            Sampling(generator),
-            micro_batch,
-        ).item()
-        for rows in batches(device)[:steps]
-    ]
+    sampling = Sampling(torch.Generator().manual_seed(0))
+    for rows in batches()[:steps]:
+        loss = train_step(
+            rows, model, paradigms.get(paradigm), optimiser, mosaics, sampling, micro_batch
+        )
+    return loss
 
 
-def batches(device: torch.device = CPU) -> list[Tensor]:
+def batches() -> list[Tensor]:
     generator = torch.Generator().manual_seed(1)
-    return [torch.randperm(60, generator=generator)[:BATCH].to(device) for _ in range(STEPS)]
+    return [torch.randperm(60, generator=generator)[:BATCH] for _ in range(10)]
 
 
-def some_mosaics(device: torch.device = CPU) -> Mosaics:
+def some_mosaics() -> Mosaics:
     """Of few images: making up thousands takes longer than a step."""
-    return made_up_mosaics(60, M, device, images=200)
+    return made_up_mosaics(60, M, torch.device("cpu"), images=200)
 
 
 def weights(*networks: nn.Module) -> Tensor:
     return torch.cat([p.detach().double().flatten() for n in networks for p in n.parameters()])
-
-
-def distance(ours: Tensor, reference: Tensor, start: Tensor) -> float:
-    """Norm of the difference, relative to how far the reference has come from its start."""
-    return ((ours - reference).norm() / (reference - start).norm()).item()
 
 
 @functools.cache
@@ -98,11 +79,12 @@ def test_ten_fast_steps_equal_the_research_script_in_float64(
     """Other memory format, order of pooling, formula, optimiser and precision: equal weights."""
     start, reference = after_the_research_script(paradigm)
     fast = build_model("scripts")
-    take_steps(fast, paradigm, micro_batch=micro_batch)
-    ours = weights(fast.focus, fast.classifier)
-    assert (reference - start).norm() > 0.1 * start.norm() * LR
-    assert ((ours - reference).norm() / reference.norm()).item() < 1e-5
-    assert distance(ours, reference, start) < 1e-3
+    take_steps(fast, paradigm, some_mosaics(), micro_batch=micro_batch)
+    distance = (weights(fast.focus, fast.classifier) - reference).norm()
+    moved = (reference - start).norm()
+    assert moved > 0.1 * start.norm() * LR
+    assert distance < 1e-5 * reference.norm()
+    assert distance < 1e-3 * moved
 
 
 def test_bfloat16_rounds_products_and_keeps_weights_in_float32() -> None:
@@ -114,7 +96,7 @@ def test_bfloat16_rounds_products_and_keeps_weights_in_float32() -> None:
         assert b.dtype == torch.float32
         assert not torch.equal(a, b)
         assert (a - b).norm() < 2e-2 * a.norm()
-    take_steps(rounded, "soft", steps=1)
+    take_steps(rounded, "soft", some_mosaics(), steps=1)
     assert {p.dtype for p in rounded.parameters()} == {torch.float32}
 
 
@@ -122,19 +104,9 @@ def test_bfloat16_rounds_products_and_keeps_weights_in_float32() -> None:
 @pytest.mark.parametrize("paradigm", PARADIGMS)
 def test_a_step_waits_for_nothing(paradigm: str, precision: str) -> None:
     """Of posts: tests/contracts/test_text_models.py."""
-    model = build_model("small", precision=precision)
-    mosaics, optimiser = some_mosaics(), SGD(model.parameters(), LR, MOMENTUM)
-    rows, generator = torch.arange(BATCH), torch.Generator()
+    model, mosaics = build_model("small", precision=precision), some_mosaics()
     with waits() as found:
-        loss = train_step(
-            rows,
-            model,
-            paradigms.get(paradigm),
-            optimiser,
-            mosaics,
-            Sampling(generator),
-            micro_batch=5,
-        )
+        loss = take_steps(model, paradigm, mosaics, micro_batch=5, steps=1)
     assert not found
     assert loss.isfinite()
 

@@ -71,7 +71,7 @@ def test_one_at_a_time() -> None:
     family = only(one_at_a_time())
     assert family.factors == ["m", "foregrounds", "depth", "normalisation"]
     assert [each.name for each in family.settings] == [
-        "digits m=10 (base)", "m=2", "m=5", "m=20", "foregrounds 2", "depth -1", "depth 2",
+        "in full (base)", "m=2", "m=5", "m=20", "foregrounds 2", "depth -1", "depth 2",
         "normalisation batch",
     ]  # fmt: skip
     assert [each.values["m"] for each in family.levels("m")] == [2, 5, 20]
@@ -132,7 +132,7 @@ def test_each_task_has_its_own_base() -> None:
     assert digits.base.comparison is found[1]
     assert (hatexplain.factors, hatexplain.others) == ([], [])
     assert list(setting_names(found).values()) == [
-        "digits m=10 (base)", "digits, m=5", "digits, depth 1", "hatexplain embedding m=64",
+        "in full (base)", "digits, m=5", "digits, depth 1", "hatexplain embedding m=64",
     ]  # fmt: skip
 
 

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_digits
 
 from study import tasks
-from study.cell import Options
 from study.errors import RequestError
 from study.tasks.base import SPLITS
 from study.tasks.one_shot.characters import Characters, made_up_characters, shares
@@ -121,7 +120,6 @@ def test_another_m_than_three_is_refused() -> None:
 
 def test_digits_are_ten_characters_and_the_same_on_their_side(cache_dir: Path) -> None:
     task = tasks.load("digits-one-shot", Places(cache_dir=str(cache_dir)))
-    assert isinstance(task, OneShotTask)
     data, bundled = task.characters, load_digits()
     assert list(data.names[4:8]) == ["2", "2 on its side", "3", "3 on its side"]
     for number in range(20):
@@ -132,12 +130,3 @@ def test_digits_are_ten_characters_and_the_same_on_their_side(cache_dir: Path) -
         parts = data.split(task.name, seed).values()
         assert [len(part) for part in parts] == [12, 4, 4]
         assert sorted(digit for part in parts for digit in set(part // 2)) == list(range(10))
-
-
-@pytest.mark.parametrize(
-    ("task", "pixels", "limit"),
-    [("digits-one-shot", 65, 64), ("omniglot", 106, 105), ("omniglot", 3, 4)],
-)
-def test_pixels_out_of_range_are_refused(task: str, pixels: int, limit: int) -> None:
-    with pytest.raises(RequestError, match=rf"pixels .*{limit}.* got {pixels}"):
-        tasks.info(task, Options(pixels=pixels))

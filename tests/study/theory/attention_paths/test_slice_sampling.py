@@ -82,11 +82,6 @@ def test_the_prior_density_has_the_stated_moments() -> None:
         assert deviation == pytest.approx(factors.prior_deviation[number], rel=1e-4)
 
 
-def test_the_coordinates_do_not_grow_with_the_width() -> None:
-    wide = Architecture((2, 2), (1000, 1000, 1000), (1, 1, 1))
-    assert len(NestedFactors(wide).prior_mean) == 1 + 3 + 10
-
-
 @pytest.mark.parametrize("most", [slice_sampling.MOST_ENTRIES, 0])
 def test_evidence_and_predictor_equal_the_textbook(
     most: int, monkeypatch: pytest.MonkeyPatch

@@ -119,11 +119,6 @@ def test_norms_by_hand() -> None:
     assert scores.weight_norm(weights).tolist() == [5, 1, 2]
 
 
-def test_focus_on_one_token_is_1_and_on_all_alike_0() -> None:
-    attention = np.stack([np.tile(np.eye(4), (3, 1, 1)), np.full((3, 4, 4), 0.25)])
-    np.testing.assert_allclose(scores.focus(attention), [1, 0], atol=1e-15)
-
-
 def test_sensitivity_is_the_gradient_of_a_factor_on_each_head() -> None:
     """By autograd, sample by sample; each layer has norm 1."""
     heads = (2, 3)
