@@ -55,7 +55,7 @@ def grow(name: str, problems: dict[int, dict[str, Any]], rounds: int) -> None:
         ((str(value), f"{median(times):.3f}") for value, times in found.items()),
     )
     pairs = [(value, each) for value, times in found.items() for each in times]
-    print(f"solve s ~ {name.split()[-1]}^{measure.exponent(*zip(*pairs, strict=True))}")
+    print(f"exponent in {name.split()[-1]}: {measure.exponent(*zip(*pairs, strict=True))}")
 
 
 def solved(rounds: int, samples: int = 100, heads: tuple[int, ...] = (2, 2)) -> list[float]:

@@ -43,7 +43,7 @@ from benchmarks.support.calibration_studies import (
     scored,
     true_mean,
 )
-from benchmarks.support.measure import table
+from benchmarks.support.measure import positive, table
 
 STEADY, HIGHER = 1.45, 2.20
 """Logits of .81 and .90."""
@@ -118,7 +118,7 @@ PLANNED = [
 def main() -> None:
     """Prints the tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--replicates", type=int, default=2_000)
+    parser.add_argument("--replicates", type=positive, default=2_000)
     parser.add_argument("--quick", action="store_true", help="20 replicates")
     parser.add_argument("--resample", metavar="RESULTS", help="coverage in a study's own runs")
     args = parser.parse_args()

@@ -191,7 +191,7 @@ def study_steps(
     if args.compile:
         steps["study, compiled"] = functools.partial(new, Compiled(paradigm))
     made = {name: make() for name, make in steps.items()}
-    for size in {*args.micro_batch} - {fitting}:
+    for size in dict.fromkeys(each for each in args.micro_batch if each != fitting):
         name = "whole batch" if size >= args.batch_size else f"passes of {size}"
         made[name] = new(micro_batch=size)
     if rows.is_cuda:

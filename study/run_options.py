@@ -52,12 +52,14 @@ def requested(argv: Sequence[str] | None = None) -> Request:
 
 
 def shown(request: Request) -> Iterator[str]:
-    """What the study's cells are made of, where it is not what it is by default."""
+    """The axes that a preset of the study or --set names, which give these cells in any preset."""
     space = request.space
     known = KINDS[space.kind].axes(tasks_of(request.axes))
+    named = {re.split("[@=]", change)[0] for change in request.changes}
+    named |= {name for preset in space.presets.values() for name in preset.axes}
     yield f"study {space.name}, preset {request.preset}: {request.about}"
-    yield "as --set takes it (docs/axes.md tells the defaults of all else):"
-    for line in as_assignments(known, request.axes, of_one_value=True):
+    yield "as --set takes it, with any preset (docs/axes.md tells the defaults of all else):"
+    for line in as_assignments(known, request.axes, named):
         yield f" {line}"
 
 

@@ -137,7 +137,7 @@ def exponent(x: Sequence[float], y: Sequence[float]) -> str:
     from scipy import stats
 
     if len(set(x)) < 3:
-        return "of three sizes at least"
+        return "takes three sizes"
     fit = stats.linregress(np.log(x), np.log(y))
     half = fit.stderr * stats.t.ppf(0.975, len(x) - 2)
     return f"{fit.slope:.2f} ({fit.slope - half:.2f} to {fit.slope + half:.2f})"

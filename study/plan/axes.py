@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from search_spaces.base import SearchSpace, Values
 from study import tasks
 from study.cell.axis import Rule, Rules, as_typed, depends_on, possible_values, rules_of, values_at
-from study.cell.declared import NONE, Axis, Whole
+from study.cell.declared import NONE, OWN, Axis, Whole
 from study.errors import RequestError, as_seen, unknown
 from study.kinds import KINDS
 
@@ -174,14 +174,14 @@ def _why_not(
 
 
 def as_assignments(
-    known: Known, axes: Mapping[str, Rules], of_one_value: bool = False
+    known: Known, axes: Mapping[str, Rules], named: Collection[str] = ()
 ) -> Iterator[str]:
     """What `resolve` takes to give these axes, a line an axis that has several values.
 
     Args:
         known: the axes of the study.
         axes: as `resolve` gives them.
-        of_one_value: whether axes with a single value that is no default are there, too.
+        named: axes that are there with a single value, too.
     """
     every = {name: possible_values(rules) for name, rules in axes.items()}
     for name, axis in known.items():
@@ -193,9 +193,12 @@ def as_assignments(
                 continue
         spelt = _spelt(axes[name], name, list(depends_on(axes[name])), there, {})
         spelt = [each for each in spelt if each[1] != (None,)] or spelt[:1]  # else said twice
-        unusual = of_one_value and axes[name] != rules_of(axis.default)
-        if len(spelt) > 1 or len(spelt[0][1]) > 1 or unusual:
-            yield " ".join(f"{name}{where}={as_typed(values)}" for where, values in spelt)
+        if len(spelt) > 1 or len(spelt[0][1]) > 1 or name in named:
+            none = OWN if OWN in axis.words else NONE
+            yield " ".join(
+                f"{name}{where}={as_typed(none if each is None else each for each in values)}"
+                for where, values in spelt
+            )
 
 
 def _spelt(

@@ -166,6 +166,8 @@ def _theory(
     if temperature is None:
         _require_classes(labels[held_out], "the held-out samples")
     features = _features(network, readout)
+    if not np.isfinite(np.vdot(features, features)):
+        raise ValueError("its numbers overflow: scale the inputs to a mean square of 1")
     temperatures = TEMPERATURES if temperature is None else (temperature,)
     samples, paths, size = features.shape
     _announce(cost.Sizes(paths, int((~held_out).sum()), samples, size), len(temperatures))

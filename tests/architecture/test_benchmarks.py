@@ -102,7 +102,7 @@ for script in {scripts}:
         (
             "attention_paths",
             "--samples 10 20 30 --layers-of-four 1 2 --rounds 2",
-            [r"solve s ~ P\^-?\d", r"solve s ~ D\^of three sizes at least"],
+            [r"exponent in P: -?\d", r"exponent in D: takes three sizes"],
         ),
         (
             "segments",

@@ -12,7 +12,7 @@ import pytest
 import analysis
 from analysis.comparison.compare import compare
 from analysis.comparison.report.answer import answer
-from analysis.comparison.report.limits import of_stages, tuned
+from analysis.comparison.report.limits import limits, of_stages, tuned
 from analysis.overstated import optimism
 from study.results import Results
 from tests.made_up.comparisons import compared, make_cell, write
@@ -92,6 +92,9 @@ def test_a_group_that_is_not_confirmed_yet_has_no_numbers_and_that_is_said(
     assert set(zip(rows["num_pairs"], rows["verdict"], strict=True)) == {(0, "undecided")}
     assert rows["reason"].str.contains("lvml.* not confirmed").all()
     assert "lvml" not in " ".join(answer([comparison]))
+    assert "Run the study again" in " ".join(limits(comparison))
+    earlier = compare(analysis.load(results), budget=0.9 * comparison.reach)[0]
+    assert "Run the study again" not in " ".join(limits(earlier))  # it would change nothing
 
 
 def test_a_group_without_tuning_cells_was_given_its_option(results: Results) -> None:

@@ -320,6 +320,7 @@ def unsolved(prune: Prune, file: Path, *args: object) -> str:
         (A | {"labels": np.arange(SAMPLES) >= 18}, "it learns from are all of class -1: shuffle"),
         (A | {"labels": np.arange(SAMPLES) >= 12}, "held-out samples are all of class +1"),
         (A | {"held_out": np.arange(SAMPLES) > 0}, "it learns from are 1, at least 2 are needed"),
+        (A | {"inputs": 1e200 * A["inputs"]}, "its numbers overflow"),
         (
             {"inputs": np.ones((8, 2, 3)), "labels": [0, 1] * 4}
             | {f"attention.{layer}": np.full((8, 17, 2, 2), 0.5) for layer in (1, 2, 3)},
