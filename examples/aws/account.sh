@@ -2,6 +2,7 @@
 # What an AWS account needs once for cluster.yaml: the bucket $BUCKET, the roles of head and nodes, and
 # a security group. docs/cluster.md leads through it. What is there already is said and left.
 set -u
+export AWS_PAGER=
 cd "$(mktemp -d)"
 
 aws s3 mb s3://$BUCKET
