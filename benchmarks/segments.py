@@ -46,13 +46,14 @@ def main() -> None:
         figure={"type": Path, "metavar": "FILE", "help": "log-log, as PNG or PDF"},
     ).parse_args()
     points = []
-    for m, name in itertools.product(args.m, dict.fromkeys(args.paradigm)):
+    names = [*dict.fromkeys(args.paradigm)]
+    for m, name in itertools.product(args.m, names):
         with measure.in_a_process(measured, args, name, m) as point:
             points.append({"paradigm": name, "m": m, **point()})
     print(f"{stepping.machine(hardware.set_up(THREADS))}\n{args.architecture}, batch {BATCH_SIZE}")
     import pandas as pd  # not in the processes, whose memory counts
 
-    tables = pd.DataFrame(points).pivot(index="paradigm", columns="m").loc[[*dict.fromkeys(args.paradigm)]]
+    tables = pd.DataFrame(points).pivot(index="paradigm", columns="m").loc[names]
     large = [m for m in args.m if m >= LARGE_M]
     for quantity in tables.columns.unique(0):
         found = tables[quantity]

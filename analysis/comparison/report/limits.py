@@ -82,12 +82,11 @@ def of_stages(comparison: Comparison) -> list[str]:
     ]
     if names := comparison.unconfirmed:
         options = f"option{'s' * (len(names) > 1)}"
-        if comparison.asked is None and comparison.axis == "flops":
-            why, then = "Not confirmed yet", f"Run the study again to confirm the chosen {options}."
-        else:
-            why, then = f"Other {options} than the confirmed look best at this cut", (
-                "A study confirms what is best at its whole budget."
-            )
+        why = "Not confirmed yet"
+        then = f"Run the study again to confirm the chosen {options}."
+        if comparison.asked is not None or comparison.axis != "flops":
+            why = f"Other {options} than the confirmed look best at this cut"
+            then = "A study confirms what is best at its whole budget."
         texts.append(f"{why}, so without numbers: {listed(names)}. {then}")
     return texts
 
@@ -122,12 +121,12 @@ def unusual_cut(comparison: Comparison) -> list[str]:
         where = f" ({comparison.where})" if comparison.where != equal else ""
         texts.append(f"Cells are cut at {equal}{where}, not at {usual}.")
     if asked is not None and (comparison.budget is None or comparison.budget < asked):
-        text = f"Asked for: {amount(asked, axis, noun)}. Cut at: {comparison.where}, the last that "
-        text += "all cells have of it"
-        if len(comparison.summary):
-            spent = amount(comparison.summary[AXES[axis]].max(), axis, noun)
-            text += f"; at most {spent} are spent there"
-        texts.append(f"{text}.")
+        most = comparison.summary[AXES[axis]].max() if len(comparison.summary) else None
+        spent = f"; at most {amount(most, axis, noun)} are spent there" if most else ""
+        texts.append(
+            f"Asked for: {amount(asked, axis, noun)}. Cut at: {comparison.where}, the last that "
+            f"all cells have of it{spent}."
+        )
     reach = min(comparison.reach, math.inf if asked is None else asked)
     together = comparison.budget if comparison.recorded else None
     if together is not None and together < EARLY * reach < math.inf:
