@@ -87,10 +87,7 @@ def rises(
     Returns:
         Paradigm -> its rises; or, as text, why a curve does not show them.
     """
-    curves = {
-        name: [_curve(rows[rows["seed"] == seed], column) for seed in seeds]
-        for name, rows in evaluations.items()
-    }
+    curves = {name: _curves(rows, seeds, column) for name, rows in evaluations.items()}
     every = [curve for each in curves.values() for curve in each]
     fewest = min(curve.shape[1] for curve in every)
     if fewest < FEWEST_POINTS:
@@ -115,7 +112,10 @@ def rises(
     return found
 
 
-def _curve(rows: pd.DataFrame, column: str) -> NDArray[np.float64]:
-    """(2, n) time and attention of one seed, in the order of time."""
+def _curves(rows: pd.DataFrame, seeds: Sequence[int], column: str) -> list[NDArray[np.float64]]:
+    """(2, n) time and attention of each seed, in the order of time."""
     names = [column, "foreground_attention_mean"]
-    return rows.sort_values([column, "budget_fraction"])[names].to_numpy(np.float64).T
+    ordered = rows[["seed", "budget_fraction", *names]].sort_values([column, "budget_fraction"])
+    numbers = ordered[names].to_numpy(np.float64)
+    places = ordered.groupby("seed").indices
+    return [numbers[places.get(seed, [])].T for seed in seeds]

@@ -18,6 +18,7 @@ from analysis.figures.style import MARKER_SIZE, SEED_SIZE, WHITE, LineStyle
 
 _NEAR = 0.03  # of the range of the means: two marks that are nearer hide each other
 _APART = 0.018  # of the range of x, between two such marks
+_MANY_SEEDS = 200  # of a line or row, each of which has some 170 bytes of a page
 _OF_NAMES = 0.09  # of the way from a name to the next, between its marks
 
 
@@ -109,8 +110,11 @@ def draw(
 def draw_seeds(
     axes: Axes, x: Any, y: Any, colour: str, says: Iterable[str], alpha: float = 0.55
 ) -> None:
-    """A small dot a seed."""
-    axes.scatter(x, y, SEED_SIZE**2, color=colour, alpha=alpha, linewidths=0, urls=list(says))
+    """A small dot a seed; of very many none says its number, and they are one picture."""
+    said = [*says]
+    many = len(said) > _MANY_SEEDS
+    look: dict[str, Any] = {"color": colour, "alpha": alpha, "linewidths": 0}
+    axes.scatter(x, y, SEED_SIZE**2, urls=None if many else said, rasterized=many, **look)
 
 
 def side_by_side(

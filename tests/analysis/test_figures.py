@@ -350,4 +350,6 @@ def test_svg_is_a_part_of_a_page_in_which_every_mark_says_what_it_is() -> None:
     ids = [{*re.findall(r'id="([^"]*)"', svg)} for svg in (first, other)]
     assert ids[0]
     assert not ids[0] & ids[1]
+    of_many = figure_svg(forest_figure(_paired(), _of_seeds([0.1] * 10_000)), "many")
+    assert len(of_many) < 2 * len(first)  # or 10,000 cells would make a page of megabytes
     assert {*re.findall(r"#(\w+)\)?\"", first)} <= ids[0]
