@@ -154,7 +154,11 @@ def needed_seeds(found: Learned, level: float, power: float) -> float:
     share = only.sum() / n  # of seeds that say something
 
     def chance(seeds: int) -> float:
-        said = np.arange(seeds + 1)
+        # What lies 24 standard deviations away or more has no chance that float64 would see.
+        middle, reach = share * seeds, 12 * math.sqrt(seeds)
+        said = np.arange(
+            max(0, math.floor(middle - reach)), min(seeds, math.ceil(middle + reach)) + 1
+        )
         rarely = np.floor(bdtrik(level / 2, said, 0.5))
         rarely -= bdtr(rarely, said, 0.5) > level / 2
         of_seen = bdtr(said, seeds, share) - np.where(said > 0, bdtr(said - 1, seeds, share), 0)
