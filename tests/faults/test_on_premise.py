@@ -146,8 +146,8 @@ def prepare(desk: Host) -> str:
     """What the document asks for before its first command; gives the public key."""
     desk.write("~/attention-study/on-premise.yaml", configuration())
     desk.write("~/.ssh/config", "StrictHostKeyChecking accept-new\n")
-    parts = " ".join(f"{PROJECT}/{name}" for name in
-                     ("pyproject.toml", "study", "analysis", "search_spaces"))  # fmt: skip
+    copied = yaml.safe_load(configuration())["file_mounts"].values()
+    parts = " ".join(f"{PROJECT}/{name}" for name in copied if not name.startswith("~"))
     done = desk.run(
         f"cp -r {parts} ~/attention-study && ssh-keygen -q -t ed25519 -N '' -f ~/.ssh/study && "
         f"{BIN}/ray get-auth-token --generate >/dev/null && chmod 600 ~/.ray/auth_token"
