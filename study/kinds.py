@@ -8,7 +8,7 @@ from typing import Any
 from search_spaces import all_studies
 from search_spaces.base import By, Values
 from study import tasks
-from study.cell.declared import NONE, OWN, Axis
+from study.cell.declared import NONE, Axis
 from study.cell.work import RECORDED
 from study.errors import RequestError
 from study.heads.kind import HEADS
@@ -49,12 +49,11 @@ def _default(axis: Axis) -> str:
 
     def said(values: Values | By) -> str:
         if not isinstance(values, By):
-            return ", ".join(nothing if value is None else str(value) for value in values)
+            return ", ".join(axis.nothing if v is None else str(v) for v in values)
         each = [f"{where or NONE}: {said(some)}" for where, some in values.values.items() if some]
         rest = said(values.otherwise) if values.axis != "task" else ""
         return "; ".join([*each, *([f"else {rest}"] if rest else [])])
 
-    nothing = OWN if OWN in axis.words else NONE
     return said(axis.default)
 
 

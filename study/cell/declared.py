@@ -212,6 +212,11 @@ class Axis:
         """What a value is, for error messages."""
         return " or ".join([", ".join([self.takes.noun, *self.words[:-1]]), *self.words[-1:]])
 
+    @property
+    def nothing(self) -> str:
+        """The word that stands for None."""
+        return OWN if OWN in self.words else NONE
+
     def meaning(self, word: str) -> str | None:
         """The value of one of its words."""
         return None if word in (NONE, OWN) else word

@@ -9,7 +9,7 @@ from typing import Any
 from search_spaces.base import SearchSpace, Values
 from study import tasks
 from study.cell.axis import Rule, Rules, as_typed, depends_on, possible_values, rules_of, values_at
-from study.cell.declared import NONE, OWN, Axis, Whole
+from study.cell.declared import NONE, Axis, Whole
 from study.errors import RequestError, as_seen, unknown
 from study.kinds import KINDS
 
@@ -194,9 +194,8 @@ def as_assignments(
         spelt = _spelt(axes[name], name, list(depends_on(axes[name])), there, {})
         spelt = [each for each in spelt if each[1] != (None,)] or spelt[:1]  # else said twice
         if len(spelt) > 1 or len(spelt[0][1]) > 1 or name in named:
-            none = OWN if OWN in axis.words else NONE
             yield " ".join(
-                f"{name}{where}={as_typed(none if each is None else each for each in values)}"
+                f"{name}{where}={as_typed(axis.nothing if v is None else v for v in values)}"
                 for where, values in spelt
             )
 

@@ -12,7 +12,6 @@ from analysis.comparison.across.factors import (
     by_value,
     factor_name,
     families,
-    setting_names,
     value_text,
 )
 from analysis.comparison.across.verdicts import joint_name, verdict_cells
@@ -35,8 +34,11 @@ def across_blocks(found: Sequence[Comparison], shown: Sequence[Shown]) -> list[B
     """
     if len(found) < 2:
         return []
-    bases = {family.base.comparison for family in families(found) if family.factors}
-    names = {each: f"{each.name}{' (base)' * (each in bases)}" for each in setting_names(found)}
+    names = {
+        each.comparison: each.name if each is family.base else each.comparison.name
+        for family in families(found)
+        for each in family.settings
+    }
     varied = [_varied(family) for family in families(found) if family.factors]
     tables: list[Block] = []
     for metric in metrics_of(found):

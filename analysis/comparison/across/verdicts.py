@@ -68,8 +68,8 @@ def verdict_cells(
         pair.
     """
     counts = verdict_counts(names, metric)
-    of_each = {name: verdicts_of(comparison, metric) for comparison, name in names.items()}
-    rows = [[name, *(_cell(own.get(pair)) for pair in counts)] for name, own in of_each.items()]
+    of_each = [(name, verdicts_of(comparison, metric)) for comparison, name in names.items()]
+    rows = [[name, *(_cell(own.get(pair)) for pair in counts)] for name, own in of_each]
     numbers = [[str(count[verdict]) for verdict in VERDICTS] for count in counts.values()]
     last = map(" / ".join, [VERDICTS, *numbers])
     return ["setting", *map(" - ".join, counts)], [*rows, [*last]]
