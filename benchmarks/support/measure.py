@@ -54,6 +54,8 @@ def options(about: str, **defaults: Any) -> argparse.ArgumentParser:
             of = default[0] if several else default
             how = {"default": default, "nargs": "+" if several else None}
             how |= {"type": positive if isinstance(of, int) else str, "choices": CHOICES.get(name)}
+        if "default" in how:
+            how = {"help": "default: %(default)s", **how}
         parser.add_argument(f"--{name.replace('_', '-')}", **how)
     return parser
 
@@ -154,6 +156,7 @@ def peak_bytes() -> int:
 
 def write(path: Path, text: str) -> None:
     """Replaces a file as a whole; one that a kill leaves is replaced by the next."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f"{path.name}.part")
     partial.write_text(text)
     partial.replace(path)

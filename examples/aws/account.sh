@@ -38,5 +38,5 @@ aws ec2 create-security-group --group-name attention-study --description "SSH fr
 aws ec2 authorize-security-group-ingress --group-name attention-study --ip-permissions \
   '[{"IpProtocol": "-1", "UserIdGroupPairs": [{"GroupName": "attention-study"}]},
     {"IpProtocol": "tcp", "FromPort": 22, "ToPort": 22, "IpRanges": [{"CidrIp": "'$MY_ADDRESS'/32"}]}]'
-# If the account has used spot instances before, this says that the role has been taken.
-aws iam create-service-linked-role --aws-service-name spot.amazonaws.com
+aws iam create-service-linked-role --aws-service-name spot.amazonaws.com ||
+  echo "The account has that role already if it has used spot instances before: this is no fault."

@@ -36,7 +36,11 @@ _CREDENTIALS = (
 )
 _NETWORK = "Check the network and AWS_ENDPOINT_URL"
 _FULL = {"ENOSPC|EDQUOT": "Free space on its disk"}  # of a store: where its files are copied to
-_LOCAL = {**_FULL, "ENOENT": "Bring the directory back"}
+_LOCAL = {
+    **_FULL,
+    "ENOENT": "Bring the directory back",
+    "EEXIST|ENOTDIR": "Move the file away that lies there",
+}
 _REMOTE = {
     **_FULL,
     "FileNotFoundError": "Correct the name of its bucket, or make it first, with `aws s3 mb`",

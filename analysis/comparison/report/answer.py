@@ -66,14 +66,12 @@ def _sentence(comparison: Comparison, several: bool) -> str:
 
 
 def _verdicts(comparison: Comparison) -> str:
-    clauses, undecided = [], []
+    found: dict[str, list[str]] = {}
     for metric in comparison.metrics:
-        name = metric_name(metric, task=comparison.task)
         beaten = _beaten(comparison.paired[comparison.paired["metric"] == metric])
-        if beaten:
-            clauses.append(f"{beaten} in {name}")
-        else:
-            undecided.append(name)
+        found.setdefault(beaten, []).append(metric_name(metric, task=comparison.task))
+    undecided = found.pop("", [])
+    clauses = [f"{beaten} in {listed(names)}" for beaten, names in found.items()]
     if undecided:
         left_open = f"{listed(undecided)} {'are' if undecided[1:] else 'is'} undecided"
         clauses.append(

@@ -83,7 +83,8 @@ def of_stages(comparison: Comparison) -> list[str]:
     if names := comparison.unconfirmed:
         options = f"option{'s' * (len(names) > 1)}"
         why = "Not confirmed yet"
-        then = f"Run the study again to confirm the chosen {options}."
+        by = f" with --select {comparison.select}" * (comparison.select != "accuracy")
+        then = f"Run the study again{by} to confirm the chosen {options}."
         if comparison.asked is not None or comparison.axis != "flops":
             why = f"Other {options} than the confirmed look best at this cut"
             then = "A study confirms what is best at its whole budget."
