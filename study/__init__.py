@@ -1,3 +1,3 @@
 """Runs studies of attention paradigms: search space -> cells -> trials -> results."""
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"

@@ -13,7 +13,7 @@ from study.errors import RequestError
 
 
 def code_version() -> str:
-    """The package's version with the commit, ``0.1.0+1a2b3c4-dirty``.
+    """The package's version with the commit, ``1.0.0+1a2b3c4-dirty``.
 
     Without git, as in a copy on a cluster, the digest of the source stands for the commit. So it
     does where the package is installed within a repository that is not its own.
