@@ -1,6 +1,6 @@
 """Many small cells, and one fault after another: is anything lost, doubled or wrong?
 
-    uv run python benchmarks/soak.py --seed 2026               # 50 minutes on two cores
+    uv run python benchmarks/soak.py --seed 2026               # 70 minutes on two cores
     uv run python benchmarks/soak.py --seed 2026 --short       # five minutes
     uv run python benchmarks/soak.py --cells 60 --kills 6 --disks 1 --bytes 2 --seed 7
 
