@@ -54,14 +54,11 @@ SNIPPETS = snippets()
 def directory(tmp_path_factory: pytest.TempPathFactory, digits: MosaicTask) -> Path:
     """Where a reader stands after the commands of the documents, which make results."""
     path = tmp_path_factory.mktemp("reader")
-    results, precision, plateau = (
-        make_results(path / name) for name in ("results", "precision", "plateau")
-    )
+    results, precision = (make_results(path / name) for name in ("results", "precision"))
     for seed in range(3):
         for rank, paradigm in enumerate(("soft", "hard", "lvml", "hybrid")):
             score = 0.5 + rank / 10 + seed / 100
-            for each in (results, plateau):
-                write(each, make_cell(paradigm, 0.1, seed), accuracy=score, saif=score / 2)
+            write(results, make_cell(paradigm, 0.1, seed), accuracy=score, saif=score / 2)
             for each in ("float32", "bfloat16"):
                 write(precision, make_cell(paradigm, 0.1, seed, precision=each), accuracy=score)
     make_results(path / "kept")
