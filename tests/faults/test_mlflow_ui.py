@@ -173,7 +173,6 @@ def test_four_summaries_are_compared(
     page.get_by_text("Comparing 4 Runs from 1 Experiment").wait_for()
     for param in ("lr", "paradigm", "switch_point"):
         assert is_seen(page.locator(".ant-select, [class*=select]").get_by_text(param).first)
-    take_picture(page, "mlflow-comparison")
     page.get_by_text("Visualizations", exact=True).click()
     artifact = page.get_by_text("heatmap.png").first
     artifact.wait_for()
