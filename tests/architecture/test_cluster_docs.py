@@ -5,7 +5,6 @@ Those about one machine are run here, of the first studies on a fresh checkout t
 
 from __future__ import annotations
 
-import ast
 import os
 import re
 import shlex
@@ -95,27 +94,6 @@ def test_commands_of_ray_parse() -> None:
         command.make_context(command.name, arguments)
         if job:
             assert job.startswith("python -m study.run ")
-
-
-def test_messages_that_the_document_explains_are_those_of_the_code() -> None:
-    section = DOCUMENT.read_text().partition("## What goes wrong")[2]
-    table = section.partition("Of the launcher")[0]
-    quoted = [found for row in table.splitlines() for found in re.findall(r"^\| `([^`]+)`", row)]
-    assert len(quoted) >= 9
-    said = "\n".join(texts_of_code())
-    for message in quoted:
-        assert message.rstrip(" …") in said, f"no message of the code says: {message}"
-
-
-def texts_of_code() -> Iterator[str]:
-    """All strings of `study`, with … for what is filled in."""
-    for file in (PROJECT / "study").rglob("*.py"):
-        for node in ast.walk(ast.parse(file.read_text())):
-            if isinstance(node, ast.JoinedStr):
-                parts = (p.value if isinstance(p, ast.Constant) else "…" for p in node.values)
-                yield "".join(map(str, parts))
-            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-                yield node.value
 
 
 # On one machine

@@ -4,6 +4,12 @@ The pictures in docs/ are made by it, of the README's digits study in `results`:
 
     MLFLOW_UI_RESULTS=results MLFLOW_UI_PICTURES=docs \\
         uv run pytest -m faults tests/faults/test_mlflow_ui.py
+
+The report beside them, and its picture, by
+
+    uv run python -m analysis.report results --study digits --out docs/digits-report
+    chromium --headless --no-sandbox --hide-scrollbars --virtual-time-budget=15000 \\
+        --window-size=1100,1400 --screenshot=docs/digits-report.png docs/digits-report/report.html
 """
 
 from __future__ import annotations
@@ -167,7 +173,6 @@ def test_four_summaries_are_compared(
     page.get_by_text("Comparing 4 Runs from 1 Experiment").wait_for()
     for param in ("lr", "paradigm", "switch_point"):
         assert is_seen(page.locator(".ant-select, [class*=select]").get_by_text(param).first)
-    take_picture(page, "mlflow-comparison")
     page.get_by_text("Visualizations", exact=True).click()
     artifact = page.get_by_text("heatmap.png").first
     artifact.wait_for()
