@@ -25,6 +25,7 @@ from study.launch.watching import RECORD_SECONDS, Watch
 from study.launch.workplace import Workplace, locked_if_there, results_in
 from study.plan.course import Course
 from study.plan.describe import num_settings
+from study.plan.divide import Costs
 from study.plan.plan import Plan, Skip
 from study.plan.stages import unchosen
 from study.request import Request
@@ -257,8 +258,9 @@ def _on_ray(
             work = replace(work_of(request, plan), origin=origin, source=source, gpu=gpus > 0)
             jobs: Any = plan.jobs
             most = plan.max_concurrent
-            if course.searches:
-                jobs = Suggestions(*course.suggesting(plan, watch))
+            if search := course.begun_search():
+                costs = Costs(plan)
+                jobs = Suggestions(search, watch, lambda cell: costs.of(cell).alone)
                 most = most or plan.concurrent  # else one worker would start after the other
             scheduler = None
             if request.scheduler:
@@ -330,11 +332,10 @@ def _progress(plans: Sequence[Plan]) -> Progress:
 
 
 def _expect(plans: Sequence[Plan], watch: Watch) -> None:
-    before = [c for p in plans for c in p.cells if c.id in p.finished - watch.statuses.keys()]
     watch.progress.expect(
         [cell for plan in plans for cell in plan.to_run],
         {cell_id: s for plan in plans for cell_id, s in plan.seconds.items()},
-        finished=len(before),
+        finished=sum(len(plan.finished - watch.statuses.keys()) for plan in plans),
         to_come=sum(plan.num_to_come for plan in plans),
         seconds_to_come=sum(plan.seconds_to_come for plan in plans),
     )

@@ -80,8 +80,8 @@ def report(request: Request, plan: Plan, place: Workplace, trained: Trained) -> 
         from analysis.page.files import Unwritable, link
 
     results, cells, failed = place.results, trained.cells, trained.failed
-    asked = {cell.id for cell in cells} - set(failed)
-    ids = _of_the_study(plan.study, cells, place.survey.cells) - set(failed)
+    asked = {cell.id for cell in cells} - failed
+    ids = _of_the_study(plan.study, cells, place.survey.cells) - failed
     question = Question(cell_ids=ids, select=request.select)
     found = conclude(results, question) if ids else Conclusions(results.url, question)
     shown = found.of(asked)
@@ -92,8 +92,8 @@ def report(request: Request, plan: Plan, place: Workplace, trained: Trained) -> 
     changed = f", changed by {request.departures}" if request.departures else ""
     made = f"{plan.preset}: {request.about}{changed}"
     print(terminal.fitted(f"preset {made}"))
-    new = [cell for cell in cells if cell.id in asked - place.held]
-    added = _added(new, len(ids))
+    fresh = asked - place.held
+    added = _added([cell for cell in cells if cell.id in fresh], len(ids))
     for sentence in added:
         print(terminal.fitted(sentence))
     if others:
@@ -118,9 +118,8 @@ def report(request: Request, plan: Plan, place: Workplace, trained: Trained) -> 
             f"`{command} --out DIR` writes it elsewhere."
         ) from error
     finally:
-        with contextlib.ExitStack() as stack:
-            attached = report_files(request.results, plan.study) if page else None
-            files = stack.enter_context(attached) if attached else []
+        attached = report_files(request.results, plan.study)
+        with attached if page else contextlib.nullcontext([]) as files:
             trained.tracker.finish(found.answer(files))
     if trained.tracker.ui_command:
         print(f"runs:   {trained.tracker.ui_command}")

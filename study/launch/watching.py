@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from study.cell import AnyCell
 from study.launch.failures import Failure
 from study.terminal.progress import Progress
 
@@ -34,10 +33,6 @@ class Watch:
         self.failures: list[Failure] = []
         self.stopped = False
         self._raised: Sequence[str] = ()
-
-    def expect(self, cells: Sequence[AnyCell], seconds: Mapping[str, float]) -> None:
-        """Takes cells that were not known before, and their estimated seconds."""
-        self.progress.name(cells, seconds)
 
     def started(self, ids: Sequence[str]) -> None:
         """Takes the start of a job, whose first pack has these cells."""

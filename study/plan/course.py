@@ -4,15 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
-from typing import Any
 
-from study.cell.work import Job
-from study.errors import RequestError
 from study.kinds import KINDS
-from study.launch.failures import Failure
-from study.launch.watching import Watch
 from study.launch.workplace import Workplace
-from study.plan.divide import Costs
 from study.plan.networks import with_networks_first
 from study.plan.plan import Plan
 from study.plan.stages import Choose, staged
@@ -80,23 +74,12 @@ class Course:
         """Whether nothing becomes known by a stage that has run, so that none follows."""
         return stage.kind == self._grid.kind and not stage.to_come
 
-    @property
-    def searches(self) -> bool:
-        """Whether the next stage is a search, once in a command."""
-        return self.search is not None and not self._is_searched and bool(self.search.left)
-
-    def suggesting(self, plan: Plan, watch: Watch) -> tuple[Any, ...]:
-        """The search stage as the arguments of `study.search.under_tune.Suggestions`."""
+    def begun_search(self) -> Search | None:
+        """The search, if the next stage is one, once in a command; else None."""
+        if self._is_searched or self.search is None or not self.search.left:
+            return None
         self._is_searched = True
-        costs = Costs(plan)
-
-        def announce(job: Job) -> None:
-            watch.expect(job.cells, {cell.id: costs.of(cell).alone for cell in job.cells})
-
-        def refuse(error: RequestError) -> None:
-            watch.failed((), Failure("request", str(error)))
-
-        return self.search, watch.statuses, announce, refuse
+        return self.search
 
     def _searched(self, search: Search) -> Plan:
         """The plan with the options that were tried, and as many to come as are left."""

@@ -107,11 +107,10 @@ def _settings(plan: Plan) -> Iterator[str]:
         told.add(facts.digest)
         yield ""
         yield from KINDS[plan.kind].describe(cells, facts, plan.flops, plan.seconds)
-        if plan.confirming:
-            tuned = {cell.group for cell in cells if cell.seed not in plan.confirm}
-            chosen = {c.group: c.schedule.text for c in plan.confirming if c.group in tuned}
-            if chosen:
-                yield f"chosen: {', '.join(chosen.values())}"
+        tuned = {cell.group for cell in cells if cell.seed not in plan.confirm}
+        confirming = (cell for cell in cells if cell.seed in plan.confirm)
+        if chosen := {c.group: c.schedule.text for c in confirming if c.group in tuned}:
+            yield f"chosen: {', '.join(chosen.values())}"
 
 
 def _time(plan: Plan, price_per_hour: float | None) -> Iterator[str]:

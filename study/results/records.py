@@ -333,7 +333,8 @@ class Records:
                 looked_into = dict(
                     zip(new, part.each(pool.map(self._look_into, new)), strict=True)
                 )
-            self._files = {name: (self._files | looked_into)[name] for name in sorted(names)}
+            known = self._files | looked_into
+            self._files = {name: known[name] for name in sorted(names)}
             whole = [each for each in self._files.values() if isinstance(each, pa.Table)]
             records = pa.concat_tables([_NO_RECORDS, *whole])
             rank = pc.index_in(records["status"], pa.array(_RANKS))
