@@ -162,7 +162,8 @@ def train(request: Request, course: Course, plans: Sequence[Plan], place: Workpl
 
     watch = Watch(progress, on_ended)
     _log(tracker, plans, place)
-    plans = run_stages(course, plans, place, watch, _on_ray(request, plans, place, progress.note))
+    on_ray = _on_ray(request, course, plans, place, watch)
+    plans = run_stages(course, plans, place, watch, on_ray)
     for failure in watch.failures:
         if failure.kind == "request":
             raise RequestError(failure.text)
@@ -186,7 +187,7 @@ def train(request: Request, course: Course, plans: Sequence[Plan], place: Workpl
     )
 
 
-Launch = Callable[[Plan, Watch, Course], bool]
+Launch = Callable[[Plan], bool]
 """Runs the open cells of a plan. Answers whether all have ended: a failure may stop the study, or
 time be up."""
 
@@ -220,7 +221,7 @@ def run_stages(
     with progress.shown(), launched as launch:
         while stage := next((plan for plan in plans if plan.open), None):
             progress.note(_stage_line(stage, progress))
-            if not launch(stage, watch, course):
+            if not launch(stage):
                 break
             _look(place, watch, stage)
             failed = [cell_id for cell_id, end in watch.statuses.items() if end == "failed"]
@@ -235,10 +236,10 @@ def run_stages(
 
 @contextlib.contextmanager
 def _on_ray(
-    request: Request, plans: Sequence[Plan], place: Workplace, note: Callable[[str], None]
+    request: Request, course: Course, plans: Sequence[Plan], place: Workplace, watch: Watch
 ) -> Iterator[Launch]:
     """Gives what runs stages on the cluster, or else on a Ray of this machine."""
-    note(f"starting Ray's workers on {plans[-1].where}")  # most of the time
+    watch.progress.note(f"starting Ray's workers on {plans[-1].where}")  # most of the time
     results, cluster = place.results, place.cluster
     origin = results.origin()
     if cluster is not None:
@@ -251,7 +252,7 @@ def _on_ray(
             from study.launch.tune import run_trials
             from study.search.under_tune import Halving, Suggestions
 
-        def launch(plan: Plan, watch: Watch, course: Course) -> bool:
+        def launch(plan: Plan) -> bool:
             gpus = plan.gpus_per_trial
             if gpus is None:
                 gpus = 1 if ray.cluster_resources().get("GPU") else 0

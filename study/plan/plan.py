@@ -86,9 +86,9 @@ class Plan:
     skipped: tuple[Skip, ...]
     flops: Mapping[str, Any]
     facts: Mapping[tuple[str, Options], Facts]
-    packing: Packing
-    concurrent: int
-    threads: int
+    packing: Packing = field(default_factory=Packing)
+    concurrent: int = 1
+    threads: int = 1
     share: bool = False
     no_share_reason: str = "as asked"
     gpus_per_trial: float | None = None
@@ -149,10 +149,11 @@ class Plan:
     @cached_property
     def jobs(self) -> list[Job]:
         """The cells to run, as trials."""
-        tuning = [cell for cell in self.to_run if self.watched and cell.seed not in self.confirm]
-        mine = {cell.id for cell in tuning}
-        others = [cell for cell in self.to_run if cell.id not in mine]
-        return option_jobs(tuning) + jobs_of(
+        watched, others = [], []
+        for cell in self.to_run:
+            tunes = self.watched and cell.seed not in self.confirm
+            (watched if tunes else others).append(cell)
+        return option_jobs(watched) + jobs_of(
             others, self.costs, self.packing, self.concurrent, self.share
         )
 

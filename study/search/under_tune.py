@@ -43,9 +43,7 @@ class Suggestions(Searcher):
         seconds: of a cell, estimated.
     """
 
-    def __init__(
-        self, search: Search, watch: Watch, seconds: Callable[[AnyCell], float]
-    ) -> None:
+    def __init__(self, search: Search, watch: Watch, seconds: Callable[[AnyCell], float]) -> None:
         super().__init__()
         self._search, self._watch, self._seconds = search, watch, seconds
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -27,9 +27,9 @@ from study.search.under_tune import Halving, Suggestions
 
 @contextlib.contextmanager
 def here(
-    request: Request, plans: Sequence[Plan], place: Workplace, note: Callable[[str], None]
+    request: Request, course: Course, plans: Sequence[Plan], place: Workplace, watch: Watch
 ) -> Iterator[Launch]:
-    def launch(plan: Plan, watch: Watch, course: Course) -> bool:
+    def launch(plan: Plan) -> bool:
         work = replace(work_of(request, plan), gpu=False)
         judge = Halving(request.judged_by, recorded(place)) if request.scheduler else None
         if search := course.begun_search():

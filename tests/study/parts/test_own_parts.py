@@ -38,6 +38,13 @@ def mine(*sizes):
     return perceptron(*sizes)
 """
 
+STUDY = """
+from search_spaces.base import Preset, SearchSpace
+from study.parts import register_study
+
+register_study(SearchSpace("mine", "digits", "", {"quick": Preset("", {"m": (4,)})}))
+"""
+
 
 @pytest.fixture(autouse=True)
 def _forgotten() -> Iterator[None]:
@@ -173,6 +180,30 @@ def test_a_part_that_cannot_be_registered_is_one_clear_line(
     status, line = one_line(run.main, capsys, "digits", "--plan", "--with", written(text))
     assert status == 2
     assert message in line
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "message"),
+    [
+        ('"digits"', '"digit"', "unknown task of the study mine 'digit'. Did you mean 'digits'?"),
+        ("(4,)", "4", "preset quick of mine: m is 4, must be a tuple of values, (4,)."),
+        (
+            "(4,)",
+            '__import__("search_spaces.base").base.By("task", {"digits": "4"}, (5,))',
+            "m is '4', must be a tuple",
+        ),
+    ],
+)
+def test_a_study_that_cannot_be_laid_out_is_one_clear_line(
+    right: str,
+    wrong: str,
+    message: str,
+    written: Callable[[str], str],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    file = written(STUDY.replace(right, wrong))
+    status, line = one_line(run.main, capsys, "mine", "--plan", "--with", file)
+    assert (status, message in line) == (2, True), line
 
 
 @pytest.mark.parametrize(
