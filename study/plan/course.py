@@ -27,6 +27,9 @@ class Course:
 
     Attributes:
         search: suggests options; None: they are those of a grid.
+
+    Raises:
+        RequestError: none of a search's points can run.
     """
 
     def __init__(
@@ -50,6 +53,8 @@ class Course:
                 make_cell=self._maker.runnable,
                 objective=request.metrics,
                 num_samples=request.num_samples or 0,
+                survey=place.survey,
+                finished=place.finished,
             )
 
     def plans(self, failed: Collection[str] = ()) -> list[Plan]:
@@ -59,7 +64,7 @@ class Course:
             failed: ids of cells that are not to be tried again.
 
         Raises:
-            RequestError: see `study.plan.stages.staged`; or none of a search's points can run.
+            RequestError: see `study.plan.stages.staged`.
         """
         place, grid = self._place, self._grid
         if self.search is not None:
@@ -83,8 +88,6 @@ class Course:
 
     def _searched(self, search: Search) -> Plan:
         """The plan with the options that were tried, and as many to come as are left."""
-        if not self._is_searched:
-            search.look(self._place.survey, self._place.finished)
         cells = tuple(search.cells)
         (examples,) = self._grid.to_come
         count = 0 if self._is_searched else search.left * len(search.space.seeds)
