@@ -8,6 +8,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 
 import pandas as pd
 
@@ -119,7 +120,7 @@ def report(request: Request, plan: Plan, place: Workplace, trained: Trained) -> 
         ) from error
     finally:
         attached = report_files(request.results, plan.study)
-        with attached if page else contextlib.nullcontext([]) as files:
+        with attached if page else contextlib.nullcontext(list[Path]()) as files:
             trained.tracker.finish(found.answer(files))
     if trained.tracker.ui_command:
         print(f"runs:   {trained.tracker.ui_command}")
