@@ -156,11 +156,12 @@ def train(request: Request, course: Course, plans: Sequence[Plan], place: Workpl
     started = time.monotonic()
     progress = _progress(plans)
 
-    def on_ended(cell_id: str, status: str) -> None:
-        tracker.log_cells({cell_id: status})
-        place.merge([cell_id], progress.note)
-
-    watch = Watch(progress, on_ended)
+    watch = Watch(
+        progress,
+        on_ended=lambda cell_id, status: tracker.log_cells({cell_id: status}),
+        # Not before, as a trial that is tried again finds its cells by files of their own.
+        on_completed=lambda ids: place.merge(ids, progress.note),
+    )
     _log(tracker, plans, place)
     on_ray = _on_ray(request, course, plans, place, watch)
     plans = run_stages(course, plans, place, watch, on_ray)

@@ -18,6 +18,7 @@ class Watch:
     Args:
         progress: told of every start, evaluation and end.
         on_ended: called with the id and the status of each cell that was recorded.
+        on_completed: called with the ids of a trial's recorded cells once it is not tried again.
 
     Attributes:
         progress: as given.
@@ -26,9 +27,14 @@ class Watch:
         stopped: whether a failure ended the study, so that running jobs have to stop.
     """
 
-    def __init__(self, progress: Progress, on_ended: Callable[[str, str], object]) -> None:
+    def __init__(
+        self,
+        progress: Progress,
+        on_ended: Callable[[str, str], object] = lambda cell_id, status: None,
+        on_completed: Callable[[list[str]], object] = lambda ids: None,
+    ) -> None:
         self.progress = progress
-        self._on_ended = on_ended
+        self._on_ended, self._on_completed = on_ended, on_completed
         self.statuses: dict[str, str] = {}
         self.failures: list[Failure] = []
         self.stopped = False
@@ -61,6 +67,7 @@ class Watch:
         """Takes the end of a trial; what it has not told of then, a scheduler has stopped."""
         for cell_id in self._left(ids):
             self._end(cell_id, "censored")
+        self._on_completed([i for i in ids if self.statuses[i] in ("done", "diverged")])
 
     def lost(self, ids: Sequence[str]) -> None:
         """Takes the loss of a job's worker; the job is tried again."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import linecache
 import sys
 import traceback
@@ -81,6 +82,7 @@ def load(files: Iterable[str | PartFile]) -> None:
         _LOADED[file.module] = file
 
 
+@functools.cache  # a search through all packages, which a worker would make for each trial
 def load_installed() -> None:
     """Imports the parts of installed packages, by their entry points.
 

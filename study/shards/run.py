@@ -103,7 +103,7 @@ def _train(request: Request, course: Course, place: Workplace, share: Share, end
         flush=True,
     )
     progress = Progress(1, score=tasks.modality(tasks_of(request.axes)[0]).score)
-    watch = Watch(progress, lambda cell_id, status: None)
+    watch = Watch(progress)
     left = ""
 
     def launch(stage: Plan) -> bool:

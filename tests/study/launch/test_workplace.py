@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import pytest
 
 from study import run
+from study.cell.work import Job
 from study.drive import opened
+from study.launch.run_job import run_job
 from study.launch.workplace import beside_others, looked_at
 from study.results import Results, ResultsError, merging
 from study.run_options import requested
@@ -54,6 +59,34 @@ def test_a_study_goes_on_with_small_files_where_they_cannot_be_merged(
             place.merge([cell.id], notes.append)
     assert notes == ["files of results are not merged any more: the disk is full"]
     assert len(results.survey().small) == 2
+
+
+@pytest.mark.usefixtures("without_ray")
+def test_nothing_is_merged_while_its_trial_may_be_tried_again(
+    results: Results, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would train what it does not find in a file of its own once more."""
+    monkeypatch.setattr(merging, "MOST_SMALL_FILES", 1)
+    running: list[Job] = []
+    merged: list[str] = []
+
+    def do(job: Job, *rest: Any) -> dict[str, str]:
+        running.append(job)
+        try:
+            return run_job(job, *rest)
+        finally:
+            running.remove(job)
+
+    def merge(_: Results, ids: Sequence[str]) -> None:
+        assert not running
+        merged.extend(ids)
+
+    monkeypatch.setattr("study.launch.tune.run_job", do)
+    monkeypatch.setattr(merging, "merge", merge)
+    words = ["digits", "--results", results.url, "--tracking", "none", "--set", "seed=0-1"]
+    words += ["m=4", "n=120", "epochs=2", "lr=0.1", "paradigm=soft", "confirm=none"]
+    assert run.main(words) == DONE
+    assert set(merged) == results.finished()
 
 
 def test_who_only_looks_changes_nothing_and_who_trains_sets_damage_aside(
