@@ -220,6 +220,14 @@ def test_a_file_that_is_none_is_named(
     assert (status, message in line) == (2, True), line
 
 
+def test_a_name_that_ends_like_a_number_is_shown_as_it_is_typed(
+    written: Callable[[str], str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, asked = written(NET.replace('"mine"', '"mine-2.0"')), "architecture=mine-2.0"
+    _, printed, _ = called(run.main, capsys, "digits", "--show", "--with", file, "--set", asked)
+    assert f" {asked}\n" in printed
+
+
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "latin-1"])
 def test_a_file_is_read_as_python_reads_it(encoding: str, tmp_path: Path) -> None:
     """In its encoding, and without what this project's own files import from the future."""
