@@ -102,8 +102,8 @@ class Work:
             notices that it sees another one. None: not compared.
         source: `study.cell.version.source_digest` of the command; None: not compared.
         networks: results directory with the networks that cells take apart; None: `results`.
-        parts: files of parts, name and text, which a worker imports before it makes the cells
-            (`study.parts.PartFile`).
+        parts: files of parts (`study.parts.PartFile`), which a worker imports before it makes the
+            cells.
         dry_run: whether to record nothing.
     """
 
@@ -125,7 +125,7 @@ class Work:
     origin: str | None = None
     source: str | None = None
     networks: str | None = None
-    parts: tuple[tuple[str, str], ...] = ()
+    parts: Sequence[Any] = ()
     dry_run: bool = False
 
     def stage(self, cell: AnyCell) -> str | None:
