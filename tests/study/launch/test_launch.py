@@ -61,12 +61,15 @@ class Launched:
         from study.launch.tune import run_trials
 
         self.recorded: list[str] = []
+        self.completed: list[str] = []
         stream = io.StringIO()
         progress = Progress(2, stream=stream)
         cells = [cell for job in jobs for cell in job.cells]
         progress.expect(cells, {cell.id: 1.0 for cell in cells})
         parts = how.pop("parts", ())
-        self.watch = Watch(progress, lambda cell_id, status: self.recorded.append(cell_id))
+        self.watch = Watch(
+            progress, lambda cell_id, _: self.recorded.append(cell_id), self.completed.extend
+        )
         run_trials(jobs, work_in(results, parts=parts), self.watch, gpus_per_trial=0, **how)
         self.failures = self.watch.failures
         self.line, self.printed = progress.line(), stream.getvalue()
@@ -114,6 +117,7 @@ def test_trials_equal_cells_trained_without_ray(
     assert launched.failures == []
     every = [cell for job in jobs for cell in job.cells]
     assert sorted(launched.recorded) == sorted(cell.id for cell in every[2:])
+    assert sorted(launched.completed) == sorted(launched.recorded)
     assert launched.line.startswith("9/9 cells done, 0 running, 0 left, 1 diverged, 2 censored")
     rows = results.cells().set_index("cell_id")
     stopped = rows.index[rows["status"] == "censored"]
