@@ -10,7 +10,6 @@ import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeVar
 
@@ -52,8 +51,7 @@ _NO_RECORDS = _NO_RECORDS.append(pa.field("rows", pa.float64())).empty_table()
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
-class Survey:
+class Survey(NamedTuple):
     """What a results directory holds.
 
     Attributes:
@@ -65,8 +63,8 @@ class Survey:
 
     statuses: Mapping[str, str]
     damaged: tuple[Damage, ...]
-    cells: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=PLACE), compare=False)
-    small: tuple[str, ...] = field(default=(), compare=False)
+    cells: pd.DataFrame
+    small: tuple[str, ...]
 
 
 class Files(NamedTuple):
