@@ -34,7 +34,7 @@ class Workplace:
     accepts_censored: bool = False
     _locks: contextlib.ExitStack | None = None  # None: locked already, or nobody is kept out
     held: frozenset[str] = frozenset()
-    _unmerged: list[str] | None = field(default_factory=list)
+    _unmerged: list[str] = field(default_factory=list)
 
     @property
     def finished(self) -> dict[str, str]:
@@ -49,16 +49,14 @@ class Workplace:
             cell_ids: of cells that have ended.
             note: told why files cannot be merged; the study goes on with small ones.
         """
-        if self._unmerged is None:
-            return
         self._unmerged += cell_ids
         try:
             while len(self._unmerged) >= merging.MOST_SMALL_FILES:
                 merging.merge(self.results, self._unmerged[: merging.MOST_SMALL_FILES])
                 del self._unmerged[: merging.MOST_SMALL_FILES]
         except ResultsError as error:
-            self._unmerged = None
-            note(f"files of results are not merged any more: {error}")
+            self._unmerged.clear()
+            note(f"files of results are not merged: {error}")
 
     def prepare(self) -> None:
         """Makes the directory if it is missing, keeps other commands out, sets damage aside.
