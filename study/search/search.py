@@ -208,9 +208,10 @@ class Search:
         self._options = {ids: each for ids, each in options if each.told or ids & begun.keys()}
 
     def _recorded(self, survey: Survey) -> Iterator[Cell]:
-        """The cells of the results that could be compared with those of this search."""
+        """The cells of the results that this search could have trained."""
         rows = survey.cells
-        rows = rows[rows["comparison_id"] == self._comparison_id()]
+        compared = rows["comparison_id"].eq(self._comparison_id())
+        rows = rows[compared & rows["seed"].isin(self.space.seeds)]
         if rows.empty:  # the directory may not be there yet
             return
         texts = self.results.cells(rows["cell_id"], ["cell_id", "cell"])["cell"]
