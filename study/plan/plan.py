@@ -149,11 +149,10 @@ class Plan:
     @cached_property
     def jobs(self) -> list[Job]:
         """The cells to run, as trials."""
-        watched, others = [], []
-        for cell in self.to_run:
-            tunes = self.watched and cell.seed not in self.confirm
-            (watched if tunes else others).append(cell)
-        return option_jobs(watched) + jobs_of(
+        tuning = [cell for cell in self.to_run if self.watched and cell.seed not in self.confirm]
+        mine = {cell.id for cell in tuning}
+        others = [cell for cell in self.to_run if cell.id not in mine]
+        return option_jobs(tuning) + jobs_of(
             others, self.costs, self.packing, self.concurrent, self.share
         )
 
