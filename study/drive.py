@@ -303,16 +303,18 @@ def _log(tracker: Tracker, plans: Sequence[Plan], place: Workplace) -> None:
 
 def _look(place: Workplace, watch: Watch, stage: Plan) -> None:
     """Looks at what the directory holds now; refuses to go on if it has lost cells."""
+    failed = {cell_id for cell_id, end in watch.statuses.items() if end == "failed"}
     deadline = time.monotonic() + RECORD_SECONDS
-    while True:  # a worker may still be recording what a scheduler stopped
+    # A worker may still be recording what a scheduler stopped, and some file systems that nodes
+    # share list a folder as it was up to a minute ago.
+    while True:
         place.survey = place.results.survey()
         held = place.survey.statuses
-        missing = {i: end for i, end in watch.statuses.items() if i not in held}
-        if "censored" not in missing.values() or time.monotonic() > deadline:
+        missing = watch.statuses.keys() - held.keys() - failed
+        if not missing or time.monotonic() > deadline:
             break
         time.sleep(0.5)
-    gone = [cell_id for cell_id, end in missing.items() if end not in ("failed", "censored")]
-    failed = {cell_id for cell_id, end in missing.items() if end == "failed"}
+    gone = sorted(cell_id for cell_id in missing if watch.statuses[cell_id] != "censored")
     of_stage = {cell.id for cell in stage.to_run}
     if of_stage and not of_stage & (held.keys() | failed):
         gone.append(min(of_stage))
