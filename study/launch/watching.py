@@ -82,7 +82,8 @@ class Watch:
         left = self._left(at if at and self.stopped else ids)
         for cell_id in left:
             self._end(cell_id, "failed")
-        self._give_up(Failure(failure.kind, failure.text, tuple(left)))
+        if left or self.stopped:  # a worker may be lost after its last cell
+            self._give_up(Failure(failure.kind, failure.text, tuple(left)))
 
     def _left(self, ids: Sequence[str]) -> list[str]:
         return [cell_id for cell_id in ids if cell_id not in self.statuses]

@@ -16,7 +16,7 @@ import pytest
 
 from study.cell import Cell, Schedule
 from study.cell.work import Job
-from study.launch.failures import failure_of_trial
+from study.launch.failures import Failure, failure_of_trial
 from study.launch.run_job import run_job
 from study.launch.watching import Watch
 from study.parts import PartFile
@@ -201,6 +201,18 @@ def test_the_driver_is_told_of_an_evaluation_a_second_and_of_the_last(
     expected = [0.1, 0.2, 0.3, 0.4, 0.5] if watched else [0.1, 0.3, 0.5]
     assert [event.get("budget_fraction") for event in told] == [*expected, None]
     assert told[0]["budget_percent"] == 10
+
+
+def test_a_worker_that_is_lost_after_its_last_cell_is_no_failure(cells: list[Cell]) -> None:
+    watch = Watch(Progress(1, stream=io.StringIO()))
+    watch.progress.expect(cells, {cell.id: 1.0 for cell in cells})
+    ids = [cell.id for cell in cells]
+    for number, failed in ((4, ()), (3, (ids[3],))):
+        watch.statuses.clear()
+        for cell_id in ids[:number]:
+            watch.told(ids, {"event": "ended", "cell_id": cell_id, "status": "done"})
+        watch.failed(ids, Failure("worker lost", "its node died"))
+        assert [each.cell_ids for each in watch.failures] == [failed] * bool(failed)
 
 
 def test_a_node_without_the_project_that_joins_later_is_named(tmp_path: Path) -> None:
