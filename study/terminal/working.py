@@ -193,7 +193,7 @@ def live(stream: TextIO, view: Callable[[], RenderableType], kept: bool) -> Live
         # With room for the ^C that a terminal echoes: on a full line, it would begin another.
         get_renderable=lambda: Constrain(view(), max(1, console.width - 3)),
         transient=not kept,
-        redirect_stdout=sys.stdout.isatty(),
+        redirect_stdout=bool(sys.stdout and sys.stdout.isatty()),  # it may be closed, and None
     )
 
 
