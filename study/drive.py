@@ -22,7 +22,7 @@ from study.launch.cluster import default_address, join, ray_session, require_las
 from study.launch.failures import Failure
 from study.launch.run_job import run_job
 from study.launch.watching import RECORD_SECONDS, Watch
-from study.launch.workplace import Workplace, locked_if_there, results_in
+from study.launch.workplace import Workplace, results_in
 from study.plan.course import Course
 from study.plan.describe import num_settings
 from study.plan.divide import Costs
@@ -55,14 +55,14 @@ def opened(request: Request) -> Iterator[Workplace]:
         require_lasting(os.getcwd())  # MLflow's database lies there
     address = default_address() if request.address is None else request.address
     with contextlib.ExitStack() as stack:
-        locked = request.trains and locked_if_there(results, stack)
+        if request.trains and results.storage.exists("cells"):
+            stack.enter_context(results.lock())  # before the survey, so that what that finds stays
         survey = results.survey()
         cluster = None
         if address is not None and request.then != "dry run":
             cluster = stack.enter_context(join(address))
             cluster.require()
-        locks = None if locked else stack
-        yield Workplace(results, survey, cluster, bool(request.scheduler), locks)
+        yield Workplace(results, survey, cluster, bool(request.scheduler), stack)
 
 
 def work_of(request: Request, plan: Plan) -> Work:

@@ -32,7 +32,7 @@ class Workplace:
     survey: Survey
     cluster: Cluster | None = None
     accepts_censored: bool = False
-    _locks: contextlib.ExitStack | None = None  # None: locked already, or nobody is kept out
+    _locks: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
     held: frozenset[str] = frozenset()
     _unmerged: list[str] = field(default_factory=list)
 
@@ -65,9 +65,8 @@ class Workplace:
             RequestError: another command runs there, or the directory cannot be written.
         """
         self.results.prepare()
-        if self._locks is not None:
-            self._locks.enter_context(self.results.lock())
-            self.survey = self.results.survey()  # another command may have been faster
+        self._locks.enter_context(self.results.lock())
+        self.survey = self.results.survey()  # another command may have been faster
         self.held = frozenset(self.survey.statuses)
         self.results.sweep()
         _set_aside_damage(self.results, self.survey)
@@ -121,11 +120,3 @@ def results_in(url: str) -> Results:
     if results.storage.local and os.path.isfile(results.url):
         raise RequestError(f"{results.url} is a file. Name a directory with --results DIR.")
     return results
-
-
-def locked_if_there(results: Results, locks: contextlib.ExitStack) -> bool:
-    """Locks the directory if it is there; before a survey, so that what that finds stays."""
-    there = results.storage.exists("cells")
-    if there:
-        locks.enter_context(results.lock())
-    return there

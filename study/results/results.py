@@ -81,10 +81,12 @@ class Results(Records):
     def lock(self) -> Iterator[None]:
         """Keeps other drivers out of a local directory; the lock ends with the process.
 
+        Within it, to lock once more does nothing.
+
         Raises:
             ResultsError: another process holds it, or the directory cannot be locked.
         """
-        if not self.storage.local:
+        if not self.storage.local or self._locked:
             yield
             return
         # A soft one, which a killed process leaves behind, would lock people out.
