@@ -95,14 +95,13 @@ def report(request: Request, plan: Plan, place: Workplace, trained: Trained) -> 
     print(terminal.fitted(f"preset {made}"))
     fresh = asked - place.held
     added = _added([cell for cell in cells if cell.id in fresh], len(ids))
-    for sentence in added:
-        print(terminal.fitted(sentence))
+    if added:
+        print(terminal.fitted(added))
     if others:
         more = terminal.counted(others, "other setting")
         print(terminal.fitted(f"the report also shows {more} of the study"))
-    last = f"The last command: preset {made}; {'; '.join(added)}."
     notes = [
-        last if added else f"Preset {made}.",
+        f"The last command: preset {made}; {added}." if added else f"Preset {made}.",
         *(f"Skipped: {skip.what}: {skip.reason}." for skip in trained.skipped),
         *([f"{terminal.counted(len(failed), 'cell')} failed: no numbers."] * bool(failed)),
     ]
@@ -144,10 +143,10 @@ def _of_the_study(study: str, cells: Sequence[AnyCell], held: pd.DataFrame) -> s
     return {cell.id for cell in cells} | set(mine)
 
 
-def _added(new: Sequence[AnyCell], total: int) -> list[str]:
-    """A sentence on what a command added to a study; none if it added nothing or everything."""
+def _added(new: Sequence[AnyCell], total: int) -> str:
+    """What a command added to a study, for people; empty if it was nothing or everything."""
     if len(new) in (0, total):
-        return []
+        return ""
     counts = Counter(cell.label for cell in new)
     which = ", ".join(f"{name} {count}" for name, count in counts.items())
-    return [f"new: {len(new)} of the study's {terminal.counted(total, 'cell')} ({which})"]
+    return f"new: {len(new)} of the study's {terminal.counted(total, 'cell')} ({which})"
