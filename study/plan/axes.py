@@ -91,9 +91,10 @@ def tasks_in(space: SearchSpace) -> Values:
 def _there(space: SearchSpace, rules: Rules) -> Values:
     """The tasks that these rules name; refuses one that nobody has registered."""
     names = possible_values(rules)
+    known = KINDS[space.kind].axes(tuple(tasks.TASKS))["task"].names
     for name in names:
-        if name not in tasks.TASKS:
-            raise unknown(f"task of the study {space.name}", name, tasks.TASKS)
+        if known is not None and name not in known:
+            raise unknown(f"task of the study {space.name}", name, known)
     return names
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 import torch
 
@@ -96,7 +97,7 @@ def _seconds(plan: Plan, cells: Sequence[AnyCell], to_come: Sequence[ToCome]) ->
 
 def _settings(plan: Plan) -> Iterator[str]:
     """The lines of all settings; notes on data that several of them share are in the first."""
-    settings: dict[object, list[AnyCell]] = {}
+    settings: dict[object, list[Any]] = {}
     for cell in plan.shown:
         settings.setdefault(cell.setting, []).append(cell)
     told: set[str] = set()
