@@ -218,7 +218,7 @@ class Driver(Progress):
 
     def run(self) -> list[Failure]:
         """Runs the study; returns its failures."""
-        watch = Watch(self, self._on_ended)
+        watch = Watch(self, self._on_ended, self._on_completed)
         work = Work(
             study="digits", results=self._results.url, code_version="benchmark",
             origin=self._results.origin(), parts=(PartFile("nothing.py", NOTHING),), gpu=False,
@@ -238,8 +238,10 @@ class Driver(Progress):
     def _on_ended(self, cell_id: str, status: str) -> None:
         """As in `study.run`."""
         self._tracker.log_cells({cell_id: status})
+
+    def _on_completed(self, ids: list[str]) -> None:
         before = time.thread_time()
-        self._place.merge([cell_id], sys.exit)
+        self._place.merge(ids, sys.exit)
         self._merging += time.thread_time() - before
 
     def _sample(self) -> dict[str, float]:

@@ -22,9 +22,10 @@ from study.launch.cluster import default_address, join, ray_session, require_las
 from study.launch.failures import Failure
 from study.launch.run_job import run_job
 from study.launch.watching import RECORD_SECONDS, Watch
-from study.launch.workplace import Workplace, locked_if_there, results_in
+from study.launch.workplace import Workplace, results_in
 from study.plan.course import Course
 from study.plan.describe import num_settings
+from study.plan.divide import Costs
 from study.plan.plan import Plan, Skip
 from study.plan.stages import unchosen
 from study.request import Request
@@ -54,14 +55,14 @@ def opened(request: Request) -> Iterator[Workplace]:
         require_lasting(os.getcwd())  # MLflow's database lies there
     address = default_address() if request.address is None else request.address
     with contextlib.ExitStack() as stack:
-        locked = request.trains and locked_if_there(results, stack)
+        if request.trains and results.storage.exists("cells"):
+            stack.enter_context(results.lock())  # before the survey, so that what that finds stays
         survey = results.survey()
         cluster = None
         if address is not None and request.then != "dry run":
             cluster = stack.enter_context(join(address))
             cluster.require()
-        locks = None if locked else stack
-        yield Workplace(results, survey, cluster, bool(request.scheduler), locks)
+        yield Workplace(results, survey, cluster, bool(request.scheduler), stack)
 
 
 def work_of(request: Request, plan: Plan) -> Work:
@@ -155,13 +156,15 @@ def train(request: Request, course: Course, plans: Sequence[Plan], place: Workpl
     started = time.monotonic()
     progress = _progress(plans)
 
-    def on_ended(cell_id: str, status: str) -> None:
-        tracker.log_cells({cell_id: status})
-        place.merge([cell_id], progress.note)
-
-    watch = Watch(progress, on_ended)
+    watch = Watch(
+        progress,
+        on_ended=lambda cell_id, status: tracker.log_cells({cell_id: status}),
+        # Not before, as a trial that is tried again finds its cells by files of their own.
+        on_completed=lambda ids: place.merge(ids, progress.note),
+    )
     _log(tracker, plans, place)
-    plans = run_stages(course, plans, place, watch, _on_ray(request, plans, place, progress.note))
+    on_ray = _on_ray(request, course, plans, place, watch)
+    plans = run_stages(course, plans, place, watch, on_ray)
     for failure in watch.failures:
         if failure.kind == "request":
             raise RequestError(failure.text)
@@ -185,7 +188,7 @@ def train(request: Request, course: Course, plans: Sequence[Plan], place: Workpl
     )
 
 
-Launch = Callable[[Plan, Watch, Course], bool]
+Launch = Callable[[Plan], bool]
 """Runs the open cells of a plan. Answers whether all have ended: a failure may stop the study, or
 time be up."""
 
@@ -219,7 +222,7 @@ def run_stages(
     with progress.shown(), launched as launch:
         while stage := next((plan for plan in plans if plan.open), None):
             progress.note(_stage_line(stage, progress))
-            if not launch(stage, watch, course):
+            if not launch(stage):
                 break
             _look(place, watch, stage)
             failed = [cell_id for cell_id, end in watch.statuses.items() if end == "failed"]
@@ -234,10 +237,10 @@ def run_stages(
 
 @contextlib.contextmanager
 def _on_ray(
-    request: Request, plans: Sequence[Plan], place: Workplace, note: Callable[[str], None]
+    request: Request, course: Course, plans: Sequence[Plan], place: Workplace, watch: Watch
 ) -> Iterator[Launch]:
     """Gives what runs stages on the cluster, or else on a Ray of this machine."""
-    note(f"starting Ray's workers on {plans[-1].where}")  # most of the time
+    watch.progress.note(f"starting Ray's workers on {plans[-1].where}")  # most of the time
     results, cluster = place.results, place.cluster
     origin = results.origin()
     if cluster is not None:
@@ -250,15 +253,16 @@ def _on_ray(
             from study.launch.tune import run_trials
             from study.search.under_tune import Halving, Suggestions
 
-        def launch(plan: Plan, watch: Watch, course: Course) -> bool:
+        def launch(plan: Plan) -> bool:
             gpus = plan.gpus_per_trial
             if gpus is None:
                 gpus = 1 if ray.cluster_resources().get("GPU") else 0
             work = replace(work_of(request, plan), origin=origin, source=source, gpu=gpus > 0)
             jobs: Any = plan.jobs
             most = plan.max_concurrent
-            if course.searches:
-                jobs = Suggestions(*course.suggesting(plan, watch))
+            if search := course.begun_search():
+                costs = Costs(plan)
+                jobs = Suggestions(search, watch, lambda cell: costs.of(cell).alone)
                 most = most or plan.concurrent  # else one worker would start after the other
             scheduler = None
             if request.scheduler:
@@ -299,16 +303,18 @@ def _log(tracker: Tracker, plans: Sequence[Plan], place: Workplace) -> None:
 
 def _look(place: Workplace, watch: Watch, stage: Plan) -> None:
     """Looks at what the directory holds now; refuses to go on if it has lost cells."""
+    failed = {cell_id for cell_id, end in watch.statuses.items() if end == "failed"}
     deadline = time.monotonic() + RECORD_SECONDS
-    while True:  # a worker may still be recording what a scheduler stopped
+    # A worker may still be recording what a scheduler stopped, and some file systems that nodes
+    # share list a folder as it was up to a minute ago.
+    while True:
         place.survey = place.results.survey()
         held = place.survey.statuses
-        missing = {i: end for i, end in watch.statuses.items() if i not in held}
-        if "censored" not in missing.values() or time.monotonic() > deadline:
+        missing = watch.statuses.keys() - held.keys() - failed
+        if not missing or time.monotonic() > deadline:
             break
         time.sleep(0.5)
-    gone = [cell_id for cell_id, end in missing.items() if end not in ("failed", "censored")]
-    failed = {cell_id for cell_id, end in missing.items() if end == "failed"}
+    gone = sorted(cell_id for cell_id in missing if watch.statuses[cell_id] != "censored")
     of_stage = {cell.id for cell in stage.to_run}
     if of_stage and not of_stage & (held.keys() | failed):
         gone.append(min(of_stage))
@@ -330,11 +336,10 @@ def _progress(plans: Sequence[Plan]) -> Progress:
 
 
 def _expect(plans: Sequence[Plan], watch: Watch) -> None:
-    before = [c for p in plans for c in p.cells if c.id in p.finished - watch.statuses.keys()]
     watch.progress.expect(
         [cell for plan in plans for cell in plan.to_run],
         {cell_id: s for plan in plans for cell_id, s in plan.seconds.items()},
-        finished=len(before),
+        finished=sum(len(plan.finished - watch.statuses.keys()) for plan in plans),
         to_come=sum(plan.num_to_come for plan in plans),
         seconds_to_come=sum(plan.seconds_to_come for plan in plans),
     )

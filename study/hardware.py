@@ -122,16 +122,14 @@ def memory_limit(device: torch.device, share: float) -> Iterator[None]:
     Raises:
         torch.OutOfMemoryError: more is needed.
     """
-    limit = torch.cuda.set_per_process_memory_fraction if device.type == "cuda" else _no_limit
-    limit(USED_GPU_MEMORY * min(share, 1.0))
+    if device.type != "cuda":
+        yield
+        return
+    torch.cuda.set_per_process_memory_fraction(USED_GPU_MEMORY * min(share, 1.0))
     try:
         yield
     finally:
-        limit(1.0)
-
-
-def _no_limit(fraction: float) -> None:
-    pass
+        torch.cuda.set_per_process_memory_fraction(1.0)
 
 
 def keep_freed_memory() -> bool:

@@ -74,10 +74,14 @@ def as_typed(values: Iterable[Any]) -> str:
     """Values as --set takes them: ``0-2,7``, ``0.01,0.1``, ``none``."""
     there = dict.fromkeys(values)
     if not all(is_int(value) and value >= 0 for value in there):
-        return ",".join("none" if v is None else str(v).removesuffix(".0") for v in there)
+        return ",".join("none" if v is None else _text(v) for v in there)
     first = sorted(value for value in there if value - 1 not in there)
     last = sorted(value for value in there if value + 1 not in there)
     return ",".join(f"{a}-{b}" if a < b else f"{a}" for a, b in zip(first, last, strict=True))
+
+
+def _text(value: Any) -> str:
+    return str(value).removesuffix(".0") if isinstance(value, float) else str(value)
 
 
 def fresh_seeds(taken: Collection[int], count: int) -> range:

@@ -19,6 +19,8 @@ HYBRIDS: Mapping[str, str] = {
 }  # fmt: skip
 """Schedules of soft and then hard attention -> the paradigm of the second (section 5)."""
 
+_NAMED: dict[tuple[str, ...], str] = {("soft", hard): name for name, hard in HYBRIDS.items()}
+
 OPTIMISERS = ("sgd", "adam")
 """Of a phase. SGD has the cell's momentum, Adam takes it for the decay of its first moment."""
 
@@ -148,10 +150,7 @@ class Schedule(Declared):
         Phases of one paradigm in sequence, which differ in their rates, count as one.
         """
         names = [name for name, _ in itertools.groupby(phase.paradigm for phase in self.phases)]
-        hybrids: dict[tuple[str, ...], str] = {
-            ("soft", hard): name for name, hard in HYBRIDS.items()
-        }
-        return hybrids.get(tuple(names), ">".join(names))
+        return _NAMED.get(tuple(names), ">".join(names))
 
     @property
     def switch_point(self) -> float | None:

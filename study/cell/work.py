@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from study.cell.any_cell import AnyCell
-from study.cell.declared import Declared, Whole, checked
 
 TUNE, CONFIRM = "tune", "confirm"
 """The stages of a study: options are tried, the chosen ones are tried on fresh seeds."""
@@ -82,7 +81,7 @@ def _all_of(columns: Sequence[Mapping[str, Any]], name: str) -> Any:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Work(Declared):
+class Work:
     """All that a worker needs to run the jobs of a study.
 
     Args:
@@ -103,12 +102,9 @@ class Work(Declared):
             notices that it sees another one. None: not compared.
         source: `study.cell.version.source_digest` of the command; None: not compared.
         networks: results directory with the networks that cells take apart; None: `results`.
-        parts: files of parts, name and text, which a worker imports before it makes the cells
-            (`study.parts.PartFile`).
+        parts: files of parts (`study.parts.PartFile`), which a worker imports before it makes the
+            cells.
         dry_run: whether to record nothing.
-
-    Raises:
-        ValueError: a value is out of range.
     """
 
     study: str
@@ -116,20 +112,20 @@ class Work(Declared):
     results: str
     code_version: str
     confirm: tuple[int, ...] = ()
-    threads: int = checked(Whole(1), 1)
+    threads: int = 1
     gpu: bool = True
     data_dir: str | None = None
     cache_dir: str | None = None
     weights: str | None = None
     category_words: str | None = None
-    micro_batch: int | None = checked(Whole(1), None)
+    micro_batch: int | None = None
     checkpoint_every: float = DEFAULT_INTERVAL
-    examples: int | None = checked(Whole(0, MOST_EXAMPLES), None)
+    examples: int | None = None
     keep_weights: bool = False
     origin: str | None = None
     source: str | None = None
     networks: str | None = None
-    parts: tuple[tuple[str, str], ...] = ()
+    parts: Sequence[Any] = ()
     dry_run: bool = False
 
     def stage(self, cell: AnyCell) -> str | None:

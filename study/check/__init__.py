@@ -24,7 +24,6 @@ def _run(argv: Sequence[str] | None) -> int:
     args = _parser().parse_args(argv)
     places = places_of(args)
     parts.load(args.files)
-    parts.load_installed()
     digests = {parts.text_digest(file.text) for file in parts.loaded()}
     found = [
         (*key, origin.file)

@@ -16,6 +16,7 @@ from study.check.promises import Promise, promise, require
 from study.launch.run_job import run_job
 from study.plan.axes import resolve
 from study.plan.grid import make_plan
+from study.plan.planning import nominal
 from study.results import Results
 from study.tasks.base import ONE_SHOT, Facts
 from study.tasks.sources.places import Places
@@ -40,7 +41,7 @@ _TINY: Mapping[str, Any] = {
 def lays_out(space: SearchSpace) -> None:
     require("quick" in space.presets, "it has no preset quick, which is the default")
     for preset in space.presets:
-        make_plan(space, preset, resolve(space, preset, []), _nominal)
+        make_plan(space, preset, resolve(space, preset, []), nominal)
 
 
 @promise("chooses options on other seeds than it confirms them on", to=PROMISES)
@@ -50,10 +51,6 @@ def confirms(space: SearchSpace) -> None:
         fresh, tuned = (set(possible_values(axes.get(of, ()))) for of in ("confirm", "seed"))
         both = sorted(fresh & tuned)
         require(not both, f"preset {name} confirms on seeds that it tunes on: {both}")
-
-
-def _nominal(task: str, options: Options) -> Facts:
-    return tasks.info(task, options).nominal
 
 
 def tiny_study(paradigm: str, task: str, architecture: str, places: Places) -> None:

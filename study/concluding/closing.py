@@ -8,6 +8,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 
 import pandas as pd
 
@@ -80,8 +81,8 @@ def report(request: Request, plan: Plan, place: Workplace, trained: Trained) -> 
         from analysis.page.files import Unwritable, link
 
     results, cells, failed = place.results, trained.cells, trained.failed
-    asked = {cell.id for cell in cells} - set(failed)
-    ids = _of_the_study(plan.study, cells, place.survey.cells) - set(failed)
+    asked = {cell.id for cell in cells} - failed
+    ids = _of_the_study(plan.study, cells, place.survey.cells) - failed
     question = Question(cell_ids=ids, select=request.select)
     found = conclude(results, question) if ids else Conclusions(results.url, question)
     shown = found.of(asked)
@@ -92,16 +93,15 @@ def report(request: Request, plan: Plan, place: Workplace, trained: Trained) -> 
     changed = f", changed by {request.departures}" if request.departures else ""
     made = f"{plan.preset}: {request.about}{changed}"
     print(terminal.fitted(f"preset {made}"))
-    new = [cell for cell in cells if cell.id in asked - place.held]
-    added = _added(new, len(ids))
-    for sentence in added:
-        print(terminal.fitted(sentence))
+    fresh = asked - place.held
+    added = _added([cell for cell in cells if cell.id in fresh], len(ids))
+    if added:
+        print(terminal.fitted(added))
     if others:
         more = terminal.counted(others, "other setting")
         print(terminal.fitted(f"the report also shows {more} of the study"))
-    last = f"The last command: preset {made}; {'; '.join(added)}."
     notes = [
-        last if added else f"Preset {made}.",
+        f"The last command: preset {made}; {added}." if added else f"Preset {made}.",
         *(f"Skipped: {skip.what}: {skip.reason}." for skip in trained.skipped),
         *([f"{terminal.counted(len(failed), 'cell')} failed: no numbers."] * bool(failed)),
     ]
@@ -118,9 +118,8 @@ def report(request: Request, plan: Plan, place: Workplace, trained: Trained) -> 
             f"`{command} --out DIR` writes it elsewhere."
         ) from error
     finally:
-        with contextlib.ExitStack() as stack:
-            attached = report_files(request.results, plan.study) if page else None
-            files = stack.enter_context(attached) if attached else []
+        attached = report_files(request.results, plan.study)
+        with attached if page else contextlib.nullcontext(list[Path]()) as files:
             trained.tracker.finish(found.answer(files))
     if trained.tracker.ui_command:
         print(f"runs:   {trained.tracker.ui_command}")
@@ -144,10 +143,10 @@ def _of_the_study(study: str, cells: Sequence[AnyCell], held: pd.DataFrame) -> s
     return {cell.id for cell in cells} | set(mine)
 
 
-def _added(new: Sequence[AnyCell], total: int) -> list[str]:
-    """A sentence on what a command added to a study; none if it added nothing or everything."""
+def _added(new: Sequence[AnyCell], total: int) -> str:
+    """What a command added to a study, for people; empty if it was nothing or everything."""
     if len(new) in (0, total):
-        return []
+        return ""
     counts = Counter(cell.label for cell in new)
     which = ", ".join(f"{name} {count}" for name, count in counts.items())
-    return [f"new: {len(new)} of the study's {terminal.counted(total, 'cell')} ({which})"]
+    return f"new: {len(new)} of the study's {terminal.counted(total, 'cell')} ({which})"

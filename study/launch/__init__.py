@@ -1,1 +1,1 @@
-"""Jobs on Ray: trials, nodes, failures."""
+"""Runs jobs, in this process or as trials of Ray, and tells failures apart."""

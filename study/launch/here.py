@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Sequence
 
 from study.cell.work import Job, Work
-from study.errors import RequestError
 from study.hardware import give_back_memory
 from study.launch.failures import failure_of
 from study.launch.run_job import run_job
@@ -83,10 +82,10 @@ def run_here(jobs: Sequence[Job], work: Work, watch: Watch, pace: Pace) -> list[
         watch.started(job.ids)
         try:
             run_job(job, work, functools.partial(watch.told, job.ids))
-        except RequestError:
-            raise
         except Exception as error:
             failure = failure_of(error)
+            if failure.kind == "request":
+                raise
         if failure is None:
             pace.learn(job, time.monotonic() - began)
             continue

@@ -40,6 +40,16 @@ def ray_stderr_into(file: BinaryIO) -> Iterator[None]:
         os.close(before)
 
 
+def slots_on(gpus: int, each: float) -> int:
+    """How many trials fit on GPUs at a time; a fraction of one is never spread over two.
+
+    Args:
+        gpus: that there are.
+        each: what a trial takes, > 0.
+    """
+    return gpus * int(1 / each + 1e-9) if each <= 1 else int(gpus // each)
+
+
 @dataclass(frozen=True)
 class Node:
     """A machine that is there, or one that the autoscaler may start.
@@ -57,11 +67,8 @@ class Node:
 
     def slots(self, threads: int, gpus: float) -> int:
         """How many trials fit on it at a time."""
-        if not gpus:
-            return int(self.cpus // threads)
-        # A fraction of a GPU is never spread over two GPUs.
-        on_gpus = int(self.gpus) * int(1 / gpus + 1e-9) if gpus <= 1 else int(self.gpus // gpus)
-        return min(int(self.cpus // threads), on_gpus)
+        on_cores = int(self.cpus // threads)
+        return min(on_cores, slots_on(int(self.gpus), gpus)) if gpus else on_cores
 
 
 @dataclass(frozen=True)

@@ -115,8 +115,7 @@ def do(config: Mapping[str, Any], work: Work) -> None:
     report = Report(config["job"])
     failure = None
     try:
-        parts.load(parts.PartFile(*each) for each in work.parts)  # before cells that name them
-        parts.load_installed()
+        parts.load(work.parts)  # before cells that name them
         run_job(Job.of_config(config["job"], KINDS[work.kind].cell), work, report)
     except Exception as error:
         failure = failure_of(error)

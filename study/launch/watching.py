@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from study.cell import AnyCell
 from study.launch.failures import Failure
 from study.terminal.progress import Progress
 
@@ -19,6 +18,7 @@ class Watch:
     Args:
         progress: told of every start, evaluation and end.
         on_ended: called with the id and the status of each cell that was recorded.
+        on_completed: called with the ids of a trial's recorded cells once it is not tried again.
 
     Attributes:
         progress: as given.
@@ -27,17 +27,18 @@ class Watch:
         stopped: whether a failure ended the study, so that running jobs have to stop.
     """
 
-    def __init__(self, progress: Progress, on_ended: Callable[[str, str], object]) -> None:
+    def __init__(
+        self,
+        progress: Progress,
+        on_ended: Callable[[str, str], object] = lambda cell_id, status: None,
+        on_completed: Callable[[list[str]], object] = lambda ids: None,
+    ) -> None:
         self.progress = progress
-        self._on_ended = on_ended
+        self._on_ended, self._on_completed = on_ended, on_completed
         self.statuses: dict[str, str] = {}
         self.failures: list[Failure] = []
         self.stopped = False
         self._raised: Sequence[str] = ()
-
-    def expect(self, cells: Sequence[AnyCell], seconds: Mapping[str, float]) -> None:
-        """Takes cells that were not known before, and their estimated seconds."""
-        self.progress.name(cells, seconds)
 
     def started(self, ids: Sequence[str]) -> None:
         """Takes the start of a job, whose first pack has these cells."""
@@ -66,6 +67,7 @@ class Watch:
         """Takes the end of a trial; what it has not told of then, a scheduler has stopped."""
         for cell_id in self._left(ids):
             self._end(cell_id, "censored")
+        self._on_completed([i for i in ids if self.statuses[i] in ("done", "diverged")])
 
     def lost(self, ids: Sequence[str]) -> None:
         """Takes the loss of a job's worker; the job is tried again."""
@@ -80,7 +82,8 @@ class Watch:
         left = self._left(at if at and self.stopped else ids)
         for cell_id in left:
             self._end(cell_id, "failed")
-        self._give_up(Failure(failure.kind, failure.text, tuple(left)))
+        if left or self.stopped:  # a worker may be lost after its last cell
+            self._give_up(Failure(failure.kind, failure.text, tuple(left)))
 
     def _left(self, ids: Sequence[str]) -> list[str]:
         return [cell_id for cell_id in ids if cell_id not in self.statuses]

@@ -32,9 +32,9 @@ class Workplace:
     survey: Survey
     cluster: Cluster | None = None
     accepts_censored: bool = False
-    _locks: contextlib.ExitStack | None = None  # None: locked already, or nobody is kept out
+    _locks: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
     held: frozenset[str] = frozenset()
-    _unmerged: list[str] | None = field(default_factory=list)
+    _unmerged: list[str] = field(default_factory=list)
 
     @property
     def finished(self) -> dict[str, str]:
@@ -49,16 +49,14 @@ class Workplace:
             cell_ids: of cells that have ended.
             note: told why files cannot be merged; the study goes on with small ones.
         """
-        if self._unmerged is None:
-            return
         self._unmerged += cell_ids
         try:
             while len(self._unmerged) >= merging.MOST_SMALL_FILES:
                 merging.merge(self.results, self._unmerged[: merging.MOST_SMALL_FILES])
                 del self._unmerged[: merging.MOST_SMALL_FILES]
         except ResultsError as error:
-            self._unmerged = None
-            note(f"files of results are not merged any more: {error}")
+            self._unmerged.clear()
+            note(f"files of results are not merged: {error}")
 
     def prepare(self) -> None:
         """Makes the directory if it is missing, keeps other commands out, sets damage aside.
@@ -67,9 +65,8 @@ class Workplace:
             RequestError: another command runs there, or the directory cannot be written.
         """
         self.results.prepare()
-        if self._locks is not None:
-            self._locks.enter_context(self.results.lock())
-            self.survey = self.results.survey()  # another command may have been faster
+        self._locks.enter_context(self.results.lock())
+        self.survey = self.results.survey()  # another command may have been faster
         self.held = frozenset(self.survey.statuses)
         self.results.sweep()
         _set_aside_damage(self.results, self.survey)
@@ -123,11 +120,3 @@ def results_in(url: str) -> Results:
     if results.storage.local and os.path.isfile(results.url):
         raise RequestError(f"{results.url} is a file. Name a directory with --results DIR.")
     return results
-
-
-def locked_if_there(results: Results, locks: contextlib.ExitStack) -> bool:
-    """Locks the directory if it is there; before a survey, so that what that finds stays."""
-    there = results.storage.exists("cells")
-    if there:
-        locks.enter_context(results.lock())
-    return there

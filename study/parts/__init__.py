@@ -7,7 +7,6 @@ determines is hashed with the digest of its file: a changed file makes other cel
 
 from study.parts.loading import PartFile as PartFile
 from study.parts.loading import load as load
-from study.parts.loading import load_installed as load_installed
 from study.parts.loading import loaded as loaded
 from study.parts.loading import with_parts as with_parts
 from study.parts.option import add_parts as add_parts

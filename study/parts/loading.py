@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import linecache
 import sys
 import traceback
@@ -48,13 +49,13 @@ def loaded() -> tuple[PartFile, ...]:
 
 
 def load(files: Iterable[str | PartFile]) -> None:
-    """Imports files of parts; one that is imported already is left alone.
+    """Imports files of parts, and then those of installed packages, each once.
 
     Args:
         files: paths, or files as they travel.
 
     Raises:
-        RequestError: a file cannot be read or imported; the message names its line.
+        RequestError: one cannot be read or imported; the message names its line, or its package.
     """
     for each in files:
         file = each if isinstance(each, PartFile) else _read(each)
@@ -79,14 +80,12 @@ def load(files: Iterable[str | PartFile]) -> None:
                 "register_task or register_study of study.parts in it."
             )
         _LOADED[file.module] = file
+    _load_installed()
 
 
-def load_installed() -> None:
-    """Imports the parts of installed packages, by their entry points.
-
-    Raises:
-        RequestError: one cannot be imported; the message names its package.
-    """
+@functools.cache  # a search through all packages, which a worker would make for each trial
+def _load_installed() -> None:
+    """Imports the parts of installed packages, by their entry points."""
     for point in entry_points(group=ENTRY_POINTS):
         try:
             point.load()
@@ -104,7 +103,6 @@ def with_parts(files: Sequence[PartFile], function: Callable[..., T], *arguments
         RequestError: a file cannot be imported there.
     """
     load(files)
-    load_installed()
     return function(*arguments)
 
 

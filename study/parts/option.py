@@ -7,7 +7,7 @@ import contextlib
 import sys
 from collections.abc import Sequence
 
-from study.parts.loading import load, load_installed
+from study.parts.loading import load
 
 
 def add_parts(parser: argparse._ActionsContainer) -> None:
@@ -38,4 +38,3 @@ def load_parts(argv: Sequence[str] | None) -> None:
         known, _ = first.parse_known_args(sys.argv[1:] if argv is None else argv)
         files = known.parts
     load(files)
-    load_installed()

@@ -33,17 +33,23 @@ def resolve(space: SearchSpace, preset: str, assignments: Sequence[str]) -> dict
     Raises:
         RequestError: an unknown preset, axis or name (the nearest is named); a value of the wrong
             type; a condition that the study never meets; an assignment that is there twice; or a
-            preset that declares an unknown axis.
+            preset that declares an unknown axis or task, or no tuple of values.
     """
     if preset not in space.presets:
         raise unknown(f"preset of {space.name}", preset, space.presets)
     axes_of, declared = KINDS[space.kind].axes, space.presets[preset].axes
     anywhere = axes_of(tuple(tasks.TASKS))
-    for name in declared:
+    for name, axis in declared.items():
         if name not in anywhere:
             raise unknown(f"axis in preset {preset} of {space.name}", name, anywhere)
+        for rule in rules_of(axis):
+            if not isinstance(rule.values, tuple):
+                raise RequestError(
+                    f"preset {preset} of {space.name}: {name} is {rule.values!r}, must be a tuple "
+                    f"of values, ({rule.values!r},)."
+                )
     declared = {"task": (space.task,), **declared}
-    of_tasks = possible_values(rules_of(declared["task"]))
+    of_tasks = _there(space, rules_of(declared["task"]))
     for text in assignments:
         if text.startswith("task="):
             of_tasks = _assigned(anywhere, text).values
@@ -79,7 +85,17 @@ def tasks_of(axes: Mapping[str, Rules]) -> Values:
 def tasks_in(space: SearchSpace) -> Values:
     """The tasks of all presets of a study."""
     declared = [preset.axes.get("task", (space.task,)) for preset in space.presets.values()]
-    return possible_values(tuple(rule for axis in declared for rule in rules_of(axis)))
+    return _there(space, tuple(rule for axis in declared for rule in rules_of(axis)))
+
+
+def _there(space: SearchSpace, rules: Rules) -> Values:
+    """The tasks that these rules name; refuses one that nobody has registered."""
+    names = possible_values(rules)
+    known = KINDS[space.kind].axes(tuple(tasks.TASKS))["task"].names
+    for name in names:
+        if known is not None and name not in known:
+            raise unknown(f"task of the study {space.name}", name, known)
+    return names
 
 
 def _assigned(known: Known, text: str) -> Rule:

@@ -4,15 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
-from typing import Any
 
-from study.cell.work import Job
-from study.errors import RequestError
 from study.kinds import KINDS
-from study.launch.failures import Failure
-from study.launch.watching import Watch
 from study.launch.workplace import Workplace
-from study.plan.divide import Costs
 from study.plan.networks import with_networks_first
 from study.plan.plan import Plan
 from study.plan.stages import Choose, staged
@@ -33,6 +27,9 @@ class Course:
 
     Attributes:
         search: suggests options; None: they are those of a grid.
+
+    Raises:
+        RequestError: none of a search's points can run.
     """
 
     def __init__(
@@ -56,6 +53,8 @@ class Course:
                 make_cell=self._maker.runnable,
                 objective=request.metrics,
                 num_samples=request.num_samples or 0,
+                survey=place.survey,
+                finished=place.finished,
             )
 
     def plans(self, failed: Collection[str] = ()) -> list[Plan]:
@@ -65,7 +64,7 @@ class Course:
             failed: ids of cells that are not to be tried again.
 
         Raises:
-            RequestError: see `study.plan.stages.staged`; or none of a search's points can run.
+            RequestError: see `study.plan.stages.staged`.
         """
         place, grid = self._place, self._grid
         if self.search is not None:
@@ -80,28 +79,15 @@ class Course:
         """Whether nothing becomes known by a stage that has run, so that none follows."""
         return stage.kind == self._grid.kind and not stage.to_come
 
-    @property
-    def searches(self) -> bool:
-        """Whether the next stage is a search, once in a command."""
-        return self.search is not None and not self._is_searched and bool(self.search.left)
-
-    def suggesting(self, plan: Plan, watch: Watch) -> tuple[Any, ...]:
-        """The search stage as the arguments of `study.search.under_tune.Suggestions`."""
+    def begun_search(self) -> Search | None:
+        """The search, if the next stage is one, once in a command; else None."""
+        if self._is_searched or self.search is None or not self.search.left:
+            return None
         self._is_searched = True
-        costs = Costs(plan)
-
-        def announce(job: Job) -> None:
-            watch.expect(job.cells, {cell.id: costs.of(cell).alone for cell in job.cells})
-
-        def refuse(error: RequestError) -> None:
-            watch.failed((), Failure("request", str(error)))
-
-        return self.search, watch.statuses, announce, refuse
+        return self.search
 
     def _searched(self, search: Search) -> Plan:
         """The plan with the options that were tried, and as many to come as are left."""
-        if not self._is_searched:
-            search.look(self._place.survey, self._place.finished)
         cells = tuple(search.cells)
         (examples,) = self._grid.to_come
         count = 0 if self._is_searched else search.left * len(search.space.seeds)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 import torch
 
@@ -96,7 +97,7 @@ def _seconds(plan: Plan, cells: Sequence[AnyCell], to_come: Sequence[ToCome]) ->
 
 def _settings(plan: Plan) -> Iterator[str]:
     """The lines of all settings; notes on data that several of them share are in the first."""
-    settings: dict[object, list[AnyCell]] = {}
+    settings: dict[object, list[Any]] = {}
     for cell in plan.shown:
         settings.setdefault(cell.setting, []).append(cell)
     told: set[str] = set()
@@ -107,11 +108,10 @@ def _settings(plan: Plan) -> Iterator[str]:
         told.add(facts.digest)
         yield ""
         yield from KINDS[plan.kind].describe(cells, facts, plan.flops, plan.seconds)
-        if plan.confirming:
-            tuned = {cell.group for cell in cells if cell.seed not in plan.confirm}
-            chosen = {c.group: c.schedule.text for c in plan.confirming if c.group in tuned}
-            if chosen:
-                yield f"chosen: {', '.join(chosen.values())}"
+        tuned = {cell.group for cell in cells if cell.seed not in plan.confirm}
+        confirming = (cell for cell in cells if cell.seed in plan.confirm)
+        if chosen := {c.group: c.schedule.text for c in confirming if c.group in tuned}:
+            yield f"chosen: {', '.join(chosen.values())}"
 
 
 def _time(plan: Plan, price_per_hour: float | None) -> Iterator[str]:

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from study.errors import RequestError
+from study.launch.nodes import slots_on
 from study.limits import usable_cores
 from study.plan.jobs import Seconds
 from study.plan.plan import Plan
@@ -60,7 +61,8 @@ def with_packing(
                 f"--gpus-per-trial {plan.gpus_per_trial:g}, but this machine has "
                 f"{counted(gpus, 'GPU')}. Leave it out to use what is there."
             )
-        slots = gpu_slots(gpus, plan.gpus_per_trial)
+        each = 1 if plan.gpus_per_trial is None else plan.gpus_per_trial
+        slots = slots_on(gpus, each) if each else 0
         trials = _trials(plan, packing, slots or cores)
         concurrent, share_of_cores = share_cores(trials, cores, slots)
         if threads:
@@ -106,18 +108,11 @@ def cores_for(threads: int | None) -> int:
     return cores
 
 
-def gpu_slots(gpus: int, gpus_per_trial: float | None) -> int:
-    """How many trials fit on the GPUs at a time; 0 if they use none."""
-    if not gpus_per_trial:
-        return gpus if gpus_per_trial is None else 0
-    each = gpus_per_trial
-    return gpus * int(1 / each + 1e-9) if each <= 1 else int(gpus // each)
-
-
-def share_cores(trials: int, cores: int, slots: int = 0) -> tuple[int, int]:
+def share_cores(trials: int, cores: int, slots: int) -> tuple[int, int]:
     """How many trials run at a time, and with how many threads each.
 
-    As many trials as fit on the GPUs (`slots`), else one a core; the other cores become threads.
+    As many trials as fit on the GPUs (`slots`; 0: they use none), else one a core; the other cores
+    become threads.
     """
     concurrent = max(1, min(trials, cores, slots or cores))
     return concurrent, max(1, cores // concurrent)

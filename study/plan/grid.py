@@ -12,11 +12,9 @@ from study.cell.declared import Axis
 from study.errors import RequestError
 from study.kinds import KINDS
 from study.plan.axes import as_assignments, tasks_of
-from study.plan.divide import with_packing
 from study.plan.plan import Plan, Skip
 from study.tasks.base import FactsOf
 from study.terminal.working import working
-from study.train.steps.packs import Packing
 
 LARGEST_GRID = 1_000_000
 
@@ -62,7 +60,7 @@ def make_plan(
     if not cells:
         reasons = "; ".join(dict.fromkeys(skip.reason for skip in skipped))
         raise RequestError(f"nothing to run in this grid: {reasons}. Change it with --set.")
-    plan = Plan(
+    return Plan(
         study=space.name,
         kind=space.kind,
         preset=preset,
@@ -71,12 +69,8 @@ def make_plan(
         skipped=tuple(skipped),
         flops=flops,
         facts={(cell.task, cell.options): maker.facts(cell) for cell in cells.values()},
-        packing=Packing(),
-        concurrent=1,
-        threads=1,
         grid=grid,
     )
-    return with_packing(plan, plan.packing)
 
 
 def _points(

@@ -93,7 +93,8 @@ def _balanced(
     alone = [[Job(((cell,),)) for cell in family] for family in found]
     took = [_seconds(job, seconds) for job in whole]
     took_alone = [[seconds[cell.id].alone for cell in family] for family in found]
-    counts = [0, *itertools.takewhile(lambda n: n <= min(2 * workers, len(found)), _doubled())]
+    most = min(2 * workers, len(found))
+    counts = [0, *(2**power for power in range(most.bit_length()))]
 
     def ends(count: int) -> float:
         kept = len(found) - count
@@ -101,10 +102,6 @@ def _balanced(
 
     kept = len(found) - min(counts, key=ends)
     return [*whole[:kept], *itertools.chain(*alone[kept:])]
-
-
-def _doubled() -> Iterator[int]:
-    return (2**power for power in itertools.count())
 
 
 def _makespan(seconds: Iterable[float], workers: int) -> float:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 import json
 import math
-import os
-import uuid
 from dataclasses import dataclass
 from pathlib import Path
+
+from study.storage.storage import ResultsError, Storage
 
 FILE = "overhead.json"
 
@@ -48,16 +48,14 @@ def recall(cache: Path, where: str) -> Overhead:
 
 def remember(cache: Path, where: str, overhead: Overhead) -> None:
     """Keeps a measured overhead for `recall`; does nothing if the cache cannot be written."""
-    file = cache / FILE
     try:
-        known = json.loads(file.read_text())
+        known = json.loads((cache / FILE).read_text())
     except (OSError, ValueError):
         known = {}
     if not isinstance(known, dict):
         known = {}
     known[where] = [round(overhead.start, 3), round(overhead.report, 3)]
-    partial = file.with_name(f"{FILE}.{uuid.uuid4().hex}")
-    with contextlib.suppress(OSError):
-        cache.mkdir(parents=True, exist_ok=True)
-        partial.write_text(json.dumps(known))
-        os.replace(partial, file)
+    with contextlib.suppress(ResultsError):
+        storage = Storage(cache, "the cache")
+        storage.make("")
+        storage.write(FILE, json.dumps(known).encode())

@@ -86,9 +86,9 @@ class Plan:
     skipped: tuple[Skip, ...]
     flops: Mapping[str, Any]
     facts: Mapping[tuple[str, Options], Facts]
-    packing: Packing
-    concurrent: int
-    threads: int
+    packing: Packing = field(default_factory=Packing)
+    concurrent: int = 1
+    threads: int = 1
     share: bool = False
     no_share_reason: str = "as asked"
     gpus_per_trial: float | None = None

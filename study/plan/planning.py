@@ -6,11 +6,12 @@ import contextlib
 import dataclasses
 import functools
 import multiprocessing
+import operator
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from typing import Any, TypeVar
+from typing import Any
 
 from study import parts, tasks
 from study.cell import Options
@@ -28,8 +29,6 @@ from study.search.space import Space
 from study.tasks.base import Facts
 from study.terminal.working import working
 from study.train.steps.packs import Packing
-
-T = TypeVar("T")
 
 _SHARED_GPU = (
     "trials that share a GPU take turns on it, unless CUDA's Multi-Process Service runs "
@@ -58,7 +57,7 @@ def planned(request: Request) -> Plan:
         if tasks.at_hand(task, request.places, options):
             return facts(task, options)
         absent.append(task)
-        return _nominal(task, options)
+        return nominal(task, options)
 
     # What is wrong with the grid is said before any download.
     plan = make_plan(space, request.preset, points, facts_at_hand)
@@ -142,7 +141,8 @@ def divided(request: Request, plan: Plan, cluster: Cluster | None) -> Plan:
     )
 
 
-def _nominal(task: str, options: Options) -> Facts:
+def nominal(task: str, options: Options) -> Facts:
+    """The facts of a task's data as they usually are, whatever is at hand."""
     return tasks.info(task, options).nominal
 
 
@@ -158,14 +158,14 @@ def where_it_trains(plan: Plan, cluster: Cluster | None) -> Iterator[Callable[..
         RequestError: that process died.
     """
     if not (plan.to_run or plan.to_come):
-        yield _here
+        yield operator.call
     elif cluster is not None:
         gpus = plan.gpus_per_trial or 0
         yield functools.partial(
             cluster.call, parts.with_parts, parts.loaded(), threads=plan.threads, gpus=gpus
         )
     elif not _uses_gpu(plan, None):
-        yield _here
+        yield operator.call
     else:
         context = multiprocessing.get_context("spawn")
         ignore = signal.SIGINT, signal.SIG_IGN  # Ctrl-C is the command's
@@ -185,7 +185,3 @@ def _uses_gpu(plan: Plan, cluster: Cluster | None) -> bool:
     """Whether cells train on a GPU."""
     there = cluster is not None or has_gpu()
     return there and plan.gpus_per_trial != 0
-
-
-def _here(function: Callable[..., T], *arguments: Any) -> T:
-    return function(*arguments)

@@ -51,6 +51,7 @@ def staged(
     """
     compared = {cell.comparison_id for cell in plan.shown}
     recorded = recorded[recorded["comparison_id"].isin(compared)]
+    finished = frozenset(finished)
     if not confirm:
         _require_not_confirming(plan.shown, recorded)
         return plan.resumed(finished)
@@ -63,7 +64,7 @@ def staged(
     tuned = {
         group: ids
         for group, cells in grouped(tuning).items()
-        if not is_searching and (ids := {cell.id for cell in cells}) <= set(finished)
+        if not is_searching and (ids := {cell.id for cell in cells}) <= finished
     }
     known = {**given, **(choose(tuned) if tuned else {})}
     chosen = {group: known[group] for group in grouped(plan.cells) if group in known}

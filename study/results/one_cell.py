@@ -89,7 +89,7 @@ def load_network(
     from study.models import kept
     from study.train.run import task_of
 
-    parts.load_installed()
+    parts.load(())
     directory = Results(results)
     row = row_of(directory, cell_id)
     if row["kind"] != "training" or not directory.storage.exists(kept.file_of(row["cell_id"])):

@@ -10,7 +10,6 @@ import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeVar
 
@@ -52,8 +51,7 @@ _NO_RECORDS = _NO_RECORDS.append(pa.field("rows", pa.float64())).empty_table()
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
-class Survey:
+class Survey(NamedTuple):
     """What a results directory holds.
 
     Attributes:
@@ -65,8 +63,8 @@ class Survey:
 
     statuses: Mapping[str, str]
     damaged: tuple[Damage, ...]
-    cells: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=PLACE), compare=False)
-    small: tuple[str, ...] = field(default=(), compare=False)
+    cells: pd.DataFrame
+    small: tuple[str, ...]
 
 
 class Files(NamedTuple):
@@ -87,7 +85,8 @@ class Records:
     Of several records of a cell one counts: a done one before a diverged one before a censored
     one; among equals that in the file whose name is the last, a merged one if there is any.
 
-    A file never changes, so each is checked and looked into once.
+    A file never changes, so each is checked and looked into once; one that seems damaged, again
+    and again, since it may still be on its way here.
 
     Args:
         storage: the files of the directory.
@@ -321,10 +320,11 @@ class Records:
     def _look(self) -> pd.DataFrame:
         """All records, as `records` gives them."""
         with self._looking:
-            names = self._listed()
-            if names == self._files.keys():
+            names, known = self._listed(), self._files
+            whole = {name: each for name, each in known.items() if isinstance(each, pa.Table)}
+            if names == known.keys() == whole.keys():
                 return self._seen
-            new = sorted(names - self._files.keys())
+            new = sorted(names - whole.keys())
             self._at_hand(new)
             with (
                 working("reading results", len(new), "files") as part,
@@ -333,9 +333,10 @@ class Records:
                 looked_into = dict(
                     zip(new, part.each(pool.map(self._look_into, new)), strict=True)
                 )
-            self._files = {name: (self._files | looked_into)[name] for name in sorted(names)}
-            whole = [each for each in self._files.values() if isinstance(each, pa.Table)]
-            records = pa.concat_tables([_NO_RECORDS, *whole])
+            known = whole | looked_into
+            self._files = {name: known[name] for name in sorted(names)}
+            tables = [each for each in self._files.values() if isinstance(each, pa.Table)]
+            records = pa.concat_tables([_NO_RECORDS, *tables])
             rank = pc.index_in(records["status"], pa.array(_RANKS))
             order = [(name, "ascending") for name in ("cell_id", "rank", "file")]
             records = records.append_column("rank", rank).sort_by(order).to_pandas()

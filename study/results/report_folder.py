@@ -32,9 +32,10 @@ def report_files(results: str, study: str) -> Iterator[list[Path]]:
         ResultsError: the report cannot be read.
     """
     folder = report_folder(results, study)
+    here = local_path(folder)
     with tempfile.TemporaryDirectory(prefix="attention-study-") as copies:
-        file = (local_path(folder) or Path(copies)) / _REPORT
-        if file.parent == Path(copies):
+        file = (here or Path(copies)) / _REPORT
+        if here is None:
             with suppress(FileNotFoundError):
                 file.write_bytes(Storage(folder).read(_REPORT))
         yield [file] if file.exists() else []

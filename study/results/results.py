@@ -13,6 +13,7 @@ Many studies may share a directory.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import socket
 import uuid
@@ -31,7 +32,7 @@ from study.results.records import CELLS, Records
 from study.storage.storage import ResultsError, Storage
 from study.storage.urls import place_of
 
-_ORIGIN = ".origin"
+_ORIGIN, _LOCK = ".origin", ".lock"
 _FOLDERS = (CELLS, "checkpoints", "networks", instances.FOLDER)
 _GLANCE = 0.2  # seconds; `is_running` holds the lock for far less
 
@@ -80,13 +81,16 @@ class Results(Records):
     def lock(self) -> Iterator[None]:
         """Keeps other drivers out of a local directory; the lock ends with the process.
 
+        Within it, to lock once more does nothing.
+
         Raises:
             ResultsError: another process holds it, or the directory cannot be locked.
         """
-        if not self.storage.local:
+        if not self.storage.local or self._locked:
             yield
             return
-        lock = self._lock()
+        # A soft one, which a killed process leaves behind, would lock people out.
+        lock = filelock.FileLock(self.storage.path(_LOCK), _GLANCE, fallback_to_soft=False)
         try:
             lock.acquire()
         except filelock.Timeout:
@@ -113,20 +117,16 @@ class Results(Records):
 
     def is_running(self) -> bool:
         """Whether another driver runs with a local directory now; a shard holds no lock."""
-        if not self.storage.local or self._locked or not self.storage.exists(".lock"):
+        if not self.storage.local or self._locked:
             return False
         try:
-            with self._lock():
-                return False
-        except filelock.Timeout:
+            with open(self.storage.path(_LOCK), "rb") as file:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)  # shared by all who ask at once
+        except BlockingIOError:
             return True
-        except OSError:  # not ours to write, or not to be locked
+        except OSError:  # no driver was there yet, or it cannot be read or locked
             return False
-
-    def _lock(self) -> filelock.BaseFileLock:
-        # A soft one, which a killed process leaves behind, would lock people out.
-        path = self.storage.path(".lock")
-        return filelock.FileLock(path, _GLANCE, fallback_to_soft=False)
+        return False
 
     def origin(self) -> str:
         """A name of the directory that stays when it is moved, or its machine changes its name.

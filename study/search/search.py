@@ -14,7 +14,7 @@ import contextlib
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import InitVar, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -78,6 +78,11 @@ class Search:
         make_cell: point (axis -> value) -> cell; RequestError if it cannot run.
         objective: one or both of `OBJECTIVES`, in their order.
         num_samples: options a paradigm, over all runs of this search.
+        survey: of the results directory, as the command began.
+        finished: cell id -> status of the cells that need no run.
+
+    Raises:
+        RequestError: none of the space's examples can run.
     """
 
     name: str
@@ -86,13 +91,15 @@ class Search:
     make_cell: Callable[[Mapping[str, Any]], Cell]
     objective: Sequence[str]
     num_samples: int
+    survey: InitVar[Survey]
+    finished: Mapping[str, str]
 
-    def __post_init__(self) -> None:
-        self._finished: Mapping[str, str] = {}
+    def __post_init__(self, survey: Survey) -> None:
         self._shares = Counter(self.space.shares(self.num_samples))
         self._options: dict[frozenset[str], Option] = {}
         self._studies: dict[str, optuna.Study] = {}
         self._running: dict[str, Option] = {}
+        self._look(survey)
 
     @property
     def cells(self) -> list[Cell]:
@@ -108,30 +115,6 @@ class Search:
     def _tried(self) -> list[Option]:
         return [option for option in self._options.values() if option.told]
 
-    def look(self, survey: Survey, finished: Mapping[str, str]) -> None:
-        """Finds the options that were tried or are left in training.
-
-        Args:
-            survey: of the results directory.
-            finished: cell id -> status of the cells that need no run.
-
-        Raises:
-            RequestError: none of the space's examples can run.
-        """
-        self.__post_init__()  # forgets what was found before
-        self._finished = finished
-        begun = {cell.id: cell for cell in self._in_training()}
-        for cell in (*self._recorded(survey), *begun.values()):
-            with contextlib.suppress(RequestError):  # it lies outside of the space
-                option = self._option(cell.paradigm, self.space.nearest(cell))
-                if cell.id in option.ids:
-                    self._options.setdefault(option.ids, option)
-        if over := [each for each in self._options.values() if each.ids <= finished.keys()]:
-            self._settle(over)
-        # Of a grid on other seeds some cells may be there, too.
-        options = self._options.items()
-        self._options = {ids: each for ids, each in options if each.told or ids & begun.keys()}
-
     def next(self, trial_id: str) -> Job | None:
         """What a trial is to train; None: nothing is left.
 
@@ -144,7 +127,7 @@ class Search:
         if option is None:
             return None
         self._running[trial_id] = option
-        missing = tuple(cell for cell in option.cells if cell.id not in self._finished)
+        missing = tuple(cell for cell in option.cells if cell.id not in self.finished)
         self.results.storage.make(FOLDER)
         for cell in missing:
             self.results.storage.write(_file(cell), json.dumps(cell.to_dict()).encode())
@@ -162,7 +145,7 @@ class Search:
         option = self._running.pop(trial_id)
         if "failed" in map(statuses.get, option.ids):
             self._tell(option)
-        elif option.ids <= self._finished.keys() | statuses.keys():
+        elif option.ids <= self.finished.keys() | statuses.keys():
             self._settle([option])
         elif percent := round(last.get("budget_percent", 0)):
             self._tell(option, [last[metric] for metric in self.objective], percent)
@@ -210,10 +193,25 @@ class Search:
 
     # --- what was tried
 
+    def _look(self, survey: Survey) -> None:
+        """Finds the options that were tried or are left in training."""
+        begun = {cell.id: cell for cell in self._in_training()}
+        for cell in (*self._recorded(survey), *begun.values()):
+            with contextlib.suppress(RequestError):  # it lies outside of the space
+                option = self._option(cell.paradigm, self.space.nearest(cell))
+                if cell.id in option.ids:
+                    self._options.setdefault(option.ids, option)
+        if over := [each for each in self._options.values() if each.ids <= self.finished.keys()]:
+            self._settle(over)
+        # Of a grid on other seeds some cells may be there, too.
+        options = self._options.items()
+        self._options = {ids: each for ids, each in options if each.told or ids & begun.keys()}
+
     def _recorded(self, survey: Survey) -> Iterator[Cell]:
-        """The cells of the results that could be compared with those of this search."""
+        """The cells of the results that this search could have trained."""
         rows = survey.cells
-        rows = rows[rows["comparison_id"] == self._comparison_id()]
+        compared = rows["comparison_id"].eq(self._comparison_id())
+        rows = rows[compared & rows["seed"].isin(self.space.seeds)]
         if rows.empty:  # the directory may not be there yet
             return
         texts = self.results.cells(rows["cell_id"], ["cell_id", "cell"])["cell"]

@@ -19,8 +19,11 @@ from ray.tune.schedulers import ASHAScheduler, FIFOScheduler, TrialScheduler
 from ray.tune.search import Searcher
 
 from study import tasks
-from study.cell.work import CONFIRM, Job
+from study.cell import AnyCell
+from study.cell.work import CONFIRM
 from study.errors import RequestError
+from study.launch.failures import failure_of
+from study.launch.watching import Watch
 from study.search.search import Search
 
 GRACE_PERCENT = 20
@@ -36,37 +39,29 @@ class Suggestions(Searcher):
 
     Args:
         search: gives them.
-        statuses: cell id -> how it ended, of the cells of the running stage.
-        announce: told of each job.
-        refuse: told why the search cannot go on.
+        watch: told of their cells, and why the search cannot go on; knows how cells ended.
+        seconds: of a cell, estimated.
     """
 
-    def __init__(
-        self,
-        search: Search,
-        statuses: Mapping[str, str],
-        announce: Callable[[Job], object],
-        refuse: Callable[[RequestError], object],
-    ) -> None:
+    def __init__(self, search: Search, watch: Watch, seconds: Callable[[AnyCell], float]) -> None:
         super().__init__()
-        self._search, self._statuses = search, statuses
-        self._announce, self._refuse = announce, refuse
+        self._search, self._watch, self._seconds = search, watch, seconds
 
     def suggest(self, trial_id: str) -> Any:
         try:
             job = self._search.next(trial_id)
         except RequestError as error:
-            self._refuse(error)
+            self._watch.failed((), failure_of(error))
             job = None
         if job is None:
             return Searcher.FINISHED
-        self._announce(job)
+        self._watch.progress.name(job.cells, {c.id: self._seconds(c) for c in job.cells})
         return {"job": job.to_config()}
 
     def on_trial_complete(
         self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False
     ) -> None:
-        self._search.ended(trial_id, self._statuses, {} if error else result or {})
+        self._search.ended(trial_id, self._watch.statuses, {} if error else result or {})
 
     def __getstate__(self) -> dict[str, Any]:
         return {}  # Tune pickles it, and never reads that

@@ -103,10 +103,10 @@ def _train(request: Request, course: Course, place: Workplace, share: Share, end
         flush=True,
     )
     progress = Progress(1, score=tasks.modality(tasks_of(request.axes)[0]).score)
-    watch = Watch(progress, lambda cell_id, status: None)
+    watch = Watch(progress)
     left = ""
 
-    def launch(stage: Plan, watch: Watch, course: Course) -> bool:
+    def launch(stage: Plan) -> bool:
         nonlocal left
         work = replace(work_of(request, stage), gpu=stage.gpus_per_trial != 0)
         jobs = [Job((pack,)) for job in stage.jobs for pack in job.packs]

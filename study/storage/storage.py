@@ -160,9 +160,7 @@ class Storage:
             stem, extension = os.path.splitext(to)
             target = f"{stem}-{uuid.uuid4().hex[:8]}{extension}"
         self.make(os.path.dirname(to))
-        if not self.exists(name):
-            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), self.path(name))
-        with self._writing(target):
+        with self._writing(target, may_miss=True):
             if self.local:
                 self._fs.mv(self._path(name), self._path(target))
             else:  # `mv` takes a name for a pattern; a kill in between leaves both files
@@ -238,15 +236,17 @@ class Storage:
         names = [path.removeprefix(f"{self._root}/") for path in paths]
         return [name for name in names if not prefix or name.startswith(f"{folder}/{prefix}")]
 
-    def _writing(self, name: str) -> contextlib.AbstractContextManager[None]:
+    def _writing(
+        self, name: str, may_miss: bool = False
+    ) -> contextlib.AbstractContextManager[None]:
         failure = f"cannot write to {self._what} {self.path(name)}"
         goes_on = ": the same command goes on where this one ended. Or choose another one."
-        return urls.told(failure, self.url, "Make it writable", goes_on)
+        return urls.told(failure, self.url, "Make it writable", goes_on, may_miss=may_miss)
 
     def reading(self, name: str) -> contextlib.AbstractContextManager[None]:
         """Says which file cannot be read, and what to do; that it is not there stays an error."""
-        failure, missing = f"cannot read {self.path(name)}", (FileNotFoundError,)
-        return urls.told(failure, self.url, "Make it readable", but=missing)
+        failure = f"cannot read {self.path(name)}"
+        return urls.told(failure, self.url, "Make it readable", may_miss=True)
 
 
 def _write_and_rename(path: str, data: bytes) -> None:

@@ -120,7 +120,7 @@ def told(
     otherwise: str,
     end: str = ".",
     more: type[Exception] = OSError,
-    but: tuple[type[Exception], ...] = (),
+    may_miss: bool = False,
 ) -> Iterator[None]:
     """Says in a line what failed in a file system, why, and what to do; other errors are bugs.
 
@@ -130,7 +130,7 @@ def told(
         otherwise: what to do, unless the error says it.
         end: of the message.
         more: a kind of errors that are such failures, too.
-        but: kinds of errors that stay as they are.
+        may_miss: whether that a file is not there stays a FileNotFoundError.
 
     Raises:
         ResultsError: instead of the failure.
@@ -140,7 +140,7 @@ def told(
     except Exception as error:
         library = type(error).__module__.partition(".")[0]
         failed = isinstance(error, OSError | more) or library in _LIBRARIES
-        if not failed or isinstance(error, but):
+        if not failed or (may_miss and isinstance(error, FileNotFoundError)):
             raise
         code = errno.errorcode.get(getattr(error, "errno", None) or 0, "")
         kind = f"{type(error).__name__} {code}"

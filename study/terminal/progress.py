@@ -98,17 +98,13 @@ class Progress:
         self._estimates |= estimates
 
     @contextlib.contextmanager
-    def shown(self, kept: bool = True) -> Iterator[None]:
-        """Shows bars in its body where the stream is a terminal that draws them.
-
-        Args:
-            kept: whether their last state stays there.
-        """
+    def shown(self) -> Iterator[None]:
+        """Shows bars in its body where the stream is a terminal that draws them; the last stay."""
         if not draws(self._stream):
             yield
             return
         began = time.monotonic()
-        with live(self._stream, lambda: self._view, kept) as self._live:
+        with live(self._stream, lambda: self._view, kept=True) as self._live:
             try:
                 self.show(last=True)
                 yield

@@ -169,11 +169,11 @@ class Bar(NamedTuple):
     far: str
 
 
-def draws(stream: TextIO) -> bool:
+def draws(stream: TextIO | None) -> bool:
     """Whether bars can be drawn there: on a terminal that has their signs, with rich installed."""
-    able = os.environ.get("TERM") not in ("dumb", "unknown")
-    able = able and stream.encoding.lower().startswith("utf")
-    return able and stream.isatty() and importlib.util.find_spec("rich") is not None
+    if os.environ.get("TERM") in ("dumb", "unknown") or not (stream and stream.isatty()):
+        return False
+    return stream.encoding.lower().startswith("utf") and bool(importlib.util.find_spec("rich"))
 
 
 def live(stream: TextIO, view: Callable[[], RenderableType], kept: bool) -> Live:
@@ -193,7 +193,7 @@ def live(stream: TextIO, view: Callable[[], RenderableType], kept: bool) -> Live
         # With room for the ^C that a terminal echoes: on a full line, it would begin another.
         get_renderable=lambda: Constrain(view(), max(1, console.width - 3)),
         transient=not kept,
-        redirect_stdout=sys.stdout.isatty(),
+        redirect_stdout=bool(sys.stdout and sys.stdout.isatty()),  # it may be closed, and None
     )
 
 

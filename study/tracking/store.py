@@ -232,11 +232,11 @@ class Store:
                     self.made += self._put(run)
             if answer:
                 self._close(answer)
-            if self._unmade:
-                raise self._unmade
         except Exception:
             self._is_known = False
             raise
+        if self._unmade:
+            raise self._unmade
 
     def _runs_of(self, cells: Mapping[str, str]) -> Iterator[Run]:
         found, evaluations = (table.to_pandas() for table in self._results.tables(cells))

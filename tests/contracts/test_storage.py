@@ -6,6 +6,7 @@ import errno
 import os
 import random
 import re
+import shutil
 import subprocess
 import sys
 import uuid
@@ -51,6 +52,22 @@ def test_no_content_is_ever_lost_but_by_writing_and_removing(storage: Storage) -
         assert storage.exists(name) == (name in files)
     there = [*storage.names("a"), *storage.names("b")]
     assert {name: storage.read(name) for name in there} == files
+
+
+def test_a_file_that_another_process_moves_first_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As shards that begin at once set the same damage aside."""
+    storage, move = Storage(tmp_path), shutil.move
+    storage.write("x", b"damaged")
+
+    def late(source: str, target: str) -> None:
+        os.remove(source)
+        move(source, target)
+
+    monkeypatch.setattr(shutil, "move", late)
+    with pytest.raises(FileNotFoundError):
+        storage.move("x", "aside/x")
 
 
 def test_names_are_those_of_all_files_below_a_folder(storage: Storage) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -15,25 +15,26 @@ from ray.tune.schedulers import TrialScheduler
 
 from study.cell.work import Job, Work
 from study.drive import Launch, recorded, work_of
-from study.errors import RequestError
+from study.kinds import KINDS
 from study.launch.tune import do
 from study.launch.watching import Watch
 from study.launch.workplace import Workplace
 from study.plan.course import Course
 from study.plan.plan import Plan
 from study.request import Request
-from study.search.under_tune import Halving
+from study.search.under_tune import Halving, Suggestions
 
 
 @contextlib.contextmanager
 def here(
-    request: Request, plans: Sequence[Plan], place: Workplace, note: Callable[[str], None]
+    request: Request, course: Course, plans: Sequence[Plan], place: Workplace, watch: Watch
 ) -> Iterator[Launch]:
-    def launch(plan: Plan, watch: Watch, course: Course) -> bool:
+    def launch(plan: Plan) -> bool:
         work = replace(work_of(request, plan), gpu=False)
         judge = Halving(request.judged_by, recorded(place)) if request.scheduler else None
-        if course.searches:
-            _search(course, plan, work, watch, judge)
+        if search := course.begun_search():
+            suggestions = Suggestions(search, watch, lambda _: 1.0)
+            _search(suggestions, work, watch, judge)
         else:
             for number, job in enumerate(plan.jobs):
                 if not watch.stopped:
@@ -44,20 +45,15 @@ def here(
 
 
 def _search(
-    course: Course, plan: Plan, work: Work, watch: Watch, judge: TrialScheduler | None
+    suggestions: Suggestions, work: Work, watch: Watch, judge: TrialScheduler | None
 ) -> None:
-    search, statuses, announce, refuse = course.suggesting(plan, watch)
-    for number in itertools.count():
-        try:
-            job = search.next(str(number))
-        except RequestError as error:
-            refuse(error)
+    for name in map(str, itertools.count()):
+        config = suggestions.suggest(name)
+        if config == Suggestions.FINISHED or watch.stopped:
             return
-        if job is None or watch.stopped:
-            return
-        announce(job)
-        last = trial_here(job, work, watch, str(number), judge)
-        search.ended(str(number), statuses, last)
+        job = Job.of_config(config["job"], KINDS[work.kind].cell)
+        last = trial_here(job, work, watch, name, judge)
+        suggestions.on_trial_complete(name, last)
 
 
 def trial_here(

@@ -54,7 +54,7 @@ class Training:
         progress = Progress(1, stream=io.StringIO())
         cells = [cell for pack in packs for cell in pack]
         progress.expect(cells, {cell.id: SECONDS for cell in cells})
-        watch = Watch(progress, lambda cell_id, status: None)
+        watch = Watch(progress)
         pace = Pace(estimate, time.monotonic() + seconds)
         work = Work(study="", results="", code_version="")
         left = run_here([Job((tuple(pack),)) for pack in packs], work, watch, pace)

@@ -16,7 +16,7 @@ import pytest
 
 from study.cell import Cell, Schedule
 from study.cell.work import Job
-from study.launch.failures import failure_of_trial
+from study.launch.failures import Failure, failure_of_trial
 from study.launch.run_job import run_job
 from study.launch.watching import Watch
 from study.parts import PartFile
@@ -61,12 +61,15 @@ class Launched:
         from study.launch.tune import run_trials
 
         self.recorded: list[str] = []
+        self.completed: list[str] = []
         stream = io.StringIO()
         progress = Progress(2, stream=stream)
         cells = [cell for job in jobs for cell in job.cells]
         progress.expect(cells, {cell.id: 1.0 for cell in cells})
         parts = how.pop("parts", ())
-        self.watch = Watch(progress, lambda cell_id, status: self.recorded.append(cell_id))
+        self.watch = Watch(
+            progress, lambda cell_id, _: self.recorded.append(cell_id), self.completed.extend
+        )
         run_trials(jobs, work_in(results, parts=parts), self.watch, gpus_per_trial=0, **how)
         self.failures = self.watch.failures
         self.line, self.printed = progress.line(), stream.getvalue()
@@ -114,6 +117,7 @@ def test_trials_equal_cells_trained_without_ray(
     assert launched.failures == []
     every = [cell for job in jobs for cell in job.cells]
     assert sorted(launched.recorded) == sorted(cell.id for cell in every[2:])
+    assert sorted(launched.completed) == sorted(launched.recorded)
     assert launched.line.startswith("9/9 cells done, 0 running, 0 left, 1 diverged, 2 censored")
     rows = results.cells().set_index("cell_id")
     stopped = rows.index[rows["status"] == "censored"]
@@ -197,6 +201,18 @@ def test_the_driver_is_told_of_an_evaluation_a_second_and_of_the_last(
     expected = [0.1, 0.2, 0.3, 0.4, 0.5] if watched else [0.1, 0.3, 0.5]
     assert [event.get("budget_fraction") for event in told] == [*expected, None]
     assert told[0]["budget_percent"] == 10
+
+
+def test_a_worker_that_is_lost_after_its_last_cell_is_no_failure(cells: list[Cell]) -> None:
+    watch = Watch(Progress(1, stream=io.StringIO()))
+    watch.progress.expect(cells, {cell.id: 1.0 for cell in cells})
+    ids = [cell.id for cell in cells]
+    for number, failed in ((4, ()), (3, (ids[3],))):
+        watch.statuses.clear()
+        for cell_id in ids[:number]:
+            watch.told(ids, {"event": "ended", "cell_id": cell_id, "status": "done"})
+        watch.failed(ids, Failure("worker lost", "its node died"))
+        assert [each.cell_ids for each in watch.failures] == [failed] * bool(failed)
 
 
 def test_a_node_without_the_project_that_joins_later_is_named(tmp_path: Path) -> None:

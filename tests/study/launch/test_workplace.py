@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import io
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
-from study import run
+from study import drive, run
+from study.cell.work import Job
 from study.drive import opened
+from study.launch.run_job import run_job
+from study.launch.watching import Watch
 from study.launch.workplace import beside_others, looked_at
 from study.results import Results, ResultsError, merging
 from study.run_options import requested
 from study.terminal.command import DONE
+from study.terminal.progress import Progress
 from tests.made_up.commands import called
 from tests.made_up.comparisons import make_cell, write
 from tests.made_up.tables import contents, frames, put
@@ -52,8 +61,55 @@ def test_a_study_goes_on_with_small_files_where_they_cannot_be_merged(
         monkeypatch.setattr(Results, "write", fail)
         for cell in cells:
             place.merge([cell.id], notes.append)
-    assert notes == ["files of results are not merged any more: the disk is full"]
+    assert notes == ["files of results are not merged: the disk is full"] * 2
     assert len(results.survey().small) == 2
+
+
+@pytest.mark.usefixtures("without_ray")
+def test_nothing_is_merged_while_its_trial_may_be_tried_again(
+    results: Results, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would train what it does not find in a file of its own once more."""
+    monkeypatch.setattr(merging, "MOST_SMALL_FILES", 1)
+    running: list[Job] = []
+    merged: list[str] = []
+
+    def do(job: Job, *rest: Any) -> dict[str, str]:
+        running.append(job)
+        try:
+            return run_job(job, *rest)
+        finally:
+            running.remove(job)
+
+    def merge(_: Results, ids: Sequence[str]) -> None:
+        assert not running
+        merged.extend(ids)
+
+    monkeypatch.setattr("study.launch.tune.run_job", do)
+    monkeypatch.setattr(merging, "merge", merge)
+    words = ["digits", "--results", results.url, "--tracking", "none", "--set", "seed=0-1"]
+    words += ["m=4", "n=120", "epochs=2", "lr=0.1", "paradigm=soft", "confirm=none"]
+    assert run.main(words) == DONE
+    assert set(merged) == results.finished()
+
+
+def test_what_a_file_system_does_not_list_yet_is_waited_for_and_then_lost(
+    results: Results, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As nodes see what another one wrote, with some options of NFS."""
+    before, cell = results.survey(), write(results, make_cell())
+    surveys = [before, before, results.survey()]
+    place, watch = looked_at(results.url), Watch(Progress(1, stream=io.StringIO()))
+    watch.statuses[cell.id] = "done"
+    stage: Any = SimpleNamespace(to_run=[cell])
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    monkeypatch.setattr(Results, "survey", lambda _: surveys.pop(0))
+    drive._look(place, watch, stage)
+    assert (place.survey.statuses, surveys) == ({cell.id: "done"}, [])
+    monkeypatch.setattr(Results, "survey", lambda _: before)
+    monkeypatch.setattr(drive, "RECORD_SECONDS", 0.0)
+    with pytest.raises(ResultsError, match=f"has lost cell {cell.id}"):
+        drive._look(place, watch, stage)
 
 
 def test_who_only_looks_changes_nothing_and_who_trains_sets_damage_aside(

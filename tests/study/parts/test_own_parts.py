@@ -38,6 +38,13 @@ def mine(*sizes):
     return perceptron(*sizes)
 """
 
+STUDY = """
+from search_spaces.base import Preset, SearchSpace
+from study.parts import register_study
+
+register_study(SearchSpace("mine", "digits", "", {"quick": Preset("", {"m": (4,)})}))
+"""
+
 
 @pytest.fixture(autouse=True)
 def _forgotten() -> Iterator[None]:
@@ -176,6 +183,30 @@ def test_a_part_that_cannot_be_registered_is_one_clear_line(
 
 
 @pytest.mark.parametrize(
+    ("right", "wrong", "message"),
+    [
+        ('"digits"', '"digit"', "unknown task of the study mine 'digit'. Did you mean 'digits'?"),
+        ("(4,)", "4", "preset quick of mine: m is 4, must be a tuple of values, (4,)."),
+        (
+            "(4,)",
+            '__import__("search_spaces.base").base.By("task", {"digits": "4"}, (5,))',
+            "m is '4', must be a tuple",
+        ),
+    ],
+)
+def test_a_study_that_cannot_be_laid_out_is_one_clear_line(
+    right: str,
+    wrong: str,
+    message: str,
+    written: Callable[[str], str],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    file = written(STUDY.replace(right, wrong))
+    status, line = one_line(run.main, capsys, "mine", "--plan", "--with", file)
+    assert (status, message in line) == (2, True), line
+
+
+@pytest.mark.parametrize(
     ("file", "message"),
     [
         ("nowhere.py", "nowhere.py cannot be read (No such file or directory)"),
@@ -187,6 +218,14 @@ def test_a_file_that_is_none_is_named(
 ) -> None:
     status, line = one_line(run.main, capsys, "digits", "--plan", "--with", file)
     assert (status, message in line) == (2, True), line
+
+
+def test_a_name_that_ends_like_a_number_is_shown_as_it_is_typed(
+    written: Callable[[str], str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, asked = written(NET.replace('"mine"', '"mine-2.0"')), "architecture=mine-2.0"
+    _, printed, _ = called(run.main, capsys, "digits", "--show", "--with", file, "--set", asked)
+    assert f" {asked}\n" in printed
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "latin-1"])

@@ -12,6 +12,7 @@ from analysis import compare, load
 from study import run
 from study.cell import Cell
 from study.cell.work import Job, Work
+from study.drive import Launch
 from study.launch.watching import Watch
 from study.plan.jobs import Seconds
 from study.plan.plan import Plan
@@ -68,7 +69,7 @@ class Command:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("study.plan.divide.usable_cores", lambda: 64)
             patch.setattr("study.plan.planning.cell_seconds", _seconds)
-            patch.setattr("study.drive._on_ray", lambda *_: contextlib.nullcontext(self._launch))
+            patch.setattr("study.drive._on_ray", self._on_ray)
             patch.setattr("study.concluding.closing.close", self._close)
             self.status, self.said = answer(run.main, words)
 
@@ -76,8 +77,12 @@ class Command:
     def cells(self) -> list[Cell]:
         return [cell for job in self.jobs for cell in job.cells]
 
-    def _launch(self, plan: Plan, watch: Watch, _: object) -> bool:
+    def _on_ray(self, *given: Any) -> contextlib.nullcontext[Launch]:
+        watch = given[-1]
         self.progress = watch.progress
+        return contextlib.nullcontext(lambda plan: self._launch(plan, watch))
+
+    def _launch(self, plan: Plan, watch: Watch) -> bool:
         self.threads.add(plan.threads)
         for job in plan.jobs:
             if len(self.jobs) == self._most:

@@ -121,6 +121,18 @@ def test_foreign_files_are_damage_and_hidden_ones_and_others_are_none(
     assert len(survey.statuses) == 5
 
 
+def test_a_file_that_is_being_copied_counts_once_it_is_whole(results: Results) -> None:
+    cell = write(results, make_cell())
+    ((name, data),) = contents(results).items()
+    results.storage.write(name, data[:100])
+    reader = Results(results.url)
+    for _ in range(2):
+        assert [each.name for each in reader.survey().damaged] == [name]
+    results.storage.write(name, data)
+    assert (reader.finished(), reader.survey().damaged) == ({cell.id}, ())
+    assert len(reader.cells()) == 1
+
+
 def test_damage_is_named_set_aside_and_its_cells_run_again(results: Results) -> None:
     cells = write_some(results)
     before = frames(results)

@@ -8,6 +8,7 @@ import os
 import shutil
 import threading
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 
@@ -34,11 +35,27 @@ def test_one_driver_at_a_time(results: Results) -> None:
 
 
 def test_many_may_ask_at_once_whether_a_driver_runs(results: Results) -> None:
-    """As shards that begin together; who asks holds the lock for a moment."""
-    with open(f"{results.url}/.lock", "w") as asked:
-        fcntl.flock(asked, fcntl.LOCK_EX)
-        threading.Timer(0.01, fcntl.flock, (asked, fcntl.LOCK_UN)).start()
+    """As shards that begin together, on a slow file system; a driver waits for them."""
+    with results.lock():
+        pass
+    taken: list[int] = []
+
+    def slowly(file: BinaryIO, how: int) -> None:
+        taken.append(how)
+        flock(file, how)
+        with open(f"{results.url}/.lock", "rb") as other:
+            flock(other, how)  # who asks meanwhile
+
+    flock = fcntl.flock
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fcntl, "flock", slowly)
         assert not results.is_running()
+    assert len(taken) == 1
+    with open(f"{results.url}/.lock", "rb") as asked:
+        flock(asked, fcntl.LOCK_SH)
+        threading.Timer(0.01, flock, (asked, fcntl.LOCK_UN)).start()
+        with results.lock():
+            pass
 
 
 @pytest.mark.parametrize("number", [errno.ENOSYS, errno.ENOLCK])

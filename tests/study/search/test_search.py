@@ -65,17 +65,17 @@ def search_in(
     axes: Mapping[str, Any] = AXES,
     make_cell: Callable[[Mapping[str, Any]], Cell] = cell_of,
 ) -> Search:
-    search = Search(
+    survey = results.survey()
+    return Search(
         name="digits",
         results=results,
         space=Space.of(axes),
         make_cell=make_cell,
         objective=in_order(objective),
         num_samples=num_samples,
+        survey=survey,
+        finished=survey.statuses,
     )
-    survey = results.survey()
-    search.look(survey, survey.statuses)
-    return search
 
 
 def train(results: Results, cell: Cell, status: str = "done") -> str:

@@ -141,7 +141,7 @@ def test_a_report_says_how_far_it_is(results: Results, capsys: Captured) -> None
     assert "drawing" not in printed
 
 
-@pytest.mark.parametrize("lacks", ["a terminal", "its abilities", "its signs", "rich"])
+@pytest.mark.parametrize("lacks", ["a terminal", "its abilities", "its signs", "rich", "all"])
 def test_without_what_bars_need_there_are_lines(
     lacks: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -152,6 +152,8 @@ def test_without_what_bars_need_there_are_lines(
         monkeypatch.setattr("sys.stderr.isatty", lambda: False)
     elif lacks == "rich":
         monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    elif lacks == "all":  # it is closed
+        monkeypatch.setattr("sys.stderr", None)
     elif lacks == "its signs":
         monkeypatch.setattr("sys.stderr", Mock(isatty=lambda: True, encoding="ISO-8859-1"))
     else:

@@ -16,8 +16,8 @@ from mlflow.entities import Run as Logged
 
 from study.cell import Cell
 from study.results import METRICS, Results
-from study.tracking.cells import CURVES
-from study.tracking.runs import METRIC_STEP_FLOPS
+from study.tracking.cells import CURVES, of_cell
+from study.tracking.runs import METRIC_STEP_FLOPS, Run
 from study.tracking.store import Store
 from tests.made_up.comparisons import (
     make_cell,
@@ -86,6 +86,24 @@ def test_what_is_there_is_neither_read_nor_logged_again(
     monkeypatch.undo()
     after = {run.info.run_id for runs in runs_of(client_of(results)).values() for run in runs}
     assert after == before
+
+
+def test_a_run_that_cannot_be_made_is_no_reason_to_look_all_others_up(
+    results: Results, cells: list[Cell], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(cell: dict[str, Any], *rest: Any) -> Run:
+        if cell["cell_id"] == cells[0].id:
+            raise ValueError("an odd record")
+        return of_cell(cell, *rest)
+
+    monkeypatch.setattr("study.tracking.store.of_cell", failing)
+    store, wanted = Store(results, "digits", None), statuses(cells, results)
+    with pytest.raises(ValueError, match="an odd record"):
+        store.sync(wanted)
+    assert [store.holds(*each) for each in wanted.items()].count(False) == 1
+    monkeypatch.setattr(MlflowClient, "search_runs", None)
+    with pytest.raises(ValueError, match="an odd record"):
+        store.sync(wanted)
 
 
 def test_a_cell_that_went_on_is_logged_anew(results: Results, cells: list[Cell]) -> None:
