@@ -103,8 +103,8 @@ class Comparison:
         choice: one row a group, see `choose`.
         summary: one row a group on the test split, see `summarise`, with `cut_at`, the
             cut in units of the axis (NaN: at the fraction `cut`).
-        paired: one row a pair and metric, see `analysis.comparison.paired.paired_table`; corrected
-            for all comparisons of its study that were asked for.
+        paired: one row a pair and metric, see `analysis.comparison.paired.paired_tables`;
+            corrected for all comparisons of its study that were asked for.
         chosen: the rows of `at_budget` that numbers are of: the chosen options on the seeds that
             test them (`analysis.comparison.stages`), with their heat maps.
         evaluations: all evaluations of these cells up to the cut.
