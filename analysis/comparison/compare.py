@@ -11,7 +11,7 @@ import json
 import math
 import os
 import pkgutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -386,9 +386,8 @@ def _compare(
     details: bool = True,
 ) -> list[Comparison]:
     found = cut_cells(source, cut, _KEPT)
-    by_comparison = dict(tuple(found.table.groupby("comparison_id")))
     order = _ids_in_order(found.cells)
-    tables = [whole_numbers(by_comparison[each]).reset_index(drop=True) for each in order]
+    tables = _by_comparison(found.table, order)
     asked = [asked_metrics(each, found.measures, select, test) for each in tables]
     every = dict.fromkeys([*METRICS, *found.measures])
     tried = [options(at_budget, list(every)) for at_budget in tables]
@@ -396,7 +395,7 @@ def _compare(
     pairs = zip(tables, choices, strict=True)
     ids = {cell_id for pair in pairs for cell_id in tested_choice(*pair)["cell_id"]}
     evaluations = source.of(ids, None if details else [*KEY, *INSTANCES])
-    tables = [with_images(table, evaluations) for table in tables]
+    tables = _by_comparison(with_images(found.table, evaluations), order)
     evaluations = with_measures(evaluations if details else source.of([]), found.measures)
     of_chosen = dict(tuple(evaluations.groupby("comparison_id")))
     first = [table["cell_id"].iloc[0] for table in tables]
@@ -405,16 +404,22 @@ def _compare(
     differs = differences([*map(full_name, settings)], settings)
     named = zip(settings, differs, strict=True)
     tested = [metrics for _, metrics in asked]
-    study_of = found.cells.groupby("comparison_id")["study"].min()
-    studies = [study_of[comparison_id] for comparison_id in order]
+    cells = _by_comparison(found.cells, order)
+    studies = [each["study"].min() for each in cells]
     paired = _paired([*zip(tables, choices, tested, strict=True)], studies)
-    rows = zip(tables, tried, choices, paired, strict=True)
+    rows = zip(cells, tables, tried, choices, paired, strict=True)
+    cuts = found.cuts.set_index(["comparison_id", "split"]).to_dict("index")
+    ends = [(cuts.get((i, "test"), _NOWHERE), of_chosen.get(i, evaluations[:0])) for i in order]
     return [
-        _comparison(
-            found, cut, *metrics, *name, *each, of_chosen.get(comparison_id, evaluations[:0])
-        )
-        for comparison_id, metrics, name, each in zip(order, asked, named, rows, strict=True)
+        _comparison(found, cut, *metrics, *name, *each, *end)
+        for metrics, name, each, end in zip(asked, named, rows, ends, strict=True)
     ]
+
+
+def _by_comparison(table: pd.DataFrame, ids: Sequence[str]) -> list[pd.DataFrame]:
+    """The rows of each comparison."""
+    rows = dict(tuple(table.groupby("comparison_id")))
+    return [whole_numbers(rows[each]).reset_index(drop=True) for each in ids]
 
 
 def _paired(
@@ -435,17 +440,16 @@ def _comparison(
     metrics: Sequence[str],
     settings: dict[str, Any],
     differs: Sequence[str],
+    cells: pd.DataFrame,
     at_budget: pd.DataFrame,
     tried: pd.DataFrame,
     choice: pd.DataFrame,
     paired: pd.DataFrame,
+    test: Mapping[str, float],
     of_chosen: pd.DataFrame,
 ) -> Comparison:
     chosen = tested_choice(at_budget, choice)
     first = at_budget.iloc[0]
-    mine = found.cells[found.cells["comparison_id"] == first["comparison_id"]]
-    cuts = found.cuts.set_index(["comparison_id", "split"]).to_dict("index")
-    test = cuts.get((first["comparison_id"], "test"), _NOWHERE)
     return Comparison(
         task=str(first["task"]),
         m=int(first["m"]),
@@ -460,7 +464,7 @@ def _comparison(
         metrics=metrics,
         settings=settings,
         differs=differs,
-        cells=whole_numbers(mine).reset_index(drop=True),
+        cells=cells,
         at_budget=at_budget,
         options=tried,
         choice=choice,

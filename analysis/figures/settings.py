@@ -98,7 +98,8 @@ def grid_figure(
 
     Args:
         grid: one row a setting: `row` and `column` (values of the two factors), `base` (whether
-            it is the base), `difference` (a fraction) and `verdict` (better, worse or undecided).
+            it is the base), `difference` (a fraction; NaN: not known) and `verdict` (better,
+            worse or undecided).
             Combinations that are not there stay empty.
         rows: name of the factor that the rows are of, and its values from below.
         columns: name of the other, and its values.
@@ -115,13 +116,14 @@ def grid_figure(
     axes = figure.subplots()
     axes.grid(False)
     axes.spines[:].set_visible(True)
-    strongest = _PALE * max(float(grid["difference"].abs().max()), 0.01)
+    strongest = _PALE * max(0.01, float(grid["difference"].abs().max()))  # NaN: none is known
     places, colours, says = [], [], []
     for setting in grid.to_dict("records"):
         y, x = of_rows.index(setting["row"]), of_columns.index(setting["column"])
         difference, decided = setting["difference"], setting["verdict"] != "undecided"
         places.append((x, y))
-        colours.append(to_rgba(BLUE if difference > 0 else VERMILION, abs(difference) / strongest))
+        strength = float(np.nan_to_num(abs(difference) / strongest))
+        colours.append(to_rgba(BLUE if difference > 0 else VERMILION, strength))
         says.append(
             f"{column_name} {setting['column']}, {row_name} {setting['row']}: "
             f"{points(difference)} points, {setting['verdict']}"

@@ -45,17 +45,14 @@ class Picture:
     @functools.cached_property
     def png(self) -> bytes:
         """The figure as a PNG picture."""
-        drawn = figure_png(self.figure)
-        self.figure.set_layout_engine("none")  # it is laid out, which takes a while, once
-        return drawn
+        return figure_png(self.figure)
 
     @functools.cached_property
     def pdf(self) -> bytes:
-        """The figure as a PDF page, laid out as the PNG picture."""
-        assert self.png
+        """The figure as a PDF page."""
         return figure_pdf(self.figure)
 
     @functools.cached_property
     def svg(self) -> str:
-        """The figure as an element of a page, laid out as the PNG picture."""
+        """The figure as an element of a page."""
         return figure_svg(self.figure, salt=self.name + hashlib.sha256(self.png).hexdigest())

@@ -93,8 +93,7 @@ class Comparisons(Chapter["Compared"]):
         """Who beats whom, in each setting or, of many, in how many."""
         if not _are_many(sections):
             return answer(_of(sections))
-        counts = count_sentences(_of(sections)).values()
-        return [" ".join(each) for each in counts if each]
+        return count_sentences(_of(sections))
 
     def head(
         self,
@@ -232,7 +231,8 @@ class Compared:
             over = terminal.sentence(over_what(comparison.paired))
             parts.append([*aligned(*pair_cells(comparison)), over])
         parts.append(map(terminal.sentence, _basis(comparison)))
-        parts.append([f"{LIMITS}:", *(terminal.point(text) for text in limits(comparison))])
+        if limiting := limits(comparison):
+            parts.append([f"{LIMITS}:", *map(terminal.point, limiting)])
         parts.append([terminal.sentence(tallied(self.claims))])
         return "\n\n".join(filter(None, map("\n".join, parts)))
 
