@@ -94,8 +94,6 @@ def paired_tables(
         `confidence`. Scores are fractions. What is not known is NaN.
 
     Raises:
-        ValueError: a `choice` has a paradigm without cells, or an `at_budget` holds several
-            comparisons.
         ResultsError: two cells of one option and seed.
     """
     rows = [list(_rows(*each)) for each in comparisons]
@@ -109,11 +107,7 @@ def _rows(
     at_budget: pd.DataFrame, choice: pd.DataFrame, metrics: Sequence[str]
 ) -> Iterator[dict[str, Any]]:
     """The rows of one comparison, without verdicts."""
-    if (held := at_budget["comparison_id"].nunique()) > 1:
-        raise ValueError(f"at_budget must hold one comparison, got {held}")
     there = set(at_budget["paradigm"].unique())
-    if unknown := set(choice["paradigm"]) - there:
-        raise ValueError(f"at_budget has no cells of {', '.join(sorted(unknown))}")
     rows = tested_choice(at_budget, choice)
     chosen, known = set(choice["paradigm"]), set(rows["paradigm"])
     absent = {

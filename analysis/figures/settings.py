@@ -58,12 +58,7 @@ def factors_figure(levels: pd.DataFrame, threshold: float | None = None, task: s
             there is no interval), `num_seeds`.
         threshold: of SAIF, for the label; None: the task's own.
         task: of all of them; empty: of mosaics.
-
-    Raises:
-        ValueError: `levels` is empty.
     """
-    if levels.empty:
-        raise ValueError("levels must hold at least one value of a factor, got none")
     factors, metrics = (list(dict.fromkeys(levels[name])) for name in ("factor", "metric"))
     columns = min(len(factors), _MOST_COLUMNS)
     bands = math.ceil(len(factors) / columns)
@@ -104,12 +99,7 @@ def grid_figure(
         rows: name of the factor that the rows are of, and its values from below.
         columns: name of the other, and its values.
         what: the difference is, with its unit.
-
-    Raises:
-        ValueError: `grid` is empty.
     """
-    if grid.empty:
-        raise ValueError("grid must hold at least one setting, got none")
     (row_name, of_rows), (column_name, of_columns) = rows, columns
     size = (1.6 + _CELL * len(of_columns), 1.4 + 0.6 * _CELL * len(of_rows))
     figure = Figure(figsize=size)
