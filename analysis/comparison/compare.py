@@ -37,6 +37,7 @@ from analysis.words import (
     differences,
     full_name,
     instances,
+    listed,
     made_equal,
     metric_name,
     share_of_budget,
@@ -482,24 +483,15 @@ def metrics_of(found: Iterable[Comparison]) -> list[str]:
 
 def _refuse_mixture(parts: list[pd.DataFrame]) -> None:
     heads = pd.concat([part.iloc[[0]] for part in parts])
-    for (task, m), rows in heads.groupby(["task", "m"]):
+    for _, rows in heads.groupby(["task", "m"]):
         if len(rows) > 1:
+            settings = [json.loads(text) for text in rows["cell"]]
+            names = [*map(full_name, settings)]
+            told = map(told_apart, names, settings, differences(names, settings))
             raise ResultsError(
-                f"{task} m={m} has {len(rows)} comparisons that must not be mixed; they differ "
-                f"in {_differences(rows)}. Take one of analysis.comparisons(evaluations), "
-                "or select by the columns named."
+                f"{listed([*told])} must not be mixed. Take one of "
+                "analysis.comparisons(evaluations)."
             )
-
-
-def _differences(heads: pd.DataFrame) -> str:
-    """Names the settings that differ between comparisons, with values where they are columns."""
-    differing = [name for name in _SETTINGS if heads[name].nunique(dropna=False) > 1]
-    if differing:
-        values = {name: ", ".join(map(str, heads[name].unique())) for name in differing}
-        return "; ".join(f"{name} ({text})" for name, text in values.items())
-    cells = [json.loads(text) for text in heads["cell"]]
-    names = sorted({name for cell in cells for name in cell} - {"schedule", "seed"})
-    return ", ".join(n for n in names if len({json.dumps(c.get(n)) for c in cells}) > 1)
 
 
 def short_id(comparison: Comparison) -> str:
