@@ -14,10 +14,15 @@ from analysis.figures.style import WIDTH
 
 FILE_STEM = re.compile(
     r"(heatmaps-(test|validation|train)|(differences|compute|switch-point|learning-rate)-"
-    r"[a-z0-9-]+|(fixed-focus|attention-paths|heads)-[a-z-]+|(trajectories|curvature)(-[0-9]+)?|"
-    r"illustration|captions-[0-9]+|across-(factors|grid)-[a-z0-9-]+)"
+    r"[A-Za-z0-9-]+|(fixed-focus|attention-paths|heads)-[a-z-]+|(trajectories|curvature)(-[0-9]+)?"
+    r"|illustration|captions-[0-9]+|across-(factors|grid)-[A-Za-z0-9-]+)"
 )
 """Pattern of `Picture.name`."""
+
+
+def file_stem(*names: str) -> str:
+    """Names that may have any letters, as that of a task trained elsewhere, in one of a file."""
+    return re.sub(r"[^A-Za-z0-9]+", "-", "-".join(names))
 
 
 @dataclass(frozen=True, eq=False)
