@@ -7,6 +7,7 @@ Pure functions of tables; row order never matters. The terms are defined in
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 import os
@@ -162,7 +163,7 @@ class Comparison:
         """Whether options were tuned on some seeds and the chosen ones confirmed on others."""
         return bool(self.cells["stage"].eq(CONFIRM).any())
 
-    @property
+    @functools.cached_property
     def tested(self) -> pd.DataFrame:
         """The rows of `chosen` that verdicts rest on: without seeds added after a look."""
         return self.chosen[self.chosen["seed"].isin(first_look(self.chosen))]

@@ -131,8 +131,11 @@ def _rows(
             test = _test(sides[first], sides[second], metric, looked_at, floor)
             order = (first, second) if test["difference"] > 0 else (second, first)
             moved = [moves.get((name, metric), (0.0, 0.0))[n] for n, name in enumerate(order)]
-            missing = {why: [n for n in (first, second) if n in absent[why]] for why in absent}
-            lacks = [why.format(" and ".join(names)) for why, names in missing.items() if names]
+            lacks = [
+                why.format(" and ".join(names))
+                for why, every in absent.items()
+                if (names := [name for name in (first, second) if name in every])
+            ]
             pair = {"metric": metric, "first": first, "second": second, "lacks": lacks}
             yield {**head, **pair, **test, "moved_by_choice": sum(moved)}
 
