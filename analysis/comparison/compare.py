@@ -145,6 +145,11 @@ class Comparison:
         return pkgutil.resolve_name(_SHOWN).as_html(self)
 
     @property
+    def id(self) -> str:
+        """16 hex digits, of which the first 8 tell it from others."""
+        return str(self.cells["comparison_id"].iloc[0])
+
+    @property
     def architecture(self) -> str:
         return str(self.settings.get("architecture", ""))
 
@@ -493,8 +498,3 @@ def _refuse_mixture(parts: list[pd.DataFrame]) -> None:
                 f"{listed([*told])} must not be mixed. Take one of "
                 "analysis.comparisons(evaluations)."
             )
-
-
-def short_id(comparison: Comparison) -> str:
-    """The first digits of the comparison's id, which tell it from others."""
-    return str(comparison.cells["comparison_id"].iloc[0])[:8]

@@ -14,7 +14,7 @@ from analysis.comparison.across.blocks import across_blocks, effect_blocks
 from analysis.comparison.across.factors import families, setting_names
 from analysis.comparison.across.pictures import family_pictures
 from analysis.comparison.across.verdicts import count_sentences
-from analysis.comparison.compare import Comparison, compare_results, metrics_of, short_id
+from analysis.comparison.compare import Comparison, compare_results, metrics_of
 from analysis.comparison.paper.claims import claims
 from analysis.comparison.report.answer import answer, lone_paradigm
 from analysis.comparison.report.data import data_notes, said_once
@@ -190,7 +190,7 @@ class Compared:
 
     @property
     def key(self) -> str:
-        return short_id(self.comparison)
+        return self.comparison.id[:8]
 
     @property
     def cells(self) -> pd.DataFrame:
@@ -203,7 +203,7 @@ class Compared:
             "task": comparison.task,
             "m": comparison.m,
             "architecture": comparison.architecture,
-            "comparison_id": comparison.cells["comparison_id"].iloc[0],
+            "comparison_id": comparison.id,
             "axis": comparison.axis,
             "threshold": comparison.threshold,
         }
