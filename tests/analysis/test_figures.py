@@ -337,7 +337,8 @@ def test_a_file_is_the_same_for_the_same_figure_whatever_the_user_has_set(
 
 
 def test_a_figure_is_laid_out_once_and_drawn_once_a_file() -> None:
-    drawn, draw = [], Figure.draw
+    drawn: list[object] = []
+    draw = Figure.draw
     figure = forest_figure(_paired())
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Figure, "draw", lambda *of: drawn.append(of) or draw(*of))
