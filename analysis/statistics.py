@@ -71,12 +71,12 @@ def on_logit_scale(share: float, low: float, high: float) -> tuple[float, float]
     return float(expit(logit(share) - half)), float(expit(logit(share) + half))
 
 
-def clopper_pearson(count: int, n: int, confidence: float = 0.95) -> tuple[float, float]:
-    """Exact interval of a probability by `count` of n; one-sided where `count` is 0 or n.
+def clopper_pearson(count: int, n: int) -> tuple[float, float]:
+    """Exact 95 % interval of a probability by `count` of n; one-sided where `count` is 0 or n.
 
     So 0 of 12 leave up to 22 %, which is 1 - .05^(1/12) (the rule of three).
     """
-    tail = (1 - confidence) / (1 if count in (0, n) else 2)
+    tail = (1 - CONFIDENCE) / (1 if count in (0, n) else 2)
     low = float(betaincinv(count, n - count + 1, tail)) if count else 0.0
     high = float(betaincinv(count + 1, n - count, 1 - tail)) if count < n else 1.0
     return low, high
