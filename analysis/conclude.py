@@ -49,7 +49,8 @@ def conclude(
     results = opened(results)
     question = question or Question()
     sections = find(results, question)
-    doubts = [f"{each}; the first counts." for each in results.disagreements(question.cell_ids)]
+    shown = opening.shown_cells(sections)
+    doubts = [f"{each}; the first counts." for each in results.disagreements(shown)]
     return Conclusions(results.url, question, sections, doubts)
 
 
@@ -61,7 +62,7 @@ class Conclusions:
         results: path or URL of the results directory.
         question: what was asked.
         sections: as `analysis.kinds.find` gives them; empty where there is nothing to show.
-        doubts: what speaks against the results themselves, in sentences.
+        doubts: what speaks against the results that these rest on, in sentences.
     """
 
     results: str

@@ -172,6 +172,16 @@ def test_study_and_cell_ids_restrict(results: Results, tmp_path: Path) -> None:
         conclude(results, Question(cell_ids=["ab"]))
 
 
+def test_only_what_is_shown_is_doubted(results: Results) -> None:
+    for saif in (0.4, 0.6):  # two records of one cell
+        twice = write(results, make_cell("soft"), saif=saif, study="one")
+    write(results, make_cell("soft", m=5), study="two")
+    (doubt,) = conclude(results).doubts
+    assert f"cell {twice.id} has different results" in doubt
+    assert conclude(results, Question("one")).doubts == [doubt]
+    assert conclude(results, Question("two")).doubts == []
+
+
 def test_the_answer_comes_first_and_the_terminal_says_the_same(small: Small) -> None:
     """In the same order: who is better, the table, what was tested, what limits it."""
     comparison, page = small.comparison, small.page
