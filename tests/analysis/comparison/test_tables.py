@@ -40,14 +40,9 @@ def test_paradigms_that_did_not_focus_are_named(results: Results) -> None:
     assert not any("hard" in text for text in said)
 
 
-def test_where_nothing_limits_a_comparison_no_heading_says_so(
-    results: Results, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_where_nothing_limits_a_comparison_no_heading_says_so(results: Results) -> None:
     write(results, make_cell())
-    found = Compared(compared(results))
-    assert LIMITS in found.text()
-    monkeypatch.setattr("analysis.comparison.report.chapter.limits", lambda _: [])
-    assert LIMITS not in found.text()
+    assert LIMITS not in Compared(compared(results)).text()
 
 
 def test_published_table_is_of_fractions() -> None:
