@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from analysis.groups import Axis, Select
 from analysis.kinds import find
 from analysis.page import opening
 from analysis.page.claim_matrix import matrix_blocks, matrix_lines
@@ -30,7 +29,7 @@ from study.results import Results, ResultsError
 from study.terminal.working import working
 from study.tracking.runs import Answer
 
-__all__ = ["Conclusions", "Question", "conclude", "write_report"]
+__all__ = ["Conclusions", "Question", "conclude"]
 
 
 @working("comparing results")
@@ -50,59 +49,9 @@ def conclude(
     results = opened(results)
     question = question or Question()
     sections = find(results, question)
-    doubts = [f"{each}; the first counts." for each in results.disagreements(question.cell_ids)]
+    shown = opening.shown_cells(sections)
+    doubts = [f"{each}; the first counts." for each in results.disagreements(shown)]
     return Conclusions(results.url, question, sections, doubts)
-
-
-def write_report(
-    results: str | os.PathLike[str] | Results,
-    out_dir: str | os.PathLike[str],
-    *,
-    study: str | None = None,
-    cell_ids: Collection[str] | None = None,
-    budget: float | None = None,
-    select: Select | None = None,
-    axis: Axis = "flops",
-    threshold: float | None = None,
-    interpolate: bool = False,
-    test: Sequence[str] | None = None,
-    title: str | None = None,
-    notes: Sequence[str] = (),
-    published: bool = False,
-) -> str | Path:
-    """Writes `report.html` and `report.md`, which need nothing else.
-
-    They have a section for each comparison, for each study of learning dynamics (cells with
-    `alpha`, and those of the linear orthogonal setting) and for each setting of attention paths.
-    Beside them lie the tables (`table1`, `comparison`, `paired`, `options`, `cells`,
-    `claims`, those across settings and of the other sections, as CSV and partly as Markdown and
-    LaTeX) and `figures/`, as PNG and PDF.
-
-    Args:
-        results: path, URL or an open `Results`.
-        out_dir: path or URL of a folder, made if missing; files of an older report in it are
-            replaced.
-        study, cell_ids, budget, select, axis, threshold, interpolate, test: see
-            `analysis.section.base.Question`. How many of `cell_ids` have no result is said.
-        title: of the page.
-        notes: paragraphs for the page, e.g. skipped cells and why.
-        published: show published numbers beside the measured ones.
-
-    Returns:
-        The path of report.html; its URL where `out_dir` is one.
-
-    Raises:
-        ResultsError: unreadable results, no finished cell, an unknown study, an unusable budget,
-            an option for comparisons where there is none, or a folder that cannot be written;
-            the message says what to do.
-    """
-    results = opened(results)
-    partial = opening.partial_note(results)
-    question = Question(study, cell_ids, budget, select, axis, threshold, interpolate, test)
-    found = conclude(results, question)
-    found.require()
-    notes = [*notes, *opening.missing(found.sections, cell_ids)]
-    return found.write(out_dir, title, notes, published, partial)
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +62,7 @@ class Conclusions:
         results: path or URL of the results directory.
         question: what was asked.
         sections: as `analysis.kinds.find` gives them; empty where there is nothing to show.
-        doubts: what speaks against the results themselves, in sentences.
+        doubts: what speaks against the results that these rest on, in sentences.
     """
 
     results: str
@@ -183,14 +132,27 @@ class Conclusions:
         results: str | None = None,
         reload: float | None = None,
     ) -> str | Path:
-        """Writes the report; else as `write_report`.
+        """Writes `report.html` and `report.md`, which need nothing else.
+
+        They have a section for each comparison, for each study of learning dynamics (cells with
+        `alpha`, and those of the linear orthogonal setting) and for each setting of attention
+        paths. Beside them lie the tables (`table1`, `comparison`, `paired`, `options`, `cells`,
+        `claims`, those across settings and of the other sections, as CSV and partly as Markdown
+        and LaTeX) and `figures/`, as PNG and PDF.
 
         Args:
-            out_dir, title, notes, published: as for `write_report`.
+            out_dir: path or URL of a folder, made if missing; files of an older report in it are
+                replaced.
+            title: of the page.
+            notes: paragraphs for the page, e.g. skipped cells and why.
+            published: show published numbers beside the measured ones.
             partial: why these may not be all results, where they may not; see
                 `analysis.page.opening.partial_note`.
             results: what the command that repeats a cell calls the directory, by default as here.
             reload: see `analysis.rendering.html.render`.
+
+        Returns:
+            The path of report.html; its URL where `out_dir` is one.
 
         Raises:
             Unwritable: the folder takes no report.

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
-
 from analysis.comparison.report import chapter as comparison
 from analysis.dynamics import fixed_focus, trajectories
 from analysis.paths import heads
 from analysis.paths import theory as attention_paths
-from analysis.reading import cells_of, opened
+from analysis.reading import cells_of
 from analysis.section.base import Kind, Question, Section
 from study.results import Results
 
@@ -16,20 +14,17 @@ KINDS: tuple[Kind, ...] = (comparison, fixed_focus, trajectories, attention_path
 """In the order of the report; every cell belongs to one of them."""
 
 
-def find(
-    results: str | os.PathLike[str] | Results, question: Question | None = None
-) -> list[Section]:
+def find(results: Results, question: Question | None = None) -> list[Section]:
     """Every section of a results directory, in a fixed order.
 
     Args:
-        results: local path, fsspec URL or an open `Results`.
+        results: the directory.
         question: what is asked, by default of all cells; ids without a result are ignored.
 
     Raises:
         ResultsError: unreadable results, no finished cell, an unknown study, or a cut that is not
             usable.
     """
-    results = opened(results)
     question = question or Question()
     cells = cells_of(results, question.study, question.cell_ids)
     found: list[Section] = []

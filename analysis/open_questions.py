@@ -14,7 +14,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from analysis.comparison.compare import Comparison
-from analysis.comparison.paired import of_seeds, with_verdicts
+from analysis.comparison.paired import decided, of_seeds
 from analysis.groups import paradigm_order
 from analysis.section.claim import LEVEL, evidence
 from analysis.statistics import t_interval
@@ -67,7 +67,7 @@ def changes(comparison: Comparison) -> pd.DataFrame:
                     "mean_second": early.mean(),
                 }
             )
-    table = pd.DataFrame(with_verdicts(records), columns=_COLUMNS)
+    table = pd.DataFrame(decided(records)[0], columns=_COLUMNS)
     return table.assign(verdict=table["verdict"].replace(_VERDICTS))
 
 

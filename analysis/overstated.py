@@ -38,15 +38,7 @@ def optimism(num_seeds: int, options_first: int, options_second: int) -> Optimis
         num_seeds: n >= 2.
         options_first: K >= 1 of one paradigm.
         options_second: K >= 1 of the other.
-
-    Raises:
-        ValueError: a number is too small.
     """
-    if num_seeds < 2 or min(options_first, options_second) < 1:
-        raise ValueError(
-            f"need num_seeds >= 2 and options >= 1, got {num_seeds}, {options_first} and "
-            f"{options_second}"
-        )
     first, second = (ndtri(quantiles() ** (1 / k)) for k in (options_first, options_second))
     shift = (first[:, None] - second) ** 2 / 2  # of z^2, before it is divided by s^2
     critical = stdtrit(num_seeds - 1, 0.975)

@@ -50,7 +50,8 @@ def _report(results: Results, out_dir: str | None, question: Question, published
         published: show published numbers beside the measured ones.
 
     Raises:
-        ResultsError: as `analysis.conclude.write_report`.
+        ResultsError: unreadable results, no finished cell, an unknown study, an unusable budget,
+            an option for comparisons where there is none, or a folder that takes no report.
     """
     from analysis.conclude import conclude
     from analysis.page.files import link, refuse_unwritable

@@ -41,7 +41,8 @@ def t_interval(values: ArrayLike, confidence: float = 0.95) -> tuple[float, floa
     Raises:
         ValueError: `values` is not one-dimensional or `confidence` is out of range.
     """
-    _check_fraction(confidence, "confidence")
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence must be in (0, 1), got {confidence!r}")
     array = _one_axis(values, "values")
     if array.size == 0:
         return math.nan, math.nan, math.nan
@@ -70,12 +71,12 @@ def on_logit_scale(share: float, low: float, high: float) -> tuple[float, float]
     return float(expit(logit(share) - half)), float(expit(logit(share) + half))
 
 
-def clopper_pearson(count: int, n: int, confidence: float = 0.95) -> tuple[float, float]:
-    """Exact interval of a probability by `count` of n; one-sided where `count` is 0 or n.
+def clopper_pearson(count: int, n: int) -> tuple[float, float]:
+    """Exact 95 % interval of a probability by `count` of n; one-sided where `count` is 0 or n.
 
     So 0 of 12 leave up to 22 %, which is 1 - .05^(1/12) (the rule of three).
     """
-    tail = (1 - confidence) / (1 if count in (0, n) else 2)
+    tail = (1 - CONFIDENCE) / (1 if count in (0, n) else 2)
     low = float(betaincinv(count, n - count + 1, tail)) if count else 0.0
     high = float(betaincinv(count + 1, n - count, 1 - tail)) if count < n else 1.0
     return low, high
@@ -141,7 +142,7 @@ def interval_columns(*names: str) -> list[str]:
     return [f"{name}{end}" for name in names for end in ("", "_low", "_high")]
 
 
-def holm(p_values: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def holm(p_values: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
     """Holm's step-down adjustment: the i-th smallest of k p values is multiplied by k - i + 1.
 
     An adjusted value is never below that of a smaller p value, and never above 1. Testing all
@@ -149,29 +150,25 @@ def holm(p_values: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]
     the tests depend on each other.
 
     Args:
-        p_values: (k,) in [0, 1]. A NaN is not a test: it stays NaN and does not count in k.
+        p_values: (k,) in [0, 1].
 
     Returns:
         (k,) the adjusted p values, and (k,) the multiplier of each, in 1..k: a test is held to
         its level divided by the multiplier. Equal p values have the same multiplier (the larger).
 
     Raises:
-        ValueError: `p_values` is not one-dimensional or has values outside [0, 1].
+        ValueError: `p_values` is not one-dimensional or has values outside [0, 1], or NaN.
 
     Source: S. Holm, A simple sequentially rejective multiple test procedure, Scand. J. Statist.
     6 (1979).
     """
     p = _one_axis(p_values, "p_values")
-    tests = p[~np.isnan(p)]
-    if ((tests < 0) | (tests > 1)).any():
-        raise ValueError(f"p_values must be in [0, 1], got {tests.min()!r} to {tests.max()!r}")
-    multiplier = np.full(p.shape, np.nan)
-    adjusted = np.full(p.shape, np.nan)
-    known = np.flatnonzero(~np.isnan(p))
-    ascending = known[np.argsort(tests, kind="stable")]
-    multiplier[known] = len(tests) - np.searchsorted(np.sort(tests), tests)
-    steps = np.minimum(p[ascending] * multiplier[ascending], 1.0)
-    adjusted[ascending] = np.maximum.accumulate(steps)
+    if not ((p >= 0) & (p <= 1)).all():
+        raise ValueError(f"p_values must be in [0, 1], got {p.min()!r} to {p.max()!r}")
+    ascending = np.argsort(p, kind="stable")
+    multiplier = len(p) - np.searchsorted(p, p, sorter=ascending)
+    adjusted = np.empty_like(p)
+    adjusted[ascending] = np.maximum.accumulate(np.minimum(p * multiplier, 1.0)[ascending])
     return adjusted, multiplier
 
 
@@ -180,11 +177,6 @@ def _one_axis(values: ArrayLike, name: str) -> NDArray[np.float64]:
     if array.ndim != 1:
         raise ValueError(f"{name} must have one axis, got shape {array.shape}")
     return array
-
-
-def _check_fraction(value: float, name: str) -> None:
-    if not 0 < value < 1:
-        raise ValueError(f"{name} must be in (0, 1), got {value!r}")
 
 
 def quantiles(nodes: int = 400) -> NDArray[np.float64]:

@@ -192,7 +192,7 @@ def rates(study: Study, replicates: int) -> list[str]:
 
 def has_verdict(tests: Iterable[dict[str, Any]]) -> bool:
     """Whether any of tests that are decided together has a verdict."""
-    return any(row["verdict"] != "undecided" for row in decided([*tests], LEVEL)[0])
+    return any(row["verdict"] != "undecided" for row in decided([*tests])[0])
 
 
 def looked(replicates: int) -> float:

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from analysis.backgrounds import Backgrounds
 from analysis.crossed import Part, image_df
+from analysis.statistics import ROUNDING
 from study.results import ResultsError
 
 _BITS = {"accuracy": "instance_right", "saif": "instance_saif"}
 _DIGITS = 12  # as in the choice: scores that differ in the last bit are equal
-_ROUNDING = 1e-9
 
 FEWEST_DF = 1.0
 """Degrees of freedom that a spread over images takes, at least: those of two equal images."""
@@ -143,7 +143,7 @@ def _by_instance(rows: pd.DataFrame, metric: str) -> Scores | None:
         return None
     values = _unpacked(rows[bits[1]], count)[:, there].astype(np.float64)
     score = rows[metric].to_numpy(np.float64, na_value=np.nan)
-    if not (np.abs(values.mean(axis=1) - score) <= _ROUNDING).all():
+    if not (np.abs(values.mean(axis=1) - score) <= ROUNDING).all():
         return None
     return Scores(values, instances)
 

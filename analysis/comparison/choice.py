@@ -244,7 +244,7 @@ def moved_by_choice(
     on validation, too: an option that seems a little worse than the chosen one may be better.
 
     Args:
-        at_budget, choice, metrics: see `analysis.comparison.paired.paired_table`.
+        at_budget, choice, metrics: see `analysis.comparison.paired.paired_tables`.
 
     Returns:
         (paradigm, metric) -> how far down and up, both >= 0 and infinite where it is not known;

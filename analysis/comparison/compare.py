@@ -7,11 +7,12 @@ Pure functions of tables; row order never matters. The terms are defined in
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 import os
 import pkgutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +38,7 @@ from analysis.words import (
     differences,
     full_name,
     instances,
+    listed,
     made_equal,
     metric_name,
     share_of_budget,
@@ -103,8 +105,8 @@ class Comparison:
         choice: one row a group, see `choose`.
         summary: one row a group on the test split, see `summarise`, with `cut_at`, the
             cut in units of the axis (NaN: at the fraction `cut`).
-        paired: one row a pair and metric, see `analysis.comparison.paired.paired_table`; corrected
-            for all comparisons of its study that were asked for.
+        paired: one row a pair and metric, see `analysis.comparison.paired.paired_tables`;
+            corrected for all comparisons of its study that were asked for.
         chosen: the rows of `at_budget` that numbers are of: the chosen options on the seeds that
             test them (`analysis.comparison.stages`), with their heat maps.
         evaluations: all evaluations of these cells up to the cut.
@@ -143,6 +145,11 @@ class Comparison:
         return pkgutil.resolve_name(_SHOWN).as_html(self)
 
     @property
+    def id(self) -> str:
+        """16 hex digits, of which the first 8 tell it from others."""
+        return str(self.cells["comparison_id"].iloc[0])
+
+    @property
     def architecture(self) -> str:
         return str(self.settings.get("architecture", ""))
 
@@ -161,7 +168,7 @@ class Comparison:
         """Whether options were tuned on some seeds and the chosen ones confirmed on others."""
         return bool(self.cells["stage"].eq(CONFIRM).any())
 
-    @property
+    @functools.cached_property
     def tested(self) -> pd.DataFrame:
         """The rows of `chosen` that verdicts rest on: without seeds added after a look."""
         return self.chosen[self.chosen["seed"].isin(first_look(self.chosen))]
@@ -386,9 +393,8 @@ def _compare(
     details: bool = True,
 ) -> list[Comparison]:
     found = cut_cells(source, cut, _KEPT)
-    by_comparison = dict(tuple(found.table.groupby("comparison_id")))
     order = _ids_in_order(found.cells)
-    tables = [whole_numbers(by_comparison[each]).reset_index(drop=True) for each in order]
+    tables = _by_comparison(found.table, order)
     asked = [asked_metrics(each, found.measures, select, test) for each in tables]
     every = dict.fromkeys([*METRICS, *found.measures])
     tried = [options(at_budget, list(every)) for at_budget in tables]
@@ -396,7 +402,7 @@ def _compare(
     pairs = zip(tables, choices, strict=True)
     ids = {cell_id for pair in pairs for cell_id in tested_choice(*pair)["cell_id"]}
     evaluations = source.of(ids, None if details else [*KEY, *INSTANCES])
-    tables = [with_images(table, evaluations) for table in tables]
+    tables = _by_comparison(with_images(found.table, evaluations), order)
     evaluations = with_measures(evaluations if details else source.of([]), found.measures)
     of_chosen = dict(tuple(evaluations.groupby("comparison_id")))
     first = [table["cell_id"].iloc[0] for table in tables]
@@ -405,16 +411,22 @@ def _compare(
     differs = differences([*map(full_name, settings)], settings)
     named = zip(settings, differs, strict=True)
     tested = [metrics for _, metrics in asked]
-    study_of = found.cells.groupby("comparison_id")["study"].min()
-    studies = [study_of[comparison_id] for comparison_id in order]
+    cells = _by_comparison(found.cells, order)
+    studies = [each["study"].min() for each in cells]
     paired = _paired([*zip(tables, choices, tested, strict=True)], studies)
-    rows = zip(tables, tried, choices, paired, strict=True)
+    rows = zip(cells, tables, tried, choices, paired, strict=True)
+    cuts = found.cuts.set_index(["comparison_id", "split"]).to_dict("index")
+    ends = [(cuts.get((i, "test"), _NOWHERE), of_chosen.get(i, evaluations[:0])) for i in order]
     return [
-        _comparison(
-            found, cut, *metrics, *name, *each, of_chosen.get(comparison_id, evaluations[:0])
-        )
-        for comparison_id, metrics, name, each in zip(order, asked, named, rows, strict=True)
+        _comparison(found, cut, *metrics, *name, *each, *end)
+        for metrics, name, each, end in zip(asked, named, rows, ends, strict=True)
     ]
+
+
+def _by_comparison(table: pd.DataFrame, ids: Sequence[str]) -> list[pd.DataFrame]:
+    """The rows of each comparison."""
+    rows = dict(tuple(table.groupby("comparison_id")))
+    return [whole_numbers(rows[each]).reset_index(drop=True) for each in ids]
 
 
 def _paired(
@@ -435,17 +447,16 @@ def _comparison(
     metrics: Sequence[str],
     settings: dict[str, Any],
     differs: Sequence[str],
+    cells: pd.DataFrame,
     at_budget: pd.DataFrame,
     tried: pd.DataFrame,
     choice: pd.DataFrame,
     paired: pd.DataFrame,
+    test: Mapping[str, float],
     of_chosen: pd.DataFrame,
 ) -> Comparison:
     chosen = tested_choice(at_budget, choice)
     first = at_budget.iloc[0]
-    mine = found.cells[found.cells["comparison_id"] == first["comparison_id"]]
-    cuts = found.cuts.set_index(["comparison_id", "split"]).to_dict("index")
-    test = cuts.get((first["comparison_id"], "test"), _NOWHERE)
     return Comparison(
         task=str(first["task"]),
         m=int(first["m"]),
@@ -460,7 +471,7 @@ def _comparison(
         metrics=metrics,
         settings=settings,
         differs=differs,
-        cells=whole_numbers(mine).reset_index(drop=True),
+        cells=cells,
         at_budget=at_budget,
         options=tried,
         choice=choice,
@@ -478,26 +489,12 @@ def metrics_of(found: Iterable[Comparison]) -> list[str]:
 
 def _refuse_mixture(parts: list[pd.DataFrame]) -> None:
     heads = pd.concat([part.iloc[[0]] for part in parts])
-    for (task, m), rows in heads.groupby(["task", "m"]):
+    for _, rows in heads.groupby(["task", "m"]):
         if len(rows) > 1:
+            settings = [json.loads(text) for text in rows["cell"]]
+            names = [*map(full_name, settings)]
+            told = map(told_apart, names, settings, differences(names, settings))
             raise ResultsError(
-                f"{task} m={m} has {len(rows)} comparisons that must not be mixed; they differ "
-                f"in {_differences(rows)}. Take one of analysis.comparisons(evaluations), "
-                "or select by the columns named."
+                f"{listed([*told])} must not be mixed. Take one of "
+                "analysis.comparisons(evaluations)."
             )
-
-
-def _differences(heads: pd.DataFrame) -> str:
-    """Names the settings that differ between comparisons, with values where they are columns."""
-    differing = [name for name in _SETTINGS if heads[name].nunique(dropna=False) > 1]
-    if differing:
-        values = {name: ", ".join(map(str, heads[name].unique())) for name in differing}
-        return "; ".join(f"{name} ({text})" for name, text in values.items())
-    cells = [json.loads(text) for text in heads["cell"]]
-    names = sorted({name for cell in cells for name in cell} - {"schedule", "seed"})
-    return ", ".join(n for n in names if len({json.dumps(c.get(n)) for c in cells}) > 1)
-
-
-def short_id(comparison: Comparison) -> str:
-    """The first digits of the comparison's id, which tell it from others."""
-    return str(comparison.cells["comparison_id"].iloc[0])[:8]

@@ -364,7 +364,7 @@ def _refuse_late(cells: pd.DataFrame, cuts: pd.DataFrame, cut: Cut) -> None:
         row = cells[cells["comparison_id"] == reach.idxmax()].iloc[0]
         raise ResultsError(
             f"a budget of {cut.budget:g} {cut.unit} lies beyond what every cell of {row['task']} "
-            f"m={row['m']} has reached. The largest usable budget is {reach.max():,.10g} "
+            f"m={row['m']} has reached. The largest usable budget is {_digits(reach.max())} "
             f"{cut.unit}."
         )
 
@@ -382,7 +382,7 @@ def _refuse_untrained(cells: pd.DataFrame, around: pd.DataFrame, cut: Cut) -> No
         raise ResultsError(
             f"a budget of {cut.budget:g} {cut.unit} lies below the first evaluation of a trained "
             f"network of {where}. The smallest usable budget is "
-            f"{around['first_x'].max():,.10g} {cut.unit}."
+            f"{_digits(around['first_x'].max())} {cut.unit}."
         )
     value = first["value"]
     spent = "what" if math.isnan(value) else f"the {value:,.10g} {cut.unit} that"
@@ -391,6 +391,11 @@ def _refuse_untrained(cells: pd.DataFrame, around: pd.DataFrame, cut: Cut) -> No
         f"evaluation of a trained network on the {first['split']} split within {spent} all have "
         "spent. Record several of each run, on each split, and compare all that there are."
     )
+
+
+def _digits(value: float) -> str:
+    """All of them: rounded, the largest usable budget might be none, nor may it have commas."""
+    return np.format_float_positional(value, trim="-")
 
 
 def _refuse_threshold(cells: pd.DataFrame, cut: Cut) -> None:

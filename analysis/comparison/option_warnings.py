@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from analysis.comparison.choice import has_score
-from analysis.groups import GROUP, Select, paradigm_order
+from analysis.groups import Select, paradigm_order
 from analysis.words import listed, metric_name, number
 
 STOPPED, UNSWITCHED, SEEDS, SCORE = "stopped", "unswitched", "seeds", "score"
@@ -91,12 +91,12 @@ def edge_warnings(options: pd.DataFrame, choice: pd.DataFrame) -> list[str]:
     and the switch point.
 
     Args:
-        options: as `analysis.comparison.choice.options` gives it.
+        options: as `analysis.comparison.choice.options` gives it, of one comparison.
         choice: as `analysis.choose` gives it.
     """
     chosen_for: dict[str, list[str]] = {}
     for pick in choice.to_dict("records"):
-        tried = options[(options[GROUP] == pd.Series(pick)[GROUP]).all(axis=1)]
+        tried = options[options["paradigm"] == pick["paradigm"]]
         for name, column in _axes(tried).items():
             grid = sorted(tried[column].dropna().unique())
             if len(grid) > 1 and pick[column] in (grid[0], grid[-1]):

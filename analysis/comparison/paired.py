@@ -29,8 +29,7 @@ from analysis.comparison.stages import first_look, tested_choice
 from analysis.crossed import CrossedMean, crossed_mean, needed
 from analysis.groups import paradigm_order
 from analysis.learning import apart, guess, learned, needed_seeds
-from analysis.statistics import MIN_SEEDS, holm, sign_flip
-from analysis.words import METRICS
+from analysis.statistics import CONFIDENCE, MIN_SEEDS, holm, sign_flip
 from study.results import INSTANCES, ResultsError
 
 SAME_EVERYWHERE = "the difference is the same on all seeds, so a t test says nothing"
@@ -41,6 +40,9 @@ SCREENING = 12
 
 POWER = 0.8
 """Power of the test that the columns `needed_seeds` to `seen_images` plan."""
+
+LEVEL = round(1 - CONFIDENCE, 12)
+"""Of the tests."""
 
 _WITHOUT_SPREAD = dict.fromkeys(("low", "high", "seed_se", "image_se", "background_se"), math.nan)
 """Of seeds that fall apart, whose mean is of two laws."""
@@ -55,26 +57,21 @@ PAIRED_COLUMNS = [
 ]  # fmt: skip
 
 
-def paired_table(
-    at_budget: pd.DataFrame,
-    choice: pd.DataFrame,
-    confidence: float = 0.95,
-    metrics: Sequence[str] = METRICS,
-) -> pd.DataFrame:
-    """Differences between the paradigms of one comparison on the test split, with verdicts.
+def paired_tables(
+    comparisons: Sequence[tuple[pd.DataFrame, pd.DataFrame, Sequence[str]]],
+) -> list[pd.DataFrame]:
+    """Differences between the paradigms of each comparison on the test split, with verdicts.
 
     Differences are taken seed by seed and instance by instance, over the seeds that the chosen
     options of both paradigms have in common. A failed cell removes its pair and lowers
     `num_pairs`; a diverged one counts as SAIF 0 and accuracy 1/C on every image. All rows of the
-    table (pairs of paradigms x metrics) are one family for Holm, since they are read together.
+    tables (pairs of paradigms x metrics) are one family for Holm, since they are read together.
 
-    A verdict needs `MIN_SEEDS` common seeds, `p_holm` below 1 - confidence, and `p_signs`, too.
+    A verdict needs `MIN_SEEDS` common seeds, `p_holm` below `LEVEL`, and `p_signs`, too.
 
     Args:
-        at_budget: as `equal_compute` gives it, of one comparison.
-        choice: as `choose` gives it for these rows.
-        confidence: of all intervals, in (0, 1); 1 - confidence is the level of the tests.
-        metrics: that are tested.
+        comparisons: of each `at_budget`, as `equal_compute` gives it; `choice`, as `choose` gives
+            it for these rows; and the metrics that are tested.
 
     Returns:
         One row a (metric, first, second), in the order of the metrics and the paradigms: `task`,
@@ -97,39 +94,20 @@ def paired_table(
         `confidence`. Scores are fractions. What is not known is NaN.
 
     Raises:
-        ValueError: `confidence` is out of range, `choice` has a paradigm without cells, or
-            `at_budget` holds several comparisons.
         ResultsError: two cells of one option and seed.
     """
-    return paired_tables([(at_budget, choice, metrics)], confidence)[0]
-
-
-def paired_tables(
-    comparisons: Sequence[tuple[pd.DataFrame, pd.DataFrame, Sequence[str]]],
-    confidence: float = 0.95,
-) -> list[pd.DataFrame]:
-    """The paired differences of comparisons that are read together: all rows are one family.
-
-    Args:
-        comparisons: `at_budget`, `choice` and `metrics` of each, as of `paired_table`.
-        confidence: see `paired_table`.
-    """
-    rows = [list(_rows(*each, confidence)) for each in comparisons]
-    judged = iter(with_verdicts([*itertools.chain(*rows)], confidence))
+    rows = [list(_rows(*each)) for each in comparisons]
+    judged = iter(with_verdicts([*itertools.chain(*rows)]))
     return [
         pd.DataFrame(itertools.islice(judged, len(each)), columns=PAIRED_COLUMNS) for each in rows
     ]
 
 
 def _rows(
-    at_budget: pd.DataFrame, choice: pd.DataFrame, metrics: Sequence[str], confidence: float
+    at_budget: pd.DataFrame, choice: pd.DataFrame, metrics: Sequence[str]
 ) -> Iterator[dict[str, Any]]:
     """The rows of one comparison, without verdicts."""
-    if (held := at_budget["comparison_id"].nunique()) > 1:
-        raise ValueError(f"at_budget must hold one comparison, got {held}")
     there = set(at_budget["paradigm"].unique())
-    if unknown := set(choice["paradigm"]) - there:
-        raise ValueError(f"at_budget has no cells of {', '.join(sorted(unknown))}")
     rows = tested_choice(at_budget, choice)
     chosen, known = set(choice["paradigm"]), set(rows["paradigm"])
     absent = {
@@ -150,61 +128,63 @@ def _rows(
     for metric in metrics:
         floor = guess(head["task"], metric, num_classes)
         for second, first in combinations(paradigms, 2):
-            test = _test(sides[first], sides[second], metric, looked_at, floor, confidence)
+            test = _test(sides[first], sides[second], metric, looked_at, floor)
             order = (first, second) if test["difference"] > 0 else (second, first)
             moved = [moves.get((name, metric), (0.0, 0.0))[n] for n, name in enumerate(order)]
-            missing = {why: [n for n in (first, second) if n in absent[why]] for why in absent}
-            lacks = [why.format(" and ".join(names)) for why, names in missing.items() if names]
+            lacks = [
+                why.format(" and ".join(names))
+                for why, every in absent.items()
+                if (names := [name for name in (first, second) if name in every])
+            ]
             pair = {"metric": metric, "first": first, "second": second, "lacks": lacks}
             yield {**head, **pair, **test, "moved_by_choice": sum(moved)}
 
 
-def of_seeds(differences: pd.Series, confidence: float = 0.95) -> dict[str, Any]:
+def of_seeds(differences: pd.Series) -> dict[str, Any]:
     """The numbers of a row for `with_verdicts` whose test is over seeds alone.
 
     Where differences fall apart, it has no interval, and p is that of the sign-flip test.
     """
     values = differences.to_numpy(np.float64)
-    numbers = _numbers(crossed_mean(values[:, None], confidence=confidence), values)
+    numbers = _numbers(crossed_mean(values[:, None]), values)
     if apart(values) is not None:
         numbers |= {**_WITHOUT_SPREAD, "p": numbers["p_signs"]}
     return numbers
 
 
-def with_verdicts(
-    rows: Sequence[Mapping[str, Any]], confidence: float = 0.95
-) -> list[dict[str, Any]]:
-    """The rows of one family of tests with `p_holm`, verdict, and what would decide them.
+def with_verdicts(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The rows of one family of tests with verdicts, and what would decide them.
 
     Args:
-        rows: `metric`, `first`, `second`, and what `of_seeds` or `of_pair` gives.
-        confidence: see `paired_table`.
+        rows: see `decided`.
 
     Returns:
-        The rows with the further columns of `paired_table`.
+        The rows with the further columns of `paired_tables`.
     """
-    level = round(1 - confidence, 12)
-    judged, multipliers = decided(rows, level)
+    judged, multipliers = decided(rows)
     for row, multiplier in zip(judged, multipliers, strict=True):
-        row["confidence"] = confidence
         # Where the seeds at hand do not agree among themselves, more like them need not.
-        sure = row["p_holm"] < level and row["num_pairs"] >= MIN_SEEDS
+        sure = row["p_holm"] < LEVEL and row["num_pairs"] >= MIN_SEEDS
         if row["reason"] and not sure and not _is_against(row):
-            row |= advice(row, level / multiplier)
+            row |= advice(row, LEVEL / multiplier)
     return judged
 
 
 def decided(
-    rows: Sequence[Mapping[str, Any]], level: float
-) -> tuple[list[dict[str, Any]], NDArray[np.float64]]:
-    """The rows of one family with `p_holm`, `verdict` and `reason`, and Holm's multipliers."""
+    rows: Sequence[Mapping[str, Any]],
+) -> tuple[list[dict[str, Any]], NDArray[np.intp]]:
+    """The rows of one family of tests with `p_holm`, `verdict` and `reason`; Holm's multipliers.
+
+    Args:
+        rows: `metric`, `first`, `second`, and what `of_seeds` or `of_pair` gives.
+    """
     # A row that cannot be tested stays in the family: missing data must make no verdict easier.
     p = np.array([row["p"] for row in rows], np.float64)
     adjusted, multipliers = holm(np.nan_to_num(p, nan=1.0))
     judged = []
     for given, p_holm in zip(rows, np.where(np.isnan(p), math.nan, adjusted), strict=True):
-        row = {**given, "p_holm": p_holm, "num_tests": len(rows)}
-        row["reason"] = "; ".join(_doubts(row, level))
+        row = {**given, "p_holm": p_holm, "num_tests": len(rows), "confidence": CONFIDENCE}
+        row["reason"] = "; ".join(_doubts(row))
         better = "better" if row["difference"] > 0 else "worse"
         row["verdict"] = "undecided" if row["reason"] else better
         judged.append(row)
@@ -227,7 +207,6 @@ def _test(
     metric: str,
     looked_at: set[int],
     floor: float,
-    confidence: float,
 ) -> dict[str, Any]:
     """Numbers of a row of the table, on the common seeds of two paradigms."""
     common = set(first["seed"]) & set(second["seed"])
@@ -236,26 +215,23 @@ def _test(
     both, n = scores(pd.concat(sides), metric), len(tested)
     between = (side[f"between_{metric}"] for side in sides if f"between_{metric}" in side)
     return {
-        **of_pair(both[:n], both[n:], floor, confidence),
+        **of_pair(both[:n], both[n:], floor),
         "between": sum(abs(_mean(each.to_numpy(np.float64))) for each in between),
         "later_seeds": len(common) - n,
     }
 
 
-def of_pair(
-    first: Scores, second: Scores, floor: float = -math.inf, confidence: float = 0.95
-) -> dict[str, Any]:
+def of_pair(first: Scores, second: Scores, floor: float = -math.inf) -> dict[str, Any]:
     """The numbers of a row for `with_verdicts` whose test is over seeds and images.
 
     Args:
         first: of some seeds.
         second: of the same seeds and instances.
         floor: see `analysis.learning.guess`.
-        confidence: of the interval.
     """
     of_first, of_second = first.by_seed, second.by_seed
     both = first - second
-    crossed = crossed_mean(both.shares, both.weights, confidence, both.of_backgrounds)
+    crossed = crossed_mean(both.shares, both.weights, CONFIDENCE, both.of_backgrounds)
     numbers = {
         **_numbers(crossed, of_first - of_second),
         "num_images": crossed.num_images if both.instances else math.nan,
@@ -323,7 +299,7 @@ def _is_against(row: Mapping[str, Any]) -> bool:
     return more * row["difference"] < 0
 
 
-def _doubts(row: Mapping[str, Any], level: float) -> Iterator[str]:
+def _doubts(row: Mapping[str, Any]) -> Iterator[str]:
     n, lacks = row["num_pairs"], row.get("lacks", ())
     between, moved = row.get("between", 0), row.get("moved_by_choice", 0)
     far = abs(row["difference"]) - ROUNDING
@@ -344,7 +320,7 @@ def _doubts(row: Mapping[str, Any], level: float) -> Iterator[str]:
         yield "options were chosen between evaluations: another may be as good, and differ less"
     elif _is_against(row):
         yield "who learns more often has the lower mean"
-    elif not row["p_holm"] < level:
-        yield f"p={row['p_holm']:.3g} after Holm, not below {level:g}"
-    elif row["p_signs"] >= level:
-        yield f"p={row['p_signs']:.3g} by the signs of the seeds alone, not below {level:g}"
+    elif not row["p_holm"] < LEVEL:
+        yield f"p={row['p_holm']:.3g} after Holm, not below {LEVEL:g}"
+    elif row["p_signs"] >= LEVEL:
+        yield f"p={row['p_signs']:.3g} by the signs of the seeds alone, not below {LEVEL:g}"

@@ -38,13 +38,14 @@ def learning_rate_response(
         it is the group's choice. Where no option of a rate can be chosen, the scores are NaN and n
         is 0.
     """
-    rates = np.sort(options["lr"].unique())
+    rates = np.sort(options["lr"].dropna().unique())
     part = options["lr"]
     if len(rates) > MAX_RATES:
         width = np.log(rates[-1] / rates[0]) / MAX_RATES
         part = np.log(part / rates[0]).floordiv(width).clip(upper=MAX_RATES - 1)
-    table = _response(at_budget, options.assign(_part=part), select)
-    smallest = options.assign(_part=part).groupby([*GROUP, "_part"])["lr"].min().rename("_lr")
+    parts = options.assign(_part=part)
+    table = _response(at_budget, parts, select)
+    smallest = parts.groupby([*GROUP, "_part"])["lr"].min().rename("_lr")
     table = table.join(smallest, on=[*GROUP, "_part"])
     return table.assign(lr=table["lr"].fillna(table["_lr"])).drop(columns=["_part", "_lr"])
 

@@ -1,7 +1,10 @@
 """What a figure is written as: PNG and PDF for papers, SVG for the page.
 
-The same figure gives the same bytes. What is pointed at on the page says its name and numbers:
-Matplotlib writes the URL of an artist as a link around it, of which a `<title>` is made here.
+The same figure gives the same bytes. It is laid out for good when its first file is written, and
+each file is then drawn once: of a figure with a layout engine Matplotlib draws each twice.
+
+What is pointed at on the page says its name and numbers: Matplotlib writes the URL of an artist as
+a link around it, of which a `<title>` is made here.
 """
 
 from __future__ import annotations
@@ -17,6 +20,10 @@ from matplotlib.figure import Figure
 from analysis.figures.style import BLACK, GREY, WHITE, own_settings
 
 _NO_METADATA = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+
+_NO_LAYOUT = {"figure.constrained_layout.use": False}
+"""With which the layout engine None is none, also where Matplotlib sets it again; the engine
+"none" is one that does nothing."""
 
 _DIGITS = re.compile(r"(\.\d\d)\d+|\s+(?=\s)")
 
@@ -69,9 +76,12 @@ def _bytes(figure: Figure, form: str, salt: str = "", **settings: Any) -> bytes:
     with (
         io.BytesIO() as sink,
         warnings.catch_warnings(),
-        mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": salt}),
+        mpl.rc_context(_NO_LAYOUT | {"svg.fonttype": "none", "svg.hashsalt": salt}),
     ):
         # A letter of a name that the font lacks is seen as a box: no warning for each, no error.
         warnings.filterwarnings("ignore", "Glyph .* missing from font")
+        if engine := figure.get_layout_engine():
+            engine.execute(figure)
+            figure.set_layout_engine(None)
         figure.savefig(sink, format=form, **settings)
         return sink.getvalue()

@@ -21,10 +21,9 @@ from analysis.figures.style import (
     WIDTH,
     label,
     legend_above,
-    metric_name,
     own_settings,
 )
-from analysis.words import interval_of_pair, level, points
+from analysis.words import interval_of_pair, level, metric_name, points
 
 _ABOVE, _ROW, _LINE = 1.05, 0.36, 0.15  # inches around the rows, of a row, of a further line
 _LETTERS = 22  # of a name on one line: of longer ones little would be left for the rows

@@ -18,11 +18,10 @@ from analysis.figures.style import (
     VERMILION,
     WHITE,
     label,
-    metric_name,
     own_settings,
 )
 from analysis.groups import paradigm_order
-from analysis.words import percent
+from analysis.words import metric_name, percent
 from study import tasks
 
 _COLUMNS = 2  # as many as a phone has room for

@@ -6,7 +6,7 @@ What one says is its URL, see `analysis.figures.files`.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -107,14 +107,11 @@ def draw(
         axes.plot([], [], linestyle=dashes, linewidth=width, label=name, **own, **look)
 
 
-def draw_seeds(
-    axes: Axes, x: Any, y: Any, colour: str, says: Iterable[str], alpha: float = 0.55
-) -> None:
+def draw_seeds(axes: Axes, x: Any, y: Any, colour: str, says: Sequence[str]) -> None:
     """A small dot a seed; of very many none says its number, and they are one picture."""
-    said = [*says]
-    many = len(said) > _MANY_SEEDS
-    look: dict[str, Any] = {"color": colour, "alpha": alpha, "linewidths": 0}
-    axes.scatter(x, y, SEED_SIZE**2, urls=None if many else said, rasterized=many, **look)
+    many = len(says) > _MANY_SEEDS
+    look: dict[str, Any] = {"color": colour, "alpha": 0.55, "linewidths": 0}
+    axes.scatter(x, y, SEED_SIZE**2, urls=None if many else says, rasterized=many, **look)
 
 
 def side_by_side(

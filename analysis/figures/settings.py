@@ -58,12 +58,7 @@ def factors_figure(levels: pd.DataFrame, threshold: float | None = None, task: s
             there is no interval), `num_seeds`.
         threshold: of SAIF, for the label; None: the task's own.
         task: of all of them; empty: of mosaics.
-
-    Raises:
-        ValueError: `levels` is empty.
     """
-    if levels.empty:
-        raise ValueError("levels must hold at least one value of a factor, got none")
     factors, metrics = (list(dict.fromkeys(levels[name])) for name in ("factor", "metric"))
     columns = min(len(factors), _MOST_COLUMNS)
     bands = math.ceil(len(factors) / columns)
@@ -98,30 +93,27 @@ def grid_figure(
 
     Args:
         grid: one row a setting: `row` and `column` (values of the two factors), `base` (whether
-            it is the base), `difference` (a fraction) and `verdict` (better, worse or undecided).
+            it is the base), `difference` (a fraction; NaN: not known) and `verdict` (better,
+            worse or undecided).
             Combinations that are not there stay empty.
         rows: name of the factor that the rows are of, and its values from below.
         columns: name of the other, and its values.
         what: the difference is, with its unit.
-
-    Raises:
-        ValueError: `grid` is empty.
     """
-    if grid.empty:
-        raise ValueError("grid must hold at least one setting, got none")
     (row_name, of_rows), (column_name, of_columns) = rows, columns
     size = (1.6 + _CELL * len(of_columns), 1.4 + 0.6 * _CELL * len(of_rows))
     figure = Figure(figsize=size)
     axes = figure.subplots()
     axes.grid(False)
     axes.spines[:].set_visible(True)
-    strongest = _PALE * max(float(grid["difference"].abs().max()), 0.01)
+    strongest = _PALE * max(0.01, float(grid["difference"].abs().max()))  # NaN: none is known
     places, colours, says = [], [], []
     for setting in grid.to_dict("records"):
         y, x = of_rows.index(setting["row"]), of_columns.index(setting["column"])
         difference, decided = setting["difference"], setting["verdict"] != "undecided"
         places.append((x, y))
-        colours.append(to_rgba(BLUE if difference > 0 else VERMILION, abs(difference) / strongest))
+        strength = float(np.nan_to_num(abs(difference) / strongest))
+        colours.append(to_rgba(BLUE if difference > 0 else VERMILION, strength))
         says.append(
             f"{column_name} {setting['column']}, {row_name} {setting['row']}: "
             f"{points(difference)} points, {setting['verdict']}"

@@ -16,8 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from analysis.groups import paradigm_order
-from analysis.words import METRICS, span
-from analysis.words import metric_name as metric_name
+from analysis.words import METRICS, metric_name, span
 from study import tasks
 
 TEXT = 9.5

@@ -56,7 +56,7 @@ def link(path: str | Path) -> str:
 
 
 def refuse_unwritable(out_dir: str | os.PathLike[str]) -> None:
-    """Checks before the work that the folder, or the one to create it in, takes a file.
+    """Checks before the work that the folder, or the one to create it in, takes a report.
 
     Raises:
         Unwritable: it does not.
@@ -69,10 +69,12 @@ def refuse_unwritable(out_dir: str | os.PathLike[str]) -> None:
             storage.make("")
             storage.probe("")
         return
-    with_parents = [folder, *folder.absolute().parents]
-    there = next(path for path in with_parents if path.exists() or path.is_symlink())
-    with _refusing(folder), tempfile.TemporaryFile(dir=there):
-        pass
+    with _refusing(folder):
+        if any(folder.glob("*.parquet")):
+            raise ResultsError("it holds files of results, among which no report belongs")
+        with_parents = [folder, *folder.absolute().parents]
+        there = next(path for path in with_parents if path.exists() or path.is_symlink())
+        tempfile.TemporaryFile(dir=there).close()
 
 
 def _write_to_disk(files: Mapping[str, bytes], folder: Path) -> None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 from analysis.section.base import Section, by_chapter
 from study.results import Results
-from study.terminal import counted
 
 _RUNNING = (
     "A command is running with these results: where it is a study, the numbers are partial, of "
@@ -34,12 +33,3 @@ def title(sections: Sequence[Section], study: str | None = None) -> str:
 def shown_cells(sections: Sequence[Section]) -> set[str]:
     """Ids of the cells that the sections rest on."""
     return {cell_id for section in sections for cell_id in section.cells["cell_id"]}
-
-
-def missing(sections: Sequence[Section], cell_ids: Collection[str] | None) -> list[str]:
-    """Says how many of the cells that were asked for have no result."""
-    wanted = set(cell_ids or ())
-    if not (lost := len(wanted - shown_cells(sections))):
-        return []
-    of = f"of {counted(len(wanted), 'planned cell')}"
-    return [f"{counted(lost, f'{of} has', f'{of} have')} no result: failed, or not run."]

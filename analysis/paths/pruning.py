@@ -28,7 +28,7 @@ from analysis.paths.networks import (
 from analysis.paths.settings import once
 from analysis.paths.trained import Trained
 from analysis.section.claim import evidence
-from analysis.statistics import CONFIDENCE, MIN_SEEDS, interval_columns
+from analysis.statistics import MIN_SEEDS, interval_columns
 from study.results import SPLITS
 
 MEASURES = ("accuracy", "accuracy_diagonal", "interplay", "gain", "loss")
@@ -151,7 +151,7 @@ def paired(setting: Trained) -> pd.DataFrame:
     """Theory against every order that there is, as one family of tests.
 
     Returns:
-        One row an order: the columns of `analysis.comparison.paired.paired_table` that are not
+        One row an order: the columns of `analysis.comparison.paired.paired_tables` that are not
         about images, with the metric ``area`` (mean accuracy on the test split without 0, 1, ...,
         K heads, a fraction), and `num_lost`, seeds without a difference, which count against
         either verdict as in `analysis.section.claim`; empty without theory.
@@ -162,7 +162,7 @@ def paired(setting: Trained) -> pd.DataFrame:
     for other in there if THEORY in methods else ():
         values, lost = differences(setting, other)
         mine = area(setting, THEORY)[values.index]
-        numbers = of_seeds(values, CONFIDENCE)
+        numbers = of_seeds(values)
         if lost and len(values) >= MIN_SEEDS and not math.isnan(numbers["p"]):
             numbers["p"] = max(numbers["p"], evidence(values, 0, "above", lost).p)
         records.append(
@@ -178,7 +178,7 @@ def paired(setting: Trained) -> pd.DataFrame:
                 "mean_second": (mine - values).mean(skipna=False),
             }
         )
-    table = pd.DataFrame(with_verdicts(records, CONFIDENCE), columns=_PAIRED)
+    table = pd.DataFrame(with_verdicts(records), columns=_PAIRED)
     return table.assign(verdict="undecided") if setting.chosen_on_test else table
 
 

@@ -153,16 +153,16 @@ def _evaluations(rows: pd.DataFrame, measures: Sequence[str], run_id: str) -> li
     of several runs go together, whatever each has spent there.
     """
     costs = [name for name in COSTS if name in rows]
-    lost = rows["status"].eq("diverged").any()
     place = rows[costs[0]].rank(method="dense").astype(float)
     fractions = place / (place + 1)
+    lost_at = fractions.max() if rows["status"].eq("diverged").any() else None
     keys = zip(fractions, rows["split"], strict=True)
     at = dict(zip(keys, rows.to_dict("records"), strict=True))
     found = []
     for fraction, point in rows[costs].groupby(fractions):
         shared = {COSTS[name]: _plain(point[name].max()) for name in costs}
         for split in SPLITS:
-            given = {} if lost and fraction == fractions.max() else at.get((fraction, split), {})
+            given = {} if fraction == lost_at else at.get((fraction, split), {})
             values = {name: _plain(value) for name, value in given.items()}
             own = {name: values[name] for name in measures if values.get(name) is not None}
             row = {"cell_id": run_id, "budget_fraction": fraction, "split": split, **shared}

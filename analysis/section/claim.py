@@ -268,14 +268,17 @@ _VERBS = {
 
 
 def tallied(claims: Sequence[Claim]) -> str:
-    """``Of 12 tests of the paper's claims, 5 hold (C7, C8), 2 ...``; empty without a claim."""
+    """``Of 12 tests of the paper's claims, 5 hold (C7, C8), 2 ...``; empty without a claim.
+
+    By number, as settings may have other claims than the first.
+    """
     if not claims:
         return ""
     parts = []
     for verdict in _VERBS:
         mine = [claim.name for claim in claims if claim.verdict == verdict]
         if mine:
-            names = ", ".join(dict.fromkeys(mine))
+            names = ", ".join(sorted(set(mine), key=lambda name: (len(name), name)))
             parts.append(f"{len(mine)} {_VERBS[verdict][len(mine) > 1]} ({names})")
     tests = "1 test" if len(claims) == 1 else f"{len(claims)} tests"
     return f"Of {tests} of the paper's claims, {', '.join(parts)}."

@@ -14,10 +14,15 @@ from analysis.figures.style import WIDTH
 
 FILE_STEM = re.compile(
     r"(heatmaps-(test|validation|train)|(differences|compute|switch-point|learning-rate)-"
-    r"[a-z0-9-]+|(fixed-focus|attention-paths|heads)-[a-z-]+|(trajectories|curvature)(-[0-9]+)?|"
-    r"illustration|captions-[0-9]+|across-(factors|grid)-[a-z0-9-]+)"
+    r"[A-Za-z0-9-]+|(fixed-focus|attention-paths|heads)-[a-z-]+|(trajectories|curvature)(-[0-9]+)?"
+    r"|illustration|captions-[0-9]+|across-(factors|grid)-[A-Za-z0-9-]+)"
 )
 """Pattern of `Picture.name`."""
+
+
+def file_stem(*names: str) -> str:
+    """Names that may have any letters, as that of a task trained elsewhere, in one of a file."""
+    return re.sub(r"[^A-Za-z0-9]+", "-", "-".join(names))
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,17 +50,14 @@ class Picture:
     @functools.cached_property
     def png(self) -> bytes:
         """The figure as a PNG picture."""
-        drawn = figure_png(self.figure)
-        self.figure.set_layout_engine("none")  # it is laid out, which takes a while, once
-        return drawn
+        return figure_png(self.figure)
 
     @functools.cached_property
     def pdf(self) -> bytes:
-        """The figure as a PDF page, laid out as the PNG picture."""
-        assert self.png
+        """The figure as a PDF page."""
         return figure_pdf(self.figure)
 
     @functools.cached_property
     def svg(self) -> str:
-        """The figure as an element of a page, laid out as the PNG picture."""
+        """The figure as an element of a page."""
         return figure_svg(self.figure, salt=self.name + hashlib.sha256(self.png).hexdigest())

@@ -34,6 +34,7 @@ from analysis.figures import (
     switch_figure,
 )
 from analysis.figures.marks import side_by_side
+from analysis.figures.settings import grid_figure
 from analysis.figures.style import line_styles
 from study.results import Results
 from tests.made_up.comparisons import (
@@ -306,6 +307,15 @@ def test_forest_shows_its_table_and_every_seed() -> None:
     assert few.axes[0].get_xlim() == (-102, 102)
 
 
+@pytest.mark.parametrize("differences", [[0.1, math.nan], [math.nan, math.nan]])
+def test_a_grid_shows_that_a_difference_is_not_known(differences: list[float]) -> None:
+    """As where a pair has no common seed yet."""
+    grid = pd.DataFrame({"column": ["1", "2"], "difference": differences, "base": [True, False]})
+    grid = grid.assign(row="batch", verdict="undecided")
+    figure = grid_figure(grid, ("normalisation", ["batch"]), ("depth", ["1", "2"]), "SAIF")
+    assert figure.axes[0].texts[-1].get_text() == "-\nundecided"
+
+
 # --- files
 
 
@@ -324,6 +334,20 @@ def test_a_file_is_the_same_for_the_same_figure_whatever_the_user_has_set(
     assert first.startswith(start)
     assert dict(mpl.rcParams) == before
     assert not re.search(b"CreationDate|/Type3", first)
+
+
+def test_a_figure_is_laid_out_once_and_drawn_once_a_file() -> None:
+    drawn: list[object] = []
+    draw = Figure.draw
+    figure = forest_figure(_paired())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Figure, "draw", lambda *of: drawn.append(of) or draw(*of))
+        figure_pdf(figure)
+        places = [axes.get_position().bounds for axes in figure.axes]
+        figure_png(figure)
+        figure_svg(figure, "salt")
+    assert len(drawn) == 3
+    assert [axes.get_position().bounds for axes in figure.axes] == places
 
 
 def test_svg_is_a_part_of_a_page_in_which_every_mark_says_what_it_is() -> None:

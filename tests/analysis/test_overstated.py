@@ -26,5 +26,3 @@ def test_one_option_each_does_not_mislead() -> None:
     found = optimism(12, 1, 1)
     assert found.false_verdicts == pytest.approx(0.05, abs=0.001)
     assert found.sds == pytest.approx(0, abs=1e-9)
-    with pytest.raises(ValueError, match="num_seeds"):
-        optimism(1, 1, 1)

@@ -19,6 +19,7 @@ from analysis import report
 from analysis.comparison.compare import compare_results
 from analysis.comparison.report.exports import cell_rows, comparison_tables
 from analysis.comparison.report.limits import unusual_cut
+from analysis.conclude import conclude
 from analysis.recording.table import is_taken
 from study import repeat
 from study.results import Results, ResultsError
@@ -245,6 +246,19 @@ def test_the_report_speaks_of_what_was_recorded(
         assert word not in text, word
     assert list((tmp_path / "figures").glob("compute-dice-*.png"))
     assert not (tmp_path / "claims.csv").exists()
+
+
+@pytest.mark.usefixtures("no_pictures")
+def test_files_stay_in_the_folder_whatever_a_task_is_called(
+    results: Results, tmp_path: Path
+) -> None:
+    for n in (100, 200):
+        table = runs({"a": 0.4, "b": 0.6}, task="../../scans/β", n=n)
+        analysis.record(results, table, measures=["dice"])
+    conclude(results).write(tmp_path / "out" / "report")
+    (page,) = tmp_path.rglob("report.html")
+    across = [path for path in tmp_path.rglob("*.png") if "across" in path.name]
+    assert [path.parent for path in across] == [page.parent / "figures"]
 
 
 def test_names_that_look_alike_are_one(results: Results, tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from analysis.comparison.report.pictures import pictures
 from analysis.comparison.report.table_one import table_one_cells
 from analysis.comparison.report.tables import comparison_cells
 from analysis.comparison.report.verdicts import paired_cells
-from analysis.conclude import conclude, write_report
+from analysis.conclude import Question, conclude
 from analysis.words import setting_words
 from study.cell import Budget
 from study.results import Results, ResultsError
@@ -69,9 +69,9 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Small:
         status_reason="loss is not finite at step 31",
     )
     with not_drawn():
-        path = write_report(results, folder / "out", notes=["3 cells skipped: no such network"])
+        path = conclude(results).write(folder / "out", notes=["3 cells skipped: no such network"])
     assert path == folder / "out" / "report.html"
-    return Small(results, compared(results), folder / "out", path.read_text())
+    return Small(results, compared(results), folder / "out", Path(path).read_text())
 
 
 def write_small(results: Results, **settings: object) -> None:
@@ -114,7 +114,8 @@ def test_text_is_escaped(results: Results, tmp_path: Path) -> None:
     versions = {"package_versions": json.dumps({HOSTILE: "1"})}
     write(results, make_cell("soft"), study=HOSTILE, code_version=HOSTILE)
     write(results, make_cell("hard"), study=HOSTILE, **lost, **versions)
-    page = write_report(results, tmp_path, notes=[HOSTILE], study=HOSTILE).read_text()
+    path = conclude(results, Question(HOSTILE)).write(tmp_path, notes=[HOSTILE])
+    page = Path(path).read_text()
     assert not {"script", "b"} & {*tags(page)}
     assert plain(page).count(HOSTILE) >= 4
     assert "<b>loss</b>" in plain(page)
@@ -161,14 +162,24 @@ def test_study_and_cell_ids_restrict(results: Results, tmp_path: Path) -> None:
     write(results, make_cell("hard", m=5, n=500), study="two")
     # Of two mosaic sizes, the sizes are enough.
     assert [each.name for each in compare_results(results)] == ["digits m=5", "digits m=10"]
-    for question in ({"study": "one"}, {"cell_ids": [first.id, "ab", "cd"], "title": "Mine"}):
-        page = write_report(results, tmp_path, select="saif", **question).read_text()
+    for of in ({"study": "one"}, {"cell_ids": [first.id, "ab", "cd"]}):
+        path = conclude(results, Question(**of, select="saif")).write(tmp_path, title="Mine")
+        page = Path(path).read_text()
         assert "hard" not in {row[0] for row in rows_of(page)}
         assert "hidden foreground" in page
-    assert "2 of 3 planned cells have no result" in page
-    assert "Mine" in page
+        assert "Mine" in page
     with pytest.raises(ResultsError, match="none of the requested cells"):
-        write_report(results, tmp_path, cell_ids=["ab"])
+        conclude(results, Question(cell_ids=["ab"]))
+
+
+def test_only_what_is_shown_is_doubted(results: Results) -> None:
+    for saif in (0.4, 0.6):  # two records of one cell
+        twice = write(results, make_cell("soft"), saif=saif, study="one")
+    write(results, make_cell("soft", m=5), study="two")
+    (doubt,) = conclude(results).doubts
+    assert f"cell {twice.id} has different results" in doubt
+    assert conclude(results, Question("one")).doubts == [doubt]
+    assert conclude(results, Question("two")).doubts == []
 
 
 def test_the_answer_comes_first_and_the_terminal_says_the_same(small: Small) -> None:
@@ -197,6 +208,6 @@ def test_a_report_that_cannot_be_written_leaves_the_older_one(
     (folder / "figures").touch()
     (folder / "cells.csv").write_text("older")
     with not_drawn(), pytest.raises(ResultsError, match="cannot write the report"):
-        write_report(small.results, folder)
+        conclude(small.results).write(folder)
     assert (folder / "cells.csv").read_text() == "older"
     assert not list(folder.glob(".*"))

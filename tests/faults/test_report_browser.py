@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from analysis.conclude import write_report
+from analysis.conclude import conclude
 from analysis.rendering import html
 from analysis.section.blocks import Text
 from tests.made_up.comparisons import make_cell, make_results, write
@@ -38,7 +38,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write(results, make_cell("soft", m=5))
     reason = "loss_is_not_finite_" * 12  # a word longer than a phone is wide
     write(results, make_cell("lvml", 0.4), status="diverged", points=(0.25,), status_reason=reason)
-    return write_report(results, folder / "out")
+    return Path(conclude(results).write(folder / "out"))
 
 
 class Visit:

@@ -34,12 +34,13 @@ def across_blocks(found: Sequence[Comparison], shown: Sequence[Shown]) -> list[B
     """
     if len(found) < 2:
         return []
+    every = families(found)
     names = {
         each.comparison: each.name if each is family.base else each.comparison.name
-        for family in families(found)
+        for family in every
         for each in family.settings
     }
-    varied = [_varied(family) for family in families(found) if family.factors]
+    varied = [_varied(family) for family in every if family.factors]
     tables: list[Block] = []
     for metric in metrics_of(found):
         header, rows = verdict_cells(names, metric)
@@ -62,9 +63,10 @@ def across_blocks(found: Sequence[Comparison], shown: Sequence[Shown]) -> list[B
 
 def effect_blocks(found: Sequence[Comparison]) -> list[Block]:
     """Below the sections: what each level of a factor changes; none where none varies alone."""
+    every = families(found)
     tables = [
         (family, factor, table)
-        for family in families(found)
+        for family in every
         for factor in family.factors
         for table in [effects(family, factor)]
         if len(table)
@@ -84,7 +86,7 @@ def effect_blocks(found: Sequence[Comparison]) -> list[Block]:
     blocks: list[Block] = [Text(text)]
     for family, factor, table in tables:
         base = f"{factor_name(factor, family.task)}, base {table['base'].iloc[0]}"
-        heading = base if len(families(found)) == 1 else f"{family.task}: {base}"
+        heading = base if len(every) == 1 else f"{family.task}: {base}"
         blocks += [Heading(heading), _effect_table(table, family.base.comparison.names)]
     return [Details("What each factor changes", blocks)]
 
@@ -110,13 +112,14 @@ def _base_text(family: Family) -> str:
 
 
 def _effect_table(table: pd.DataFrame, names: Mapping[str, str]) -> Table:
-    """One row a (level, subject), with the metrics side by side."""
+    """One row a (level, subject), with the metrics side by side; ``-`` where a level has none."""
     on = ["level", "subject"]
     rows = table.drop_duplicates(on)[[*on, "num_pairs"]]
     columns: list[Column] = [plain("level"), plain("of", "subject")]
     for metric, mine in table.groupby("metric", sort=False):
         mine = mine[[*on, "difference", "low", "high", "verdict"]].set_index(on)
         rows = rows.join(mine.add_suffix(f"_{metric}"), on=on)
+        rows = rows.fillna({f"verdict_{metric}": "-"})
         columns += _of_metric(names[str(metric)], f"_{metric}")
     columns.append(plain("n", "num_pairs"))
     verdicts = range(4, len(columns), 3)

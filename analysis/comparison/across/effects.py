@@ -11,9 +11,8 @@ import pandas as pd
 
 from analysis.comparison.across.factors import Family, Setting, value_text
 from analysis.comparison.across.verdicts import pairs
-from analysis.comparison.paired import of_seeds, with_verdicts
+from analysis.comparison.paired import decided, of_seeds
 from analysis.groups import paradigm_order
-from analysis.statistics import CONFIDENCE
 
 EFFECT_COLUMNS = [
     "task", "factor", "level", "base", "first", "second", "subject", "metric", "num_pairs",
@@ -55,7 +54,7 @@ def effects(family: Family, factor: str) -> pd.DataFrame:
         values = _minus(*(_scores(each, subject, metric) for each in (level, family.base)))
         records.append(
             {
-                **of_seeds(values, CONFIDENCE),
+                **of_seeds(values),
                 "task": family.task,
                 "factor": factor,
                 "level": value_text(level.values[factor]),
@@ -66,7 +65,7 @@ def effects(family: Family, factor: str) -> pd.DataFrame:
                 "metric": metric,
             }
         )
-    return pd.DataFrame(with_verdicts(records, CONFIDENCE), columns=EFFECT_COLUMNS)
+    return pd.DataFrame(decided(records)[0], columns=EFFECT_COLUMNS)
 
 
 def is_advantage(subject: str) -> bool:

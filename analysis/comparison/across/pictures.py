@@ -9,7 +9,7 @@ import pandas as pd
 from analysis.comparison.across.factors import Family, by_value, factor_name, value_text
 from analysis.comparison.across.verdicts import Pair, pairs, verdicts_of
 from analysis.figures.settings import factors_figure, grid_figure
-from analysis.section.picture import Picture
+from analysis.section.picture import Picture, file_stem
 from analysis.statistics import CONFIDENCE
 from analysis.words import capital, level, listed, span
 from study.terminal import counted
@@ -31,7 +31,7 @@ def _factors_picture(family: Family, table: pd.DataFrame) -> Picture:
     names = base.names
     factors = list(dict.fromkeys(table["factor"]))
     return Picture(
-        name=f"across-factors-{family.task}",
+        name=file_stem("across-factors", family.task),
         title=f"{capital(listed([*names.values()]))} against each factor, {family.task}",
         caption=(
             f"Chosen options on the test split against {listed(factors)}; in each panel all else "
@@ -94,7 +94,7 @@ def _grid_picture(family: Family, grid: tuple[str, str], pair: Pair) -> Picture:
     what = f"{capital(name)}, {pair[0]} minus {pair[1]}"
     axes = list(zip(names, values, strict=True))
     return Picture(
-        name=f"across-grid-{family.task}-{'-'.join(grid).replace('_', '-')}",
+        name=file_stem("across-grid", family.task, *grid),
         title=f"{what}, by {names[0]} and {names[1]}, {family.task}",
         caption=(
             f"{what}, in points on the test split, at each {names[0]} and {names[1]}; all else is "

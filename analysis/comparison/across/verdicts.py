@@ -85,21 +85,21 @@ def verdict_counts(found: Collection[Comparison], metric: str) -> dict[Pair, Cou
     return {pair: count for pair, count in counts.items() if count}
 
 
-def count_sentences(found: Sequence[Comparison]) -> dict[str, list[str]]:
-    """``In SAIF lvml is better than soft in 9 of 16 settings, worse in 0, undecided in 7.``
+def count_sentences(found: Sequence[Comparison]) -> list[str]:
+    """A paragraph a metric, with a sentence a pair.
 
-    Returns:
-        Metric -> a sentence a pair.
+    ``In SAIF lvml is better than soft in 9 of 16 settings, worse in 0, undecided in 7.``
     """
-    return {
-        metric: [
+    paragraphs = (
+        " ".join(
             f"In {joint_name(found, metric)} {first} is better than {second} in "
             f"{count['better']} of {count.total()} settings, worse in {count['worse']}, "
             f"undecided in {count['undecided']}."
             for (first, second), count in verdict_counts(found, metric).items()
-        ]
+        )
         for metric in metrics_of(found)
-    }
+    )
+    return [*filter(None, paragraphs)]
 
 
 def joint_name(found: Sequence[Comparison], metric: str) -> str:

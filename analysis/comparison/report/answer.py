@@ -19,13 +19,8 @@ def answer(found: Sequence[Comparison]) -> list[str]:
     """Who beats whom, a sentence a comparison.
 
     Args:
-        found: as `analysis.comparison.compare.compare` gives them.
-
-    Raises:
-        ValueError: there is no comparison.
+        found: as `analysis.comparison.compare.compare` gives them, at least one.
     """
-    if not found:
-        raise ValueError("there must be at least one comparison, got none")
     if all(comparison.paired.empty for comparison in found):
         return [_nothing_to_compare(found)]
     return [_sentence(comparison, len(found) > 1) for comparison in found]

@@ -14,7 +14,7 @@ from analysis.comparison.across.blocks import across_blocks, effect_blocks
 from analysis.comparison.across.factors import families, setting_names
 from analysis.comparison.across.pictures import family_pictures
 from analysis.comparison.across.verdicts import count_sentences
-from analysis.comparison.compare import Comparison, compare_results, metrics_of, short_id
+from analysis.comparison.compare import Comparison, compare_results, metrics_of
 from analysis.comparison.paper.claims import claims
 from analysis.comparison.report.answer import answer, lone_paradigm
 from analysis.comparison.report.data import data_notes, said_once
@@ -93,8 +93,7 @@ class Comparisons(Chapter["Compared"]):
         """Who beats whom, in each setting or, of many, in how many."""
         if not _are_many(sections):
             return answer(_of(sections))
-        counts = count_sentences(_of(sections)).values()
-        return [" ".join(each) for each in counts if each]
+        return count_sentences(_of(sections))
 
     def head(
         self,
@@ -191,7 +190,7 @@ class Compared:
 
     @property
     def key(self) -> str:
-        return short_id(self.comparison)
+        return self.comparison.id[:8]
 
     @property
     def cells(self) -> pd.DataFrame:
@@ -204,7 +203,7 @@ class Compared:
             "task": comparison.task,
             "m": comparison.m,
             "architecture": comparison.architecture,
-            "comparison_id": comparison.cells["comparison_id"].iloc[0],
+            "comparison_id": comparison.id,
             "axis": comparison.axis,
             "threshold": comparison.threshold,
         }
@@ -232,7 +231,8 @@ class Compared:
             over = terminal.sentence(over_what(comparison.paired))
             parts.append([*aligned(*pair_cells(comparison)), over])
         parts.append(map(terminal.sentence, _basis(comparison)))
-        parts.append([f"{LIMITS}:", *(terminal.point(text) for text in limits(comparison))])
+        if limiting := limits(comparison):
+            parts.append([f"{LIMITS}:", *map(terminal.point, limiting)])
         parts.append([terminal.sentence(tallied(self.claims))])
         return "\n\n".join(filter(None, map("\n".join, parts)))
 

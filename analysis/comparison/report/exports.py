@@ -9,7 +9,7 @@ import pandas as pd
 
 from analysis.comparison.across.effects import effects
 from analysis.comparison.across.factors import Family, families
-from analysis.comparison.compare import Comparison, short_id
+from analysis.comparison.compare import Comparison
 from analysis.comparison.report.limits import of_stages, pair_notes, tuned
 from analysis.comparison.report.table_one import (
     conditions,
@@ -82,7 +82,7 @@ def for_papers(found: Sequence[Comparison]) -> dict[str, str]:
     )
     files["paired.tex"] = "\n".join(
         latex.table(
-            *(header, rows, caption, f"tab:paired-{short_id(c)}"), left=_PAIRED_LEFT, notes=notes
+            *(header, rows, caption, f"tab:paired-{c.id[:8]}"), left=_PAIRED_LEFT, notes=notes
         )
         for c, (caption, header, rows), notes in zip(found, blocks, notes_of, strict=True)
     )
@@ -117,7 +117,7 @@ def cell_rows(comparison: Comparison) -> pd.DataFrame:
 
 def _paired(comparison: Comparison) -> tuple[str, list[str], list[list[str]]]:
     caption = (
-        f"Paired differences, {comparison.name} ({short_id(comparison)}): first "
+        f"Paired differences, {comparison.name} ({comparison.id[:8]}): first "
         f"minus second paradigm on the same seeds, {conditions([comparison])}. "
         + over_what(comparison.paired)
     )
@@ -143,7 +143,7 @@ def with_setting(found: Sequence[Comparison], tables: Sequence[pd.DataFrame]) ->
 
 def _setting(comparison: Comparison) -> dict[str, Any]:
     return {
-        "comparison_id": comparison.cells["comparison_id"].iloc[0],
+        "comparison_id": comparison.id,
         "architecture": comparison.architecture,
         "setting": comparison.name,
         "axis": comparison.axis,
@@ -155,7 +155,7 @@ def _settings(family: Family) -> list[dict[str, object]]:
     return [
         {
             "task": family.task,
-            "comparison_id": each.comparison.cells["comparison_id"].iloc[0],
+            "comparison_id": each.comparison.id,
             "setting": each.name,
             "base": each is family.base,
             "differs": ", ".join(each.differs),

@@ -12,7 +12,7 @@ from analysis.comparison.choice import summarised_metrics
 from analysis.comparison.compare import Comparison
 from analysis.comparison.cut import EARLY
 from analysis.comparison.option_warnings import barred_sentences, edge_warnings
-from analysis.comparison.paired import POWER, SCREENING
+from analysis.comparison.paired import LEVEL, POWER, SCREENING
 from analysis.comparison.report.data import share_sentences
 from analysis.comparison.stages import given
 from analysis.groups import AXES
@@ -41,7 +41,6 @@ _OF_TWO_SORTS = (
     "A mean of two sorts of seeds has no interval that can be trusted: beside it stands the share "
     "that learned."
 )
-_LEVEL = 0.05  # of the test that `optimism` simulates
 
 
 def limits(comparison: Comparison) -> list[str]:
@@ -105,7 +104,7 @@ def _one_stage(comparison: Comparison) -> list[str]:
             f"The best of {most} equal options looks {found.sds:.1f} standard deviations of a run "
             f"too good with n={n}."
         )
-        if found.false_verdicts > _LEVEL:
+        if found.false_verdicts > LEVEL:
             texts.append(
                 f"A test at 5 % then tells equal paradigms with {most} and {fewest} options apart "
                 f"in {100 * found.false_verdicts:.0f} % of studies."

@@ -21,7 +21,7 @@ from analysis.figures.forest import forest_figure
 from analysis.figures.heatmaps import heatmap_figure
 from analysis.figures.responses import REFERENCES, learning_rate_figure, switch_figure
 from analysis.figures.style import SMALL, by_paradigm, own_settings
-from analysis.section.picture import Picture
+from analysis.section.picture import Picture, file_stem
 from analysis.words import (
     capital,
     is_text,
@@ -91,7 +91,7 @@ def _differences(comparison: Comparison) -> Iterator[Picture]:
         seeds = pd.concat(of_pairs, names=["first", "second"]).dropna().rename("difference")
         name, over = comparison.names[str(metric)], listed(sampled(paired))
         yield Picture(
-            name=f"differences-{_stem(str(metric))}",
+            name=file_stem("differences", str(metric)),
             title=f"Paired differences in {name}",
             caption=(
                 f"Differences of {name} on the test split, in percentage points "
@@ -144,7 +144,7 @@ def _curves(comparison: Comparison) -> Iterator[Picture]:
         early = sum(map(len, lines.values())) < len(whole)
         cut = " A line ends where a seed has no evaluation." if early else ""
         yield Picture(
-            name=f"compute-{_stem(metric)}",
+            name=file_stem("compute", metric),
             title=f"{capital(name)} against {axis}",
             caption=(
                 f"{capital(name)} on the test split against {axis}. Mean over the seeds of the "
@@ -161,10 +161,6 @@ def _curves(comparison: Comparison) -> Iterator[Picture]:
         )
 
 
-def _stem(metric: str) -> str:
-    return metric.replace("_", "-")
-
-
 def _switch_points(comparison: Comparison) -> Iterator[Picture]:
     response = switch_response(comparison.at_budget, comparison.options, comparison.select)
     if response["switch_point"].nunique() < 2:
@@ -177,7 +173,7 @@ def _switch_points(comparison: Comparison) -> Iterator[Picture]:
     for metric in comparison.metrics:
         name = comparison.names[metric]
         yield Picture(
-            name=f"switch-point-{_stem(metric)}",
+            name=file_stem("switch-point", metric),
             title=f"{capital(name)} against the switch point",
             caption=(
                 f"{capital(name)} on the validation split against the switch point. Of each "
@@ -203,7 +199,7 @@ def _learning_rates(comparison: Comparison) -> Iterator[Picture]:
     for metric in comparison.metrics:
         name = comparison.names[metric]
         yield Picture(
-            name=f"learning-rate-{_stem(metric)}",
+            name=file_stem("learning-rate", metric),
             title=f"{capital(name)} against the learning rate",
             caption=(
                 f"{capital(name)} on the validation split against the learning rate. {of_each}: "

@@ -134,7 +134,7 @@ def _settings(comparison: Comparison) -> list[list[str]]:
     """Name and value: what all cells share, and what is recorded beside it."""
     cells, noun = comparison.cells, comparison.noun
     names = {"m": comparison.modality.m, "n": f"training {noun} n"}
-    rows = [["comparison", str(cells["comparison_id"].iloc[0])]]
+    rows = [["comparison", comparison.id]]
     for name, value in comparison.settings.items():
         if name not in ("schedule", "seed"):
             text = f"{value['amount']:,d} {value['unit']}" if name == "budget" else None

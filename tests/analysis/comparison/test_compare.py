@@ -108,15 +108,24 @@ def test_a_diverged_cell_counts_with_its_numbers_up_to_its_last_and_then_as_noth
 # --- comparisons
 
 
-@pytest.mark.parametrize("change", [{"n": 500}, {"split": "shared-base"}])
-def test_comparisons_are_never_mixed(results: Results, change: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"n": 500}, "digits m=10 [n=500] and digits m=10 [n=2000]"),
+        (
+            {"split": "shared-base"},
+            "digits m=10 [disjoint bases] and digits m=10 [shared-base bases]",
+        ),
+    ],
+)
+def test_comparisons_are_never_mixed(results: Results, change: dict[str, Any], told: str) -> None:
     """What the refusal advises parts them."""
     for settings in ({}, change):
         write(results, make_cell(**settings))
     evaluations = analysis.load(results)
-    (column,) = ({"split": "split_scheme"}.get(name, name) for name in change)
-    with pytest.raises(ResultsError, match=f"differ in {column}") as refused:
+    with pytest.raises(ResultsError) as refused:
         analysis.equal_compute(evaluations)
+    assert str(refused.value).startswith(f"{told} must not be mixed")
     (advised,) = re.findall(r"(analysis[.\w]+)\(evaluations\)", str(refused.value))
     assert functools.reduce(getattr, advised.split(".")[1:], analysis) is comparisons
     assert [part["comparison_id"].nunique() for part in comparisons(evaluations)] == [1, 1]

@@ -143,8 +143,8 @@ def test_what_is_compared_differs_by_less_than_a_step(
         starts = done[done["step"] > 0].groupby("cell_id")[column].min().max()
         late = budget > (done["budget_amount"].iloc[0] if budgeted else reached)
         assert late or budget < starts or budget < dearest[trained].min()
-        (advised,) = re.findall(r"usable budget is ([\d.,]+) ", str(refusal))
-        assert len(analysis.equal_compute(timed, float(advised.replace(",", "")), **how))
+        (advised,) = re.findall(r"usable budget is (\S+) ", str(refusal))
+        assert len(analysis.equal_compute(timed, float(advised), **how))
         return
     last = rows[(rows["status"] == "done") | (rows["status"].eq("diverged") & ~rows["diverged"])]
     assert last.groupby("cell_id").size().eq(len(SPLITS)).all()
@@ -155,6 +155,19 @@ def test_what_is_compared_differs_by_less_than_a_step(
     assert np.ptp(spent) < STEP[axis]
     if budgeted and not interpolate and len(usable):
         assert set(last["budget_fraction"]) == {usable.max()}
+
+
+@pytest.mark.parametrize("budget", [1.0, 1e300])
+def test_a_budget_that_is_advised_can_be_typed_in(results: Results, budget: float) -> None:
+    """However many digits it has: the half that all cells have reached has thirteen."""
+    amount = 2 * 4_901_373_491_777
+    for paradigm in ("soft", "hard"):
+        write(results, make_cell(paradigm, budget=Budget(amount)), points=(0.25, 0.5))
+    table = analysis.load(results)
+    with pytest.raises(ResultsError) as refused:
+        analysis.equal_compute(table, budget)
+    (advised,) = re.findall(r"usable budget is (\S+) FLOPs", str(refused.value))
+    assert len(analysis.equal_compute(table, float(advised)))
 
 
 # --- equal curves

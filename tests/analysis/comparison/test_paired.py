@@ -16,12 +16,7 @@ from scipy import stats
 from analysis.backgrounds import Backgrounds
 from analysis.comparison.by_image import Instances, Scores, scores
 from analysis.comparison.choice import choose, summarise
-from analysis.comparison.paired import (
-    PAIRED_COLUMNS,
-    SAME_EVERYWHERE,
-    paired_table,
-    paired_tables,
-)
+from analysis.comparison.paired import PAIRED_COLUMNS, SAME_EVERYWHERE, paired_tables
 from analysis.crossed import crossed_mean, needed
 from analysis.groups import GROUP, OPTION
 from analysis.statistics import MIN_SEEDS, holm, on_logit_scale
@@ -100,8 +95,10 @@ def _random(num_seeds: int = 7, names: Sequence[str] = PARADIGMS) -> pd.DataFram
     return table.assign(saif=(table["saif"] - 0.2 * table["lr"] - 0.1).round(3))
 
 
-def _paired(at_budget: pd.DataFrame, confidence: float = 0.95) -> pd.DataFrame:
-    return paired_table(at_budget, choose(at_budget), confidence)
+def _paired(at_budget: pd.DataFrame, choice: pd.DataFrame | None = None) -> pd.DataFrame:
+    choice = choose(at_budget) if choice is None else choice
+    (table,) = paired_tables([(at_budget, choice, METRICS)])
+    return table
 
 
 def _pair(table: pd.DataFrame, first: str, second: str, metric: str = "accuracy") -> pd.Series:
@@ -125,7 +122,7 @@ def _above(*differences: float) -> list[float]:
 
 def test_differences_equal_scipys_paired_test_of_the_chosen_options() -> None:
     at_budget = _random()
-    choice, table = choose(at_budget), _paired(at_budget, confidence=0.9)
+    choice, table = choose(at_budget), _paired(at_budget)
     chosen = at_budget.merge(choice[GROUP + OPTION], on=GROUP + OPTION)
     chosen = chosen[chosen["split"] == "test"]
     for row in table.to_dict("records"):
@@ -133,7 +130,7 @@ def test_differences_equal_scipys_paired_test_of_the_chosen_options() -> None:
         a, b = by_seed[row["first"]], by_seed[row["second"]]
         test = stats.ttest_rel(a, b)
         means = [a.mean(), b.mean(), a.mean() - b.mean()]
-        expected = [*means, *test.confidence_interval(0.9), test.pvalue, 7, 0.9]
+        expected = [*means, *test.confidence_interval(0.95), test.pvalue, 7, 0.95]
         names = ["mean_first", "mean_second", "difference", "low", "high", "p", "num_pairs"]
         assert [row[name] for name in (*names, "confidence")] == pytest.approx(expected, rel=1e-6)
 
@@ -142,27 +139,27 @@ def test_differences_equal_scipys_paired_test_of_the_chosen_options() -> None:
 
 
 @pytest.mark.parametrize(
-    ("hard", "soft", "confidence", "verdict", "reason"),
+    ("hard", "soft", "verdict", "reason"),
     [
-        (LOW, HIGH, 0.95, "better", ""),
-        (HIGH, LOW, 0.95, "worse", ""),
-        (LOW, _above(0.01, 0.03, 0.02, 0.01, 0.005, 0.03), 0.95, "better", ""),
-        (LOW, _above(0.01, 0.03, 0.02, 0.01, 0.005, 0.03), 0.999, "undecided", "not below 0.001"),
+        (LOW, HIGH, "better", ""),
+        (HIGH, LOW, "worse", ""),
+        (LOW, _above(0.01, 0.03, 0.02, 0.01, 0.005, 0.03), "better", ""),
+        (LOW, _above(0.01, 0.03, -0.02, 0.01, 0.005, 0.03), "undecided", "not below 0.05"),
         # Five of six agree, far more than a t test takes to decide.
-        (LOW, _above(0.05, 0.06, 0.055, 0.06, 0.05, -0.001), 0.95, "undecided", "by the signs"),
-        (LOW[:5], HIGH[:5], 0.95, "undecided", "n=5, fewer than 6 seeds"),
-        (LOW[:1], HIGH[:1], 0.95, "undecided", "with one seed no interval exists"),
-        (HIGH, HIGH, 0.95, "undecided", SAME_EVERYWHERE),
+        (LOW, _above(0.05, 0.06, 0.055, 0.06, 0.05, -0.001), "undecided", "by the signs"),
+        (LOW[:5], HIGH[:5], "undecided", "n=5, fewer than 6 seeds"),
+        (LOW[:1], HIGH[:1], "undecided", "with one seed no interval exists"),
+        (HIGH, HIGH, "undecided", SAME_EVERYWHERE),
         # A t test divides by a spread that six equal differences do not tell.
-        ([0.6] * 6, [0.7 + 1e-11 * seed for seed in range(6)], 0.95, "undecided", SAME_EVERYWHERE),
+        ([0.6] * 6, [0.7 + 1e-11 * seed for seed in range(6)], "undecided", SAME_EVERYWHERE),
         # They differ in the last bit.
-        ([0.3] * 6, [0.1 + 0.2] * 6, 0.95, "undecided", SAME_EVERYWHERE),
+        ([0.3] * 6, [0.1 + 0.2] * 6, "undecided", SAME_EVERYWHERE),
     ],
 )
 def test_a_verdict_takes_six_seeds_that_vary_and_agree(
-    hard: list[float], soft: list[float], confidence: float, verdict: str, reason: str
+    hard: list[float], soft: list[float], verdict: str, reason: str
 ) -> None:
-    row = _pair(_paired(_study({"hard": hard, "soft": soft}), confidence), "soft", "hard")
+    row = _pair(_paired(_study({"hard": hard, "soft": soft})), "soft", "hard")
     assert (row["verdict"], row["num_pairs"]) == (verdict, len(hard))
     assert reason in row["reason"] if reason else row["reason"] == ""
     difference = round(np.mean(soft) - np.mean(hard), 9)
@@ -242,10 +239,10 @@ def test_verdicts_stay_those_of_the_first_look(planned: Sequence[int], first: in
     at_budget = _random(num_seeds=12, names=("hard", "soft"))
     choice = choose(at_budget)
     turned = at_budget.assign(planned_seeds=np.array(planned)[at_budget["seed"]])
-    found = paired_table(turned.sample(frac=1, random_state=0), choice)
+    found = _paired(turned.sample(frac=1, random_state=0), choice)
     assert set(found["num_pairs"]) == {first}
     assert set(found["later_seeds"]) == {12 - first}
-    alone = paired_table(at_budget[at_budget["seed"] < first], choice)
+    alone = _paired(at_budget[at_budget["seed"] < first], choice)
     pd.testing.assert_frame_equal(*(each.drop(columns="later_seeds") for each in (found, alone)))
 
 

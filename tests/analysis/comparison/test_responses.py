@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import analysis
 from analysis.comparison.choice import by_preference, choose, options
 from analysis.comparison.option_warnings import edge_warnings
 from analysis.comparison.responses import MAX_RATES, learning_rate_response, switch_response
@@ -81,6 +82,19 @@ def test_many_learning_rates_are_taken_together(results: Results) -> None:
     assert table["saif"].tolist() == table["lr"].tolist()
     assert table["lr"].iloc[0] < rates[len(rates) // MAX_RATES + 1]
     assert table["lr"].iloc[-1] == rates[-1]
+
+
+def test_many_rates_of_one_paradigm_stand_beside_another_without_any(results: Results) -> None:
+    options_of = [("soft", lr) for lr in np.geomspace(0.001, 1, 2 * MAX_RATES)]
+    each = itertools.product([*options_of, ("hard", nan)], range(2), ("validation", "test"))
+    runs = [
+        {"paradigm": name, "lr": lr, "seed": seed, "split": split, "compute": 9, "accuracy": 0.5}
+        for (name, lr), seed, split in each
+    ]
+    analysis.record(results, runs, options=["lr"])
+    found = compared(results)
+    table = learning_rate_response(found.at_budget, found.options)
+    assert table["paradigm"].tolist() == ["soft"] * MAX_RATES
 
 
 # --- edges of the grid

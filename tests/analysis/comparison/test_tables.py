@@ -13,7 +13,7 @@ import pytest
 
 from analysis.comparison.compare import compare_results
 from analysis.comparison.paper.published import TABLE_1
-from analysis.comparison.report.chapter import Compared
+from analysis.comparison.report.chapter import LIMITS, Compared
 from analysis.comparison.report.limits import of_seeds, two_sorts
 from analysis.comparison.report.table_one import table_one, table_one_notes
 from analysis.comparison.report.tables import comparison_cells, cut_text
@@ -38,6 +38,11 @@ def test_paradigms_that_did_not_focus_are_named(results: Results) -> None:
     assert "No seed of soft focused (SAIF below 5 %)." in said
     assert any("1 of 2 seeds of lvml never focused (SAIF below 5 %)" in text for text in said)
     assert not any("hard" in text for text in said)
+
+
+def test_where_nothing_limits_a_comparison_no_heading_says_so(results: Results) -> None:
+    write(results, make_cell())
+    assert LIMITS not in Compared(compared(results)).text()
 
 
 def test_published_table_is_of_fractions() -> None:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from analysis.comparison.across.blocks import effect_blocks
 from analysis.comparison.across.factors import families
 from analysis.comparison.across.pictures import family_pictures
 from analysis.comparison.report.chapter import COMPARISONS, MOST_IN_FULL, Compared
 from analysis.conclude import Conclusions, conclude
+from analysis.section.blocks import Details, Table
 from analysis.section.picture import FILE_STEM
 from study.cell.networks import NetworkSettings
 from tests.made_up.comparisons import make_cell, make_results, write
@@ -72,6 +75,17 @@ def test_a_grid_is_a_picture_of_its_own(seven: list[Compared]) -> None:
     for picture in (factors, grid):
         assert FILE_STEM.fullmatch(picture.name)
         assert picture.png.startswith(b"\x89PNG")
+
+
+def test_a_level_without_a_measure_says_nothing_of_it(seven: list[Compared]) -> None:
+    found = [section.comparison for section in seven]
+    found = [replace(each, metrics=("accuracy",)) if each.m == 5 else each for each in found]
+    (details,) = effect_blocks(found)
+    assert isinstance(details, Details)
+    tables = [block for block in details.blocks if isinstance(block, Table)]
+    of_m = next(table.rows for table in tables if table.rows[0][0] in ("5", "50"))
+    assert {"5", "50", "-"} <= {cell for row in of_m for cell in row}
+    assert "nan" not in {cell for row in of_m for cell in row}
 
 
 def test_titles_tell_settings_apart(seven: list[Compared]) -> None:
