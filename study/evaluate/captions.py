@@ -43,8 +43,6 @@ def evaluate(
     model: Writer,
     paradigm: Paradigm,
     split: Captions,
-    alpha: float | None = None,
-    with_incentive: bool = False,
     inference: Paradigm | None = None,
     last: bool = False,
 ) -> dict[str, Any] | None:
@@ -58,8 +56,6 @@ def evaluate(
         model: on the device of the split.
         paradigm: gives the loss; one whose loss is exact.
         split: of captions.
-        alpha: None: attention is held on mosaics only.
-        with_incentive: False, for the same reason.
         inference: the paradigm that writes; None: `paradigm`.
         last: whether to mark each object and to give examples, too.
 
@@ -70,12 +66,7 @@ def evaluate(
         `num_evaluated` objects; of the last evaluation, also those of
         `study.evaluate.by_instance`, and `examples` as JSON, see
         `study.evaluate.caption_examples`. None if an output is not finite.
-
-    Raises:
-        ValueError: alpha or the incentive is asked for.
     """
-    if alpha is not None or with_incentive:
-        raise ValueError("captions have no held attention, so neither alpha nor an incentive")
     loss = _loss(model, paradigm, split)
     if not math.isfinite(loss):
         return None

@@ -63,7 +63,8 @@ class Modality:
         measures: its further measures, in the order of tables; the score may be one of them.
         measures_text: what these are, for people.
         evaluation: module and function that evaluates a model, with the arguments of
-            `study.evaluate.classification.evaluate`.
+            `study.evaluate.classification.evaluate`, but those of an attention that is held, if it
+            never is.
         keeps_networks: whether all trained networks are kept (`study.models.kept`), as other
             cells take them apart.
     """

@@ -284,16 +284,17 @@ class Member:
     def _evaluate(self, paradigm: Paradigm) -> dict[str, dict[str, Any]] | None:
         """The metrics of each split; None if one is not finite."""
         found = {}
-        alpha = self.cell.alpha
         inference = self._inference(paradigm)
         evaluate = pkgutil.resolve_name(self._train.modality.evaluation)
         is_last = self.stops_done == len(self.stops) - 1
         for name, split in self._splits.items():
-            with_incentive = alpha is not None and name == "train"
+            held: dict[str, Any] = {}
+            if self.cell.alpha is not None:
+                held = {"alpha": self.cell.alpha, "with_incentive": name == "train"}
             last = is_last and name == "test"
             with evaluating(self._model):
                 metrics = evaluate(
-                    self._model, paradigm, split, alpha, with_incentive, inference, last
+                    self._model, paradigm, split, inference=inference, last=last, **held
                 )
             if metrics is None:
                 return None
