@@ -15,7 +15,6 @@ from torch import Tensor
 
 from study.cell import Cell
 from study.cell.seeds import stream_seed
-from study.errors import RequestError
 from study.tasks.base import IMAGES, ONE_SHOT, Batch, Facts
 from study.tasks.one_shot.characters import Characters
 
@@ -109,15 +108,7 @@ class OneShotTask:
 
         The cell's seed splits the characters, so that it draws all three: other than in other
         tasks, validation and test differ from seed to seed. No character is in two splits.
-
-        Raises:
-            RequestError: the cell has another m than three.
         """
-        if cell.m != IMAGES:
-            raise RequestError(
-                f"{self.name} has {IMAGES} images an episode, got m = {cell.m}. Give it with "
-                f"--set m={IMAGES}."
-            )
         seed, held = cell.seed, self._held
         return {
             "train": self.drawn("train", cell.n, seed, device=device),
