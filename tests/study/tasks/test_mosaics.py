@@ -93,8 +93,8 @@ def test_too_few_images_of_a_foreground_class_are_named(share: float, least: int
 
 
 def test_too_few_background_images_are_named() -> None:
+    base = made_up({"a": 20, "b": 20, "rest": 1})
     with pytest.raises(RequestError, match="too few images of the background"):
-        base = made_up({"a": 20, "b": 20, "rest": 1})
         MosaicTask("digits", base, ("a", "b"), 0.1, ("rest",))
 
 
