@@ -155,8 +155,7 @@ class MosaicTask:
         self.validation_share = validation_share
         self.num_classes = len(foreground)
         height, width, channels = base.train_images.shape[1:]
-        self.input_shape = (channels, height, width)
-        self.facts = Facts(base.digest, self.input_shape, {}, {}, base.notes)
+        self.facts = Facts(base.digest, (channels, height, width), notes=base.notes)
         self._fixed = functools.cache(self._split)  # validation and test, kept between cells
         self._resident = functools.cache(self._images)  # shared by all cells of this process
         self._classes = [base.class_names.index(each) for each in foreground]

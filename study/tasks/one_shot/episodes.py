@@ -98,7 +98,7 @@ class OneShotTask:
         self.characters = characters
         self.channels = channels
         shape = (channels, *characters.images.shape[1:])
-        self.facts = Facts(characters.digest, shape, {}, {}, (characters.note,))
+        self.facts = Facts(characters.digest, shape, notes=(characters.note,))
         # Shared by all cells of this process.
         self._images = functools.cache(torch.from_numpy(characters.images).to)
         self._held = functools.cache(self.drawn)

@@ -69,9 +69,8 @@ def _series(options: Options) -> TaskInfo:
         base = windows.made_up_windows(facts.input_shape, (*classes, REST), count)
         return task(base, (REST,))
 
-    shape = (_CHANNELS, window, 1)
-    nominal = Facts(UNKNOWN_DIGEST, shape, sizes={}, lengths={})
-    return TaskInfo(shape, classes, load, made_up, nominal)
+    nominal = Facts(UNKNOWN_DIGEST, (_CHANNELS, window, 1))
+    return TaskInfo(classes, load, made_up, nominal)
 
 
 TASKS: Mapping[str, Declaration] = {
