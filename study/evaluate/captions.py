@@ -15,10 +15,11 @@ from torch import Tensor
 from study.evaluate.by_instance import by_instance
 from study.evaluate.caption_examples import chosen, example
 from study.evaluate.caption_scores import bleu, cider
-from study.evaluate.decoding import Writer, write
+from study.evaluate.decoding import write
 from study.evaluate.objects import Expected, expected, sought
 from study.evaluate.saif_and_heat_map import foreground_metrics, in_saif
 from study.hardware import pass_size
+from study.models.captions import Captioner
 from study.paradigms.base import Paradigm
 from study.tasks.captions.captions import Captions
 from study.tasks.captions.vocabulary import PADDING
@@ -40,7 +41,7 @@ class _Found(NamedTuple):
 
 @torch.no_grad()
 def evaluate(
-    model: Writer,
+    model: Captioner,
     paradigm: Paradigm,
     split: Captions,
     inference: Paradigm | None = None,
@@ -112,7 +113,7 @@ def evaluate(
 
 
 def _written(
-    model: Writer,
+    model: Captioner,
     paradigm: Paradigm,
     split: Captions,
     kept: Collection[int],
@@ -151,7 +152,7 @@ def _written(
     return _Found(captions, whole, attention)
 
 
-def _loss(model: Writer, paradigm: Paradigm, split: Captions) -> float:
+def _loss(model: Captioner, paradigm: Paradigm, split: Captions) -> float:
     """Mean nats of a caption."""
     device = split.words.device
     total = torch.zeros((), dtype=torch.float64, device=device)
