@@ -67,7 +67,7 @@ def main() -> None:
 def measured(args: argparse.Namespace, name: str, m: int) -> Callable[[], dict[str, float]]:
     """Quantity -> its value, by the heads of their tables."""
     device = hardware.set_up(THREADS, gpu=False)
-    shape = tasks.info(stepping.task_of(args.architecture)).input_shape
+    shape = tasks.info(stepping.task_of(args.architecture)).nominal.input_shape
     mosaics = stepping.made_up_mosaics(BATCH_SIZE, m, device, shape, images=1_000)
     model = stepping.build_model(args.architecture)
     exact = paradigms.get(paradigms.get(name).exact)

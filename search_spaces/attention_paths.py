@@ -4,12 +4,19 @@ Plain: noise 1; a layer of a good and a random head, then one of a uniform and a
 Noisy: noise 5; a good and a uniform head, then a uniform one.
 """
 
-from search_spaces.base import By, Preset, SearchSpace
+from collections.abc import Mapping
+
+from search_spaces.base import By, Preset, SearchSpace, Values
 
 _WIDTHS = (10, 30, 50, 100, 300, 500, 1_000)
 _PATHS_OF_THE_LIMIT = By(
     "variant", {"noisy": ("all", "good")}, otherwise=("all", "good", "good+denoising")
 )
+_COMMON: Mapping[str, Values | By] = {
+    "variant": ("plain", "noisy"),
+    "method": ("theory", "gp", "slice"),
+    "paths": By("method", {"gp": _PATHS_OF_THE_LIMIT}, otherwise=("all",)),
+}
 
 SPACE = SearchSpace(
     name="attention-paths",
@@ -20,9 +27,7 @@ SPACE = SearchSpace(
         "quick": Preset(
             about="hidden Markov chains, plain and noisy; samples at two widths, 6 seeds",
             axes={
-                "variant": ("plain", "noisy"),
-                "method": ("theory", "gp", "slice"),
-                "paths": By("method", {"gp": _PATHS_OF_THE_LIMIT}, otherwise=("all",)),
+                **_COMMON,
                 "width": By(
                     "method", {"theory": _WIDTHS, "gp": (None,), "slice": (10, 100)}, otherwise=()
                 ),
@@ -32,9 +37,7 @@ SPACE = SearchSpace(
         "paper": Preset(
             about="samples at all published widths, 12 seeds",
             axes={
-                "variant": ("plain", "noisy"),
-                "method": ("theory", "gp", "slice"),
-                "paths": By("method", {"gp": _PATHS_OF_THE_LIMIT}, otherwise=("all",)),
+                **_COMMON,
                 "width": By("method", {"gp": (None,)}, otherwise=_WIDTHS),
                 "seed": tuple(range(12)),
             },

@@ -73,7 +73,7 @@ def build_model(architecture: str, precision: str = "float32") -> Model:
     task = task_of(architecture)
     info = tasks.info(task)
     return models.build(
-        architecture, task, info.input_shape, info.num_classes, seed=0, precision=precision
+        architecture, task, info.nominal.input_shape, info.num_classes, seed=0, precision=precision
     )
 
 

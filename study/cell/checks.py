@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 
 def require(condition: bool, name: str, got: object, rule: str) -> None:
     """Raises a ValueError that states the rule and the value received."""
@@ -13,8 +11,3 @@ def require(condition: bool, name: str, got: object, rule: str) -> None:
 
 def is_int(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
-
-
-def is_positive(value: object) -> bool:
-    """Whether a value is a finite number > 0."""
-    return isinstance(value, int | float) and math.isfinite(value) and value > 0

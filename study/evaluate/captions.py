@@ -15,10 +15,11 @@ from torch import Tensor
 from study.evaluate.by_instance import by_instance
 from study.evaluate.caption_examples import chosen, example
 from study.evaluate.caption_scores import bleu, cider
-from study.evaluate.decoding import Writer, write
+from study.evaluate.decoding import write
 from study.evaluate.objects import Expected, expected, sought
 from study.evaluate.saif_and_heat_map import foreground_metrics, in_saif
 from study.hardware import pass_size
+from study.models.captions import Captioner
 from study.paradigms.base import Paradigm
 from study.tasks.captions.captions import Captions
 from study.tasks.captions.vocabulary import PADDING
@@ -40,11 +41,9 @@ class _Found(NamedTuple):
 
 @torch.no_grad()
 def evaluate(
-    model: Writer,
+    model: Captioner,
     paradigm: Paradigm,
     split: Captions,
-    alpha: float | None = None,
-    with_incentive: bool = False,
     inference: Paradigm | None = None,
     last: bool = False,
 ) -> dict[str, Any] | None:
@@ -58,8 +57,6 @@ def evaluate(
         model: on the device of the split.
         paradigm: gives the loss; one whose loss is exact.
         split: of captions.
-        alpha: None: attention is held on mosaics only.
-        with_incentive: False, for the same reason.
         inference: the paradigm that writes; None: `paradigm`.
         last: whether to mark each object and to give examples, too.
 
@@ -70,12 +67,7 @@ def evaluate(
         `num_evaluated` objects; of the last evaluation, also those of
         `study.evaluate.by_instance`, and `examples` as JSON, see
         `study.evaluate.caption_examples`. None if an output is not finite.
-
-    Raises:
-        ValueError: alpha or the incentive is asked for.
     """
-    if alpha is not None or with_incentive:
-        raise ValueError("captions have no held attention, so neither alpha nor an incentive")
     loss = _loss(model, paradigm, split)
     if not math.isfinite(loss):
         return None
@@ -121,7 +113,7 @@ def evaluate(
 
 
 def _written(
-    model: Writer,
+    model: Captioner,
     paradigm: Paradigm,
     split: Captions,
     kept: Collection[int],
@@ -160,7 +152,7 @@ def _written(
     return _Found(captions, whole, attention)
 
 
-def _loss(model: Writer, paradigm: Paradigm, split: Captions) -> float:
+def _loss(model: Captioner, paradigm: Paradigm, split: Captions) -> float:
     """Mean nats of a caption."""
     device = split.words.device
     total = torch.zeros((), dtype=torch.float64, device=device)

@@ -181,10 +181,10 @@ def _of_own_segments(model: Model, split: Split, mixes: bool) -> Iterator[_Part]
     """Parts for which f, and g unless it mixes, run once for each real segment."""
     for rows in split.passes(pass_size(split.bytes_each, split.labels.device)):
         inputs, labels, foreground, mask = split.batch(rows)
-        assert mask is not None
         segments = model.encode(inputs, mask)
-        words = real(segments, mask)
-        places = padded(torch.arange(len(words), device=words.device), mask)
+        there = torch.ones_like(foreground) if mask is None else mask
+        words = real(segments, there)
+        places = padded(torch.arange(len(words), device=words.device), there)
         focus: Focus = model.focus(words).__getitem__
         if mixes:
             scores = focus_scores(focus, places, mask)

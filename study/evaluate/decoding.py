@@ -2,54 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from study.cell import DecoderSettings
+from study.models.captions import Captioner
 from study.paradigms.base import Paradigm
-from study.tasks.base import Batch
 from study.tasks.captions.vocabulary import END, PADDING, START, UNKNOWN
 
 NEVER_WRITTEN = (PADDING, START, UNKNOWN)
 """Numbers that no caption has, however likely they are: the likeliest other one stands instead."""
-
-
-class Writer(Protocol):
-    """All that evaluation knows of a model of captions.
-
-    Attributes:
-        settings: how it writes.
-    """
-
-    @property
-    def settings(self) -> DecoderSettings: ...
-
-    def encode(self, images: Tensor) -> Tensor:
-        """Images, as a split gives them, -> regions (B, m, D)."""
-        ...
-
-    def begin(self, regions: Tensor) -> Any:
-        """The model's memory of B captions before their first word.
-
-        Its `rows(index)` is the memory of the captions `index` (K,) int64, in that order, maybe
-        repeated.
-        """
-        ...
-
-    def next_word(
-        self, paradigm: Paradigm, memory: Any, words: Tensor
-    ) -> tuple[Tensor, Tensor, Any]:
-        """Attention (B, m), probabilities (B, V) of the next words, and the memory thereafter.
-
-        `words` (B,) int64 are the last ones, START at first.
-        """
-        ...
-
-    def loss(self, paradigm: Paradigm, batch: Batch) -> Tensor:
-        """Nats a caption with the true words before each word, its mean over the batch."""
-        ...
 
 
 class Written(NamedTuple):
@@ -72,7 +35,7 @@ class Written(NamedTuple):
 
 
 def write(
-    model: Writer,
+    model: Captioner,
     paradigm: Paradigm,
     regions: Tensor,
     sought: Tensor,

@@ -23,8 +23,6 @@ def evaluate(
     model: AttentionPaths,
     paradigm: Paradigm,
     split: Episodes,
-    alpha: float | None = None,
-    with_incentive: bool = False,
     inference: Paradigm | None = None,
     last: bool = False,
 ) -> dict[str, Any] | None:
@@ -34,19 +32,12 @@ def evaluate(
         model: on the device of the split.
         paradigm, inference: soft.
         split: of episodes.
-        alpha: None: attention is held on mosaics only.
-        with_incentive: False, for the same reason.
         last: whether to leave out each head, too.
 
     Returns:
         Columns of `study.results.EVALUATIONS_SCHEMA`: `loss`, the mean squared error; `accuracy`;
         of the last evaluation `accuracy_without_head`. None if an output is not finite.
-
-    Raises:
-        ValueError: alpha or the incentive is asked for.
     """
-    if alpha is not None or with_incentive:
-        raise ValueError("episodes have no held attention, so neither alpha nor an incentive")
     outputs = by_path(model, split)
     if not np.isfinite(outputs).all():
         return None

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 
 import torch
 from torch import Tensor, nn
@@ -225,13 +226,7 @@ def attention_paths(
     Raises:
         ValueError: patches do not fill the images.
     """
-    sizes = TransformerSettings(
-        d_model=scaled(settings.d_model, width),
-        layers=settings.layers,
-        heads=settings.heads,
-        qk=settings.qk,
-        patch=settings.patch,
-    )
+    sizes = replace(settings, d_model=scaled(settings.d_model, width))
     tokens = Tokens(input_shape, sizes.patch, seed)
     return AttentionPaths(
         tokens,

@@ -15,6 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from study.errors import RequestError
 from study.models.layers import SelfAttention
 
 _UNCOUNTED = nn.Embedding, nn.BatchNorm1d, nn.BatchNorm2d, nn.GroupNorm
@@ -61,7 +62,7 @@ def forward_flops(module: nn.Module, input_shape: tuple[int, ...]) -> int:
     """Forward FLOPs of a module on one input of that shape (without the batch axis).
 
     Raises:
-        TypeError: the module has parameters in a layer whose cost is not known here.
+        RequestError: the module has parameters in a layer whose cost is not known here.
     """
     # A real input instead of the meta device, whose first use imports for seconds.
     return counted(module, lambda: module(torch.zeros(1, *input_shape)))
@@ -71,7 +72,7 @@ def counted(module: nn.Module, run: Callable[[], object]) -> int:
     """Forward FLOPs of the layers of a module that `run` calls.
 
     Raises:
-        TypeError: as `forward_flops`.
+        RequestError: as `forward_flops`.
     """
     total = 0
 
@@ -91,7 +92,10 @@ def counted(module: nn.Module, run: Callable[[], object]) -> int:
             not isinstance(layer, _UNCOUNTED)
             and next(layer.parameters(recurse=False), None) is not None
         ):
-            raise TypeError(f"no cost is known for a {type(layer).__name__} layer")
+            raise RequestError(
+                f"no cost is known for a {type(layer).__name__} layer, and equal compute needs "
+                "one. Make networks of nn.Linear and nn.Conv2d layers."
+            )
 
     hooks = [layer.register_forward_hook(count) for layer in module.modules()]
     try:

@@ -37,13 +37,11 @@ class SelfAttention(nn.Module):
 
         Padding gets an attention of exactly zero.
         """
-        q, k, v = (self._by_head(layer(vectors), mask) for layer in self._projections())
+        projections = self.queries, self.keys, self.values
+        q, k, v = (self._by_head(layer(vectors), mask) for layer in projections)
         scores = q @ k.transpose(2, 3) / math.sqrt(q.shape[3])  # (B, heads, m, m)
         attention = scores.masked_fill(~mask[:, None, None, :], -torch.inf).softmax(dim=3)
         return self.out(real((attention @ v).transpose(1, 2).flatten(2), mask))
-
-    def _projections(self) -> tuple[nn.Linear, nn.Linear, nn.Linear]:
-        return self.queries, self.keys, self.values
 
     def _by_head(self, vectors: Tensor, mask: Tensor) -> Tensor:
         """(N, size) -> (B, heads, m, size / heads), zero in padding."""

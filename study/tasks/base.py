@@ -63,7 +63,8 @@ class Modality:
         measures: its further measures, in the order of tables; the score may be one of them.
         measures_text: what these are, for people.
         evaluation: module and function that evaluates a model, with the arguments of
-            `study.evaluate.classification.evaluate`.
+            `study.evaluate.classification.evaluate`, but those of an attention that is held, if it
+            never is.
         keeps_networks: whether all trained networks are kept (`study.models.kept`), as other
             cells take them apart.
     """
@@ -250,7 +251,8 @@ class Facts:
 
     Attributes:
         digest: of the data, or `UNKNOWN_DIGEST`.
-        input_shape: of one segment as a model takes it.
+        input_shape: of one segment as a model takes it: of a mosaic or an episode (channels,
+            height, width), of a text (words,).
         sizes: split -> number of inputs; empty: mosaics or episodes, of which any number can be
             drawn.
         lengths: number of segments -> training inputs of that length; empty: all have m.
@@ -260,8 +262,8 @@ class Facts:
 
     digest: str
     input_shape: tuple[int, ...]
-    sizes: Mapping[str, int]
-    lengths: Mapping[int, int]
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    lengths: Mapping[int, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     num_classes: int = 0
 
@@ -306,8 +308,6 @@ class TaskInfo:
     """A task with its options, before its data is at hand.
 
     Attributes:
-        input_shape: of one segment of a mosaic or an episode: (channels, height, width); of a text
-            (words,). Data of other channels or words say so in their facts.
         classes: names of the classes; of mosaics, those of the foreground; of episodes, which
             support the query matches; of captions and of your own texts none: the words of the
             data are the classes, or the data tell them (`Facts.num_classes`).
@@ -316,7 +316,6 @@ class TaskInfo:
         nominal: the facts that are assumed before the data is at hand.
     """
 
-    input_shape: tuple[int, ...]
     classes: tuple[str, ...]
     load: Callable[[Places], Task]
     made_up: Callable[[Facts, int], Task]

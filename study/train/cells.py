@@ -26,7 +26,7 @@ from study.errors import RequestError
 from study.kind import Maker
 from study.models.flops import ModelFlops
 from study.tasks.base import UNKNOWN_DIGEST, Facts, FactsOf
-from study.train.axes import EVALUATIONS
+from study.train.axes import EPOCHS, EVALUATIONS
 from study.train.budget import cost
 from study.train.refusals import why_not
 
@@ -108,6 +108,7 @@ class CellMaker(Maker[Cell]):
             require(not missing, name, NONE, f"given, as {task} has it")
         options = tasks.resolved(task, Options(**given))
         count: Any = EVALUATIONS.takes.checked("evaluations", point["evaluations"])
+        epochs: Any = EPOCHS.takes.checked("epochs", point["epochs"])
         facts, modality = self._facts_of(task, options), tasks.modality(task)
         cell = Cell(
             **{name: point[name] for name in _NAMED},
@@ -126,9 +127,9 @@ class CellMaker(Maker[Cell]):
         )
         flops = self.flops(cell)  # refuses a network that cannot be built
         if point["budget_unit"] == "mosaics":
-            budget = cost.epochs(point["epochs"], cell.n)
+            budget = cost.epochs(epochs, cell.n)
         else:
-            budget = cost.soft_epochs(point["epochs"], flops, cell.m, cell.n)
+            budget = cost.soft_epochs(epochs, flops, cell.m, cell.n)
         return replace(cell, budget=budget)
 
 

@@ -59,7 +59,7 @@ class Training(Kind[Cell]):
         return measured(cells, flops)
 
     def short(self, cell: Cell) -> Cell:
-        """Two steps a phase."""
+        """A few steps a phase."""
         count = len(cell.schedule.phases)
         phases = (
             replace(phase, until=(number + 1) / count)

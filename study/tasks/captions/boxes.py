@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from study.tasks.captions.encoded_images import regions_a_side
 from study.tasks.captions.mscoco import Box, Captioned
 
 Scored = Mapping[int, tuple[str, tuple[int, ...]]]
@@ -38,11 +38,7 @@ class Boxed(NamedTuple):
 def boxed(
     images: Sequence[Captioned], scored: Scored, m: int, device: torch.device
 ) -> list[Boxed]:
-    """The objects of these images that are scored, in their order, for m regions.
-
-    Raises:
-        RequestError: m is no square.
-    """
+    """The objects of these images that are scored, in their order, for m regions, a square."""
     found = [
         (image, *scored[category], box)
         for image, captioned in enumerate(images)
@@ -50,7 +46,7 @@ def boxed(
         if category in scored
     ]
     boxes = torch.tensor([box for *_, box in found], dtype=torch.float64)
-    inside = shares_inside(boxes.reshape(-1, 4), regions_a_side(m)).to(device)
+    inside = shares_inside(boxes.reshape(-1, 4), math.isqrt(m)).to(device)
     return [Boxed(*each, share) for each, share in zip(found, inside.unbind(), strict=True)]
 
 

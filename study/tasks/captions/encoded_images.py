@@ -17,7 +17,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from study.errors import RequestError
 from study.hardware import products
 from study.tasks.captions import encoder_networks, image_files
 from study.tasks.captions.encoders import ENCODERS
@@ -35,28 +34,9 @@ EfficientNet-lite0 takes 55 ms for each of 2 and 89 ms for each of 16 (docs/log.
 _FILE = "array.raw"  # without a header: the folder's name stands for shape and type, too
 
 
-def regions_a_side(m: int) -> int:
-    """g of the g x g = m regions.
-
-    Raises:
-        RequestError: m is no square.
-    """
-    side = math.isqrt(m)
-    if side**2 != m:
-        raise RequestError(
-            f"m={m}: the regions of an image are a square grid, so m must be a square, such as "
-            f"{side**2} or {(side + 1) ** 2}. Change it with --set m=M."
-        )
-    return side
-
-
 def pixels_a_side(m: int, encoder: str) -> int:
-    """P of the P x P pixels of which an encoder makes m regions.
-
-    Raises:
-        RequestError: m is no square.
-    """
-    return ENCODERS[encoder].stride * regions_a_side(m)
+    """P of the P x P pixels of which an encoder makes m regions, g x g."""
+    return ENCODERS[encoder].stride * math.isqrt(m)
 
 
 @dataclass(frozen=True)
@@ -90,7 +70,7 @@ class ImageFiles:
         """(N, 3, P, P) uint8 on the host, of which the encoder makes m regions.
 
         Raises:
-            RequestError: m is no square; or they cannot be made or kept.
+            RequestError: they cannot be made or kept.
         """
         side = pixels_a_side(m, self.encoder)
         parts = self._decoded(side, "decoding")
@@ -103,7 +83,7 @@ class ImageFiles:
         devices they differ by float16's rounding.
 
         Raises:
-            RequestError: m is no square; or they cannot be made or kept.
+            RequestError: they cannot be made or kept.
         """
         side = pixels_a_side(m, self.encoder)
         shape = (m, ENCODERS[self.encoder].channels)
@@ -192,7 +172,6 @@ class Noise:
 
     def features(self, m: int, device: torch.device) -> Tensor:
         """See `ImageFiles`."""
-        regions_a_side(m)
         shape = (self.count, m, ENCODERS[self.encoder].channels)
         return torch.rand(shape, generator=torch.Generator().manual_seed(0)).half()
 

@@ -28,11 +28,11 @@ _WORDS, _LENGTH = 8_733, 12  # the paper's vocabulary; mean words of a caption, 
 def _mscoco(options: Options) -> TaskInfo:
     from study.tasks.captions.task import caption_task, made_up_captions
 
-    shape = (_WORDS + FIRST_WORD,)
-    nominal = Facts(UNKNOWN_DIGEST, shape, _SIZES, {_LENGTH: _SIZES["train"]})
+    lengths = {_LENGTH: _SIZES["train"]}
+    nominal = Facts(UNKNOWN_DIGEST, (_WORDS + FIRST_WORD,), _SIZES, lengths)
     load = partial(caption_task, options)
     made_up = partial(made_up_captions, options["encoder"])
-    return TaskInfo(shape, (), load, made_up, nominal)
+    return TaskInfo((), load, made_up, nominal)
 
 
 TASKS: Mapping[str, Declaration] = {

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from study.errors import RequestError
-from study.tasks.mosaics.base_segments import first_alike
+from study.tasks.mosaics.base_segments import BaseSegments, first_alike
 from study.tasks.sources import cached
 
 VALIDATION_SHARE = 0.1
@@ -26,36 +26,15 @@ _ARRAYS = ("train_images", "train_labels", "test_images", "test_labels")
 
 
 @dataclass(frozen=True, eq=False)
-class BaseImages:
-    """The labelled images of a data set; `create` checks them and computes the digest.
+class BaseImages(BaseSegments):
+    """The labelled images of a data set, uint8; `create` checks them and computes the digest.
 
     Attributes:
-        train_images: (N, H, W, C) uint8 in [0, max_value].
-        train_labels: (N,) int64 in [0, number of classes).
-        test_images: (M, H, W, C) uint8 in [0, max_value].
-        test_labels: (M,) int64 in [0, number of classes).
-        class_names: the name of each label.
-        max_value: the pixel value that stands for 1.
-        digest: 16 hexadecimal digits that stand for images, labels and class names.
-        notes: sentences about the data, for people.
-        train_sources: (N,) int64, the first image of those that are one draw of the data.
-        test_sources: (M,) int64, as `train_sources`.
-        by_content: whether equal images are one draw of the data; else each is its own.
+        by_content: whether equal images are one draw of the data, so have one source; else each is
+            its own.
     """
 
-    noun = "images"
-
-    train_images: np.ndarray
-    train_labels: np.ndarray
-    test_images: np.ndarray
-    test_labels: np.ndarray
-    class_names: tuple[str, ...]
-    max_value: int
-    digest: str
-    notes: tuple[str, ...]
-    train_sources: np.ndarray
-    test_sources: np.ndarray
-    by_content: bool
+    by_content: bool = False
 
     @classmethod
     def create(
@@ -102,16 +81,17 @@ class BaseImages:
         )
         moved = [sources] * (len(np.unique(sources)) < len(sources))  # to another split
         return cls(
+            "images",
             train_images,
             train_labels,
+            sources,
             test_images,
             test_labels,
+            test_sources,
             class_names,
             max_value,
             digest=cached.digest_of([*arrays, *moved], class_names),
             notes=tuple(notes),
-            train_sources=sources,
-            test_sources=test_sources,
             by_content=by_content,
         )
 

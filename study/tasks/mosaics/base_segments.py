@@ -5,15 +5,16 @@ from __future__ import annotations
 import hashlib
 import itertools
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 
 from study.cell.seeds import stream_seed
 
 
-class BaseSegments(Protocol):
+@dataclass(frozen=True, eq=False)
+class BaseSegments:
     """The labelled segments of a data set: images, or windows of series as images one pixel wide.
 
     Attributes:
@@ -27,42 +28,21 @@ class BaseSegments(Protocol):
         test_sources: (M,) int64.
         class_names: the name of each label.
         max_value: the uint8 value that stands for 1; None: float32, as networks take it.
-        digest: 16 hexadecimal digits that stand for all of them.
+        digest: 16 hexadecimal digits that stand for all but the notes.
         notes: sentences about the data, for people.
     """
 
-    @property
-    def noun(self) -> str: ...
-
-    @property
-    def train_images(self) -> np.ndarray: ...
-
-    @property
-    def train_labels(self) -> np.ndarray: ...
-
-    @property
-    def train_sources(self) -> np.ndarray: ...
-
-    @property
-    def test_images(self) -> np.ndarray: ...
-
-    @property
-    def test_labels(self) -> np.ndarray: ...
-
-    @property
-    def test_sources(self) -> np.ndarray: ...
-
-    @property
-    def class_names(self) -> tuple[str, ...]: ...
-
-    @property
-    def max_value(self) -> int | None: ...
-
-    @property
-    def digest(self) -> str: ...
-
-    @property
-    def notes(self) -> tuple[str, ...]: ...
+    noun: str
+    train_images: np.ndarray
+    train_labels: np.ndarray
+    train_sources: np.ndarray
+    test_images: np.ndarray
+    test_labels: np.ndarray
+    test_sources: np.ndarray
+    class_names: tuple[str, ...]
+    max_value: int | None
+    digest: str
+    notes: tuple[str, ...] = ()
 
 
 def first_alike(segments: Iterable[np.ndarray]) -> np.ndarray:

@@ -66,13 +66,12 @@ def _info(
         return task(base, background_names(foreground, background, base.class_names, name))
 
     return TaskInfo(
-        shape,
         foreground,
         load=load,
         made_up=lambda facts, count: task(
             made_up_images(facts.input_shape, foreground, count), (MADE_UP_BACKGROUND,)
         ),
-        nominal=Facts(UNKNOWN_DIGEST, shape, sizes={}, lengths={}),
+        nominal=Facts(UNKNOWN_DIGEST, shape),
     )
 
 

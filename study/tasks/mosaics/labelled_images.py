@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -85,9 +86,19 @@ def load(
         found = _find(data_dir, wanted)
         known = fingerprint(f"{_VERSION} {found.layout} {pixels}", found.files)
         folder = places.cache / "prepared" / f"{task}-{known}"
-        return prepared(folder, lambda: create(_read(data_dir, found, wanted, pixels)))
+        base = prepared(folder, lambda: create(_read(data_dir, found, wanted, pixels)))
+        return replace(base, notes=(*base.notes, *_left_out(found)))
 
     return read_data_set(data_set, places, of)
+
+
+def _left_out(found: Found) -> Iterator[str]:
+    """A sentence on images that no split has, which come and go beside those that are prepared."""
+    if found.left_out:
+        yield (
+            f"images in no folder of a class, which are left out: {len(found.left_out):,}, the "
+            f"first {found.left_out[0]}"
+        )
 
 
 def _find(data_dir: Path, wanted: Wanted) -> Found:

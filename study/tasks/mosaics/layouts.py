@@ -115,6 +115,7 @@ class Found(NamedTuple):
         test: those to test on; empty: test images are to be drawn.
         note: which are of which split, for people.
         open: files of a split -> their images.
+        left_out: images that lie in no folder of a class.
     """
 
     layout: str
@@ -122,6 +123,7 @@ class Found(NamedTuple):
     test: tuple[Path, ...]
     note: str
     open: Callable[[tuple[Path, ...]], Labelled]
+    left_out: Sequence[Path] = ()
 
     @property
     def files(self) -> tuple[Path, ...]:
@@ -153,7 +155,7 @@ def find_files(data_dir: Path, entries: Sequence[Path], wanted: Wanted) -> Found
         _find_official(data_dir, wanted)
         or (_find_ubyte(data_dir) if wanted.own else None)
         or _find_parquet(data_dir, entries, wanted)
-        or _find_folders([entry for entry in entries if entry.is_dir()], wanted.own)
+        or _find_folders(entries, wanted.own)
     )
 
 
@@ -182,8 +184,9 @@ def _divided(
 # Class folders
 
 
-def _find_folders(folders: Sequence[Path], own: bool) -> Found | None:
+def _find_folders(entries: Sequence[Path], own: bool) -> Found | None:
     """Folders of classes, maybe in folders of splits; None if there is no image in them."""
+    folders = [entry for entry in entries if entry.is_dir()]
     parts: dict[str, tuple[Path, ...]] = {}
     called: dict[str, str] = {}
     for folder in folders:
@@ -194,10 +197,14 @@ def _find_folders(folders: Sequence[Path], own: bool) -> Found | None:
             called[split] = f"{called[split]} and " if split in called else ""
             called[split] += f"{folder.name}/"
     if parts:
-        return _divided("class folders", parts, called, _open_folders)
-    paths = _images(folders, own)
-    note = "there are no splits"
-    return Found("class folders", paths, (), note, _open_folders) if paths else None
+        found = _divided("class folders", parts, called, _open_folders)
+        entries = [*entries, *(entry for folder in folders for entry in visible(folder))]
+    elif paths := _images(folders, own):
+        found = Found("class folders", paths, (), "there are no splits", _open_folders)
+    else:
+        return None
+    left_out = (entry for entry in entries if entry.suffix.lower() in IMAGE_SUFFIXES)
+    return found._replace(left_out=[entry for entry in left_out if entry.is_file()])
 
 
 def _images(folders: Sequence[Path], own: bool) -> tuple[Path, ...]:

@@ -20,7 +20,6 @@ from study.cell import Cell
 from study.cell.seeds import stream_seed
 from study.errors import RequestError
 from study.tasks.base import MOSAICS, SPLITS, Batch, Distinct, Facts
-from study.tasks.mosaics.base_images import VALIDATION_SHARE
 from study.tasks.mosaics.base_segments import BaseSegments, held_out
 
 
@@ -131,7 +130,7 @@ class MosaicTask:
         base: base images of a data set.
         foreground: names of the foreground classes; label k is the k-th of them.
         validation_share: of what the train images of each class are cut from, kept for validation.
-        background: names of the background classes; None: all others.
+        background: names of the background classes.
 
     Attributes:
         kept: (N,) bool, the train images kept for validation.
@@ -147,8 +146,8 @@ class MosaicTask:
         name: str,
         base: BaseSegments,
         foreground: tuple[str, ...],
-        validation_share: float = VALIDATION_SHARE,
-        background: tuple[str, ...] | None = None,
+        validation_share: float,
+        background: tuple[str, ...],
     ) -> None:
         self.name = name
         self.base = base
@@ -156,12 +155,9 @@ class MosaicTask:
         self.validation_share = validation_share
         self.num_classes = len(foreground)
         height, width, channels = base.train_images.shape[1:]
-        self.input_shape = (channels, height, width)
-        self.facts = Facts(base.digest, self.input_shape, {}, {}, base.notes)
+        self.facts = Facts(base.digest, (channels, height, width), notes=base.notes)
         self._fixed = functools.cache(self._split)  # validation and test, kept between cells
         self._resident = functools.cache(self._images)  # shared by all cells of this process
-        if background is None:
-            background = tuple(each for each in base.class_names if each not in foreground)
         self._classes = [base.class_names.index(each) for each in foreground]
         self._background = [base.class_names.index(each) for each in background]
         labels, tests = base.train_labels, base.test_labels

@@ -15,7 +15,6 @@ from torch import Tensor
 
 from study.cell import Cell
 from study.cell.seeds import stream_seed
-from study.errors import RequestError
 from study.tasks.base import IMAGES, ONE_SHOT, Batch, Facts
 from study.tasks.one_shot.characters import Characters
 
@@ -99,7 +98,7 @@ class OneShotTask:
         self.characters = characters
         self.channels = channels
         shape = (channels, *characters.images.shape[1:])
-        self.facts = Facts(characters.digest, shape, {}, {}, (characters.note,))
+        self.facts = Facts(characters.digest, shape, notes=(characters.note,))
         # Shared by all cells of this process.
         self._images = functools.cache(torch.from_numpy(characters.images).to)
         self._held = functools.cache(self.drawn)
@@ -109,15 +108,7 @@ class OneShotTask:
 
         The cell's seed splits the characters, so that it draws all three: other than in other
         tasks, validation and test differ from seed to seed. No character is in two splits.
-
-        Raises:
-            RequestError: the cell has another m than three.
         """
-        if cell.m != IMAGES:
-            raise RequestError(
-                f"{self.name} has {IMAGES} images an episode, got m = {cell.m}. Give it with "
-                f"--set m={IMAGES}."
-            )
         seed, held = cell.seed, self._held
         return {
             "train": self.drawn("train", cell.n, seed, device=device),

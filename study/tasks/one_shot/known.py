@@ -26,13 +26,11 @@ def _info_of(
         from study.tasks.one_shot.episodes import LABELS, OneShotTask
 
         side = options["pixels"]
-        shape = (channels, side, side)
         return TaskInfo(
-            shape,
             LABELS,
             load=lambda places: OneShotTask(name, read(places, side), channels),
             made_up=lambda *_: OneShotTask(name, made_up_characters(side), channels),
-            nominal=Facts(UNKNOWN_DIGEST, shape, sizes={}, lengths={}),
+            nominal=Facts(UNKNOWN_DIGEST, (channels, side, side)),
         )
 
     return info

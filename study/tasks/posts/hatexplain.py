@@ -36,9 +36,6 @@ _TITLE = "HateXplain"
 _AGAIN = "Copy the file again, as it was published."
 _ACCEPTED = f"{_DATASET} and {_DIVISIONS} as in the data set's repository, in DIR or in DIR/Data"
 
-_MISSING = object()
-"""In place of a post that the data set lacks."""
-
 _SPLITS = {"train": "train", "validation": "val", "test": "test"}
 """Our name of a split -> that of the data set."""
 
@@ -105,7 +102,7 @@ def _load_from(data_dir: Path, label_rule: str, rationale_rule: str) -> Posts:
             for post_id in named[official]:
                 with reading(f"{path}, post {post_id!r}", _AGAIN):
                     # It is taken away, so that no post is in two splits.
-                    found = _post(dataset.pop(post_id, _MISSING), label_rule, rationale_rule)
+                    found = _post(dataset.pop(post_id, None), label_rule, rationale_rule)
                 if isinstance(found, Post):
                     splits[split].append(found)
                 else:
@@ -123,7 +120,7 @@ def _post(entry: Any, label_rule: str, rationale_rule: str) -> Post | str:
     Raises:
         Exception: its entry is incomplete or wrong.
     """
-    if entry is _MISSING:
+    if entry is None:
         return "named in a split but not in the data"
     tokens = checked_tokens(entry["post_tokens"])
     marks = [checked_marks(each) for each in entry["rationales"]]

@@ -32,7 +32,6 @@ def _info(
         lengths = {_LENGTH: _SIZES["train"]}
         num_classes = len(classes) or 2
         return TaskInfo(
-            (_WORDS,),
             classes,
             load=lambda places: text_task(name, read(places, options), options),
             made_up=lambda facts, count: made_up_texts(name, facts, count),

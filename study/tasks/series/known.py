@@ -16,6 +16,7 @@ from study.cell import Options
 from study.cell.declared import Axis, Text, Whole
 from study.errors import RequestError
 from study.tasks.base import MOSAICS, UNKNOWN_DIGEST, Declaration, Facts, Task, TaskInfo
+from study.tasks.mosaics.base_segments import BaseSegments
 from study.tasks.mosaics.classes import REST, background_names, foreground_names
 from study.tasks.series import ts_files, windows
 from study.tasks.sources.data_set import DataSet, read_data_set
@@ -56,7 +57,7 @@ def _series(options: Options) -> TaskInfo:
     classes = foreground_names(options["foreground"], background)
     from study.tasks.mosaics.mosaics import MosaicTask
 
-    def task(base: windows.BaseWindows, others: tuple[str, ...]) -> Task:
+    def task(base: BaseSegments, others: tuple[str, ...]) -> Task:
         return MosaicTask(windows.TASK, base, classes, windows.VALIDATION_SHARE, others)
 
     def load(places: Places) -> Task:
@@ -68,9 +69,8 @@ def _series(options: Options) -> TaskInfo:
         base = windows.made_up_windows(facts.input_shape, (*classes, REST), count)
         return task(base, (REST,))
 
-    shape = (_CHANNELS, window, 1)
-    nominal = Facts(UNKNOWN_DIGEST, shape, sizes={}, lengths={})
-    return TaskInfo(shape, classes, load, made_up, nominal)
+    nominal = Facts(UNKNOWN_DIGEST, (_CHANNELS, window, 1))
+    return TaskInfo(classes, load, made_up, nominal)
 
 
 TASKS: Mapping[str, Declaration] = {

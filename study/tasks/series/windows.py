@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from study.errors import RequestError
 from study.tasks.mosaics.base_images import MADE_UP_IMAGES
-from study.tasks.mosaics.base_segments import first_alike, held_out, repeated_note
+from study.tasks.mosaics.base_segments import (
+    BaseSegments,
+    first_alike,
+    held_out,
+    repeated_note,
+)
 from study.tasks.series.ts_files import TsFile
 from study.tasks.sources.cached import digest_of
 
@@ -24,40 +27,12 @@ VALIDATION_SHARE = 0.25
 """Of the train series of each class."""
 
 
-@dataclass(frozen=True, eq=False)
-class BaseWindows:
-    """The windows of a data set, a `study.tasks.mosaics.base_segments.BaseSegments`.
-
-    Attributes:
-        train_images: (N, W, 1, C) float32, standardised windows as images of one column.
-        train_labels: (N,) int64.
-        train_sources: (N,) int64, the series that each is cut from.
-        test_images, test_labels, test_sources: those of the test series.
-        class_names: the name of each label.
-        notes: sentences about the data, for people.
-    """
-
-    noun = "series"
-    max_value = None
-
-    train_images: np.ndarray
-    train_labels: np.ndarray
-    train_sources: np.ndarray
-    test_images: np.ndarray
-    test_labels: np.ndarray
-    test_sources: np.ndarray
-    class_names: tuple[str, ...]
-    notes: tuple[str, ...] = ()
-
-    @functools.cached_property
-    def digest(self) -> str:
-        """16 hexadecimal digits that stand for all but the notes."""
-        train = self.train_images, self.train_labels, self.train_sources
-        test = self.test_images, self.test_labels, self.test_sources
-        return digest_of((*train, *test), self.class_names)
+_Windows = tuple[np.ndarray, np.ndarray, np.ndarray]
+"""(N, W, 1, C) float32, standardised windows as images of one column; (N,) int64 labels; and
+(N,) int64, the series that each is cut from."""
 
 
-def windows_of(train: TsFile, test: TsFile, window: int) -> BaseWindows:
+def windows_of(train: TsFile, test: TsFile, window: int) -> BaseSegments:
     """The windows of two files of a data set.
 
     Channels are standardised with mean and standard deviation over all steps of the train series
@@ -94,16 +69,16 @@ def windows_of(train: TsFile, test: TsFile, window: int) -> BaseWindows:
             "varies there. Leave the channel out of both files."
         )
     whole = all(values[..., -1].all() for values, _ in cuts)
-    parts = [
+    of_train, of_test = (
         (
             values[..., : -1 if whole else None].astype(np.float32)[:, :, None],
             file.labels[sources],
             first[sources],
         )
         for (values, sources), file, first in zip(cuts, files, firsts, strict=True)
-    ]
+    )
     notes = _notes(train, test, window, [len(values) for values, _ in cuts])
-    return BaseWindows(*parts[0], *parts[1], train.classes, notes)
+    return _base(of_train, of_test, train.classes, notes)
 
 
 def cut(series: Sequence[np.ndarray], window: int) -> tuple[np.ndarray, np.ndarray]:
@@ -127,7 +102,7 @@ def cut(series: Sequence[np.ndarray], window: int) -> tuple[np.ndarray, np.ndarr
     return values, np.repeat(np.arange(len(series)), counts)
 
 
-def made_up_windows(shape: tuple[int, ...], classes: Sequence[str], count: int) -> BaseWindows:
+def made_up_windows(shape: tuple[int, ...], classes: Sequence[str], count: int) -> BaseSegments:
     """Noise as windows, each of a series of its own, of each class.
 
     Args:
@@ -140,7 +115,15 @@ def made_up_windows(shape: tuple[int, ...], classes: Sequence[str], count: int) 
     rng, rows = np.random.default_rng(0), np.arange(count)
     train, test = rng.standard_normal((2, count, steps, width, channels), dtype=np.float32)
     labels = rows % len(classes)
-    return BaseWindows(train, labels, rows, test, labels, rows, tuple(classes))
+    return _base((train, labels, rows), (test, labels, rows), tuple(classes))
+
+
+def _base(
+    train: _Windows, test: _Windows, classes: tuple[str, ...], notes: tuple[str, ...] = ()
+) -> BaseSegments:
+    """The windows of train and test series."""
+    digest = digest_of((*train, *test), classes)
+    return BaseSegments("series", *train, *test, classes, None, digest, notes)
 
 
 def _notes(train: TsFile, test: TsFile, window: int, counts: Sequence[int]) -> tuple[str, ...]:

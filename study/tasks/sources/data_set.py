@@ -193,7 +193,8 @@ def _download(data_set: DataSet, places: Places) -> _Found:
             lambda partial: data_set.download(partial, str(folder)),
             f"Or delete {folder}: the next run downloads it again.",
         )
-    shared = Storage(f"{str(places.cache_dir).rstrip('/')}/downloads/{data_set.folder}")
+    url = f"{str(places.cache_dir).rstrip('/')}/downloads/{data_set.folder}"
+    shared = Storage(url, "the cache directory")
     return _Found(
         folder,
         lambda partial: _download_for_all(data_set, shared, partial, folder),

@@ -114,14 +114,14 @@ def files_by_split(
     }
     holding = {folder: paths for folder, paths in holding.items() if paths}
     require_one(data_dir, list(holding))
-    found: dict[str, tuple[Path, ...]] = {}
+    found: dict[str, list[Path]] = {}
     for path in (path for paths in holding.values() for path in paths):
         word = re.match("[A-Za-z]*", path.name)
         split = split_named(word[0]) if word else None
-        found[split or ""] = (*found.get(split or "", ()), path)
+        found.setdefault(split or "", []).append(path)
     if "" in found and len(found) > 1:
         raise RequestError(
             f"{found[''][0]} is of no split, other files are. Begin its name with one of "
             f"{SPLIT_NAMES}, or take it away."
         )
-    return found
+    return {split: tuple(paths) for split, paths in found.items()}

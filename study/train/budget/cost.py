@@ -19,7 +19,6 @@ from fractions import Fraction
 
 from study import paradigms
 from study.cell import Budget, Cell
-from study.cell.checks import is_positive, require
 from study.models.flops import Length, ModelFlops
 
 TRAINING_PASSES = 3
@@ -55,11 +54,8 @@ def soft_epochs(epochs: float, flops: ModelFlops, m: int, n: int) -> Budget:
     """The FLOPs of so many epochs of soft on n mosaics; `epochs` > 0 need not be whole.
 
     Raises:
-        ValueError: epochs, m or n out of range, or a budget of 2^63 FLOPs or more.
+        ValueError: a budget below 1 FLOP, or of 2^63 or more.
     """
-    require(is_positive(epochs), "epochs", epochs, "a finite number > 0")
-    require(m >= 2, "m", m, "an integer >= 2")
-    require(n >= 1, "n", n, "an integer >= 1")
     amount = exact_decimal(epochs) * n * training_flops("soft", flops, m)
     # Rounded up for posts, so that whole epochs fit though the mean cost is no integer.
     return Budget(math.ceil(amount) if flops.lengths else int(amount))
@@ -69,9 +65,8 @@ def epochs(count: float, n: int) -> Budget:
     """The budget of so many epochs on n mosaics, in mosaics; `count` > 0 need not be whole.
 
     Raises:
-        ValueError: the count is out of range, or less than one mosaic.
+        ValueError: it is less than one mosaic, or 2^63 or more.
     """
-    require(is_positive(count), "epochs", count, "a finite number > 0")
     return Budget(int(exact_decimal(count) * n), "mosaics")
 
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import copy
-import dataclasses
 import functools
 import pkgutil
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -33,9 +32,9 @@ cells that diverged before, as soon as all have been evaluated; True stops the c
 WARM_UP_STEPS = {"cpu": 1, "cuda": 3}
 
 
-@dataclass(frozen=True)
+@dataclass
 class Outcome:
-    """How a cell ended.
+    """How a cell ended, or how far it is.
 
     Attributes:
         status: `done`; `diverged` if a loss or a metric became NaN or infinite; `censored` if it
@@ -45,8 +44,7 @@ class Outcome:
         evaluations: rows of `study.results.EVALUATIONS_SCHEMA` without `cell_id`, all finite.
         train_seconds: of the whole pack's training steps; warm-up and evaluation excluded.
         evaluate_seconds: of this cell's evaluations.
-        earlier_seconds: wall time before the state from which this process
-            went on.
+        earlier_seconds: wall time before the state from which this process went on.
         micro_batch: inputs a forward and backward pass.
         shared_prefix: whether another cell took its first steps.
         weights: of the trained network, by their names; None: it is not done.
@@ -55,7 +53,7 @@ class Outcome:
     status: str = "done"
     status_reason: str = ""
     steps: int = 0
-    evaluations: list[dict[str, Any]] = dataclasses.field(default_factory=list)
+    evaluations: list[dict[str, Any]] = field(default_factory=list)
     train_seconds: float = 0.0
     evaluate_seconds: float = 0.0
     earlier_seconds: float = 0.0
@@ -175,13 +173,11 @@ class Member:
 
     def spend(self, seconds: float) -> None:
         """Adds wall time of the pack's training steps."""
-        self.outcome = dataclasses.replace(
-            self.outcome, train_seconds=self.outcome.train_seconds + seconds
-        )
+        self.outcome.train_seconds += seconds
 
     def stop(self) -> None:
         """At a stop: checks for divergence, makes the evaluations due, and ends the cell if so."""
-        stop, before = self.stops[self.stops_done], self.outcome
+        stop, outcome = self.stops[self.stops_done], self.outcome
         started = now(self.device)
         exact = paradigms.get(self._paradigm.exact)
         metrics: dict[str, dict[str, Any]] | None = {}
@@ -196,7 +192,7 @@ class Member:
                 "mosaics_seen": stop.steps_done * self.cell.batch_size,
                 "budget_fraction": fraction,
                 "compute_flops": stop.compute_flops,
-                "train_seconds": before.train_seconds,
+                "train_seconds": outcome.train_seconds,
                 "split": split,
                 "inference": self._inference(exact).name,
                 **values,
@@ -206,20 +202,14 @@ class Member:
             for split, values in (metrics or {}).items()
         ]
         self.stops_done += 1
-        self.outcome = dataclasses.replace(
-            before,
-            steps=stop.steps_done,
-            evaluations=before.evaluations + rows,
-            evaluate_seconds=before.evaluate_seconds + now(self.device) - started,
-        )
         if metrics is None:
-            self._end(
-                "diverged",
-                f"the loss became NaN or infinite between steps {before.steps} "
-                f"and {stop.steps_done}",
-            )
-        if self.ended and self.outcome.status == "done":
-            self.outcome = dataclasses.replace(self.outcome, weights=self._model.state_dict())
+            between = f"between steps {outcome.steps} and {stop.steps_done}"
+            self._end("diverged", f"the loss became NaN or infinite {between}")
+        outcome.steps = stop.steps_done
+        outcome.evaluations += rows
+        outcome.evaluate_seconds += now(self.device) - started
+        if self.ended and outcome.status == "done":
+            outcome.weights = self._model.state_dict()
 
     def censor(self, fraction: float) -> None:
         """Ends the cell here, at this fraction of its budget, unless it has ended."""
@@ -260,13 +250,13 @@ class Member:
         # different things there.
         self.stops_done = sum(stop.steps_done < self.steps for stop in self.stops)
         before = self.stops[self.stops_done - 1].steps_done if self.stops_done else 0
-        self.outcome = dataclasses.replace(
-            self.outcome,
+        self.outcome = Outcome(
             steps=before,
-            evaluations=state["evaluations"],
+            evaluations=list(state["evaluations"]),  # several cells may go on from a state
             train_seconds=state["train_seconds"],
             evaluate_seconds=state["evaluate_seconds"],
             earlier_seconds=state["total_seconds"],
+            micro_batch=self._micro_batch,
             shared_prefix=fork or state["shared_prefix"],
         )
         self._model.load_state_dict(state["weights"])
@@ -279,21 +269,22 @@ class Member:
         self._baseline.copy_(state["baseline"])
 
     def _end(self, status: str, reason: str) -> None:
-        self.outcome = dataclasses.replace(self.outcome, status=status, status_reason=reason)
+        self.outcome.status, self.outcome.status_reason = status, reason
 
     def _evaluate(self, paradigm: Paradigm) -> dict[str, dict[str, Any]] | None:
         """The metrics of each split; None if one is not finite."""
         found = {}
-        alpha = self.cell.alpha
         inference = self._inference(paradigm)
         evaluate = pkgutil.resolve_name(self._train.modality.evaluation)
         is_last = self.stops_done == len(self.stops) - 1
         for name, split in self._splits.items():
-            with_incentive = alpha is not None and name == "train"
+            held: dict[str, Any] = {}
+            if self.cell.alpha is not None:
+                held = {"alpha": self.cell.alpha, "with_incentive": name == "train"}
             last = is_last and name == "test"
             with evaluating(self._model):
                 metrics = evaluate(
-                    self._model, paradigm, split, alpha, with_incentive, inference, last
+                    self._model, paradigm, split, inference=inference, last=last, **held
                 )
             if metrics is None:
                 return None

@@ -223,10 +223,3 @@ def test_a_broken_model_has_no_metrics(table: str) -> None:
     model, split = made_up()
     getattr(model, table)[2, START] = torch.nan
     assert evaluate(model, paradigms.get("soft"), split) is None
-
-
-@pytest.mark.parametrize("wrong", [{"alpha": 0.5}, {"with_incentive": True}])
-def test_attention_is_not_held(wrong: dict[str, Any]) -> None:
-    model, split = made_up(images=2)
-    with pytest.raises(ValueError, match="captions have no held attention"):
-        evaluate(model, paradigms.get("soft"), split, **wrong)

@@ -94,6 +94,8 @@ def test_they_are_fewer_where_they_would_be_large(
         assert len(text) <= room
         counts.append(len(json.loads(text)))
     assert counts[0] == MOST_EXAMPLES > counts[1] > counts[2] == 0
+    monkeypatch.setattr(module, "_strip", None)  # nothing is drawn where there is no room
+    assert at_random(split) == "[]"
 
 
 def test_posts_are_as_they_were_written_and_cut(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from study import models, tasks
 from study.cell import NORMALISATIONS, NetworkSettings
 from study.check.of_models import PROMISES, Architecture
 from study.check.promises import Promise
+from study.errors import RequestError
 from study.models.base import Model
 from study.models.flops import forward_flops
 from study.models.images import Net
@@ -79,7 +80,7 @@ def test_it_keeps_its_promises(architecture: Architecture, promise: Promise) -> 
 
 @pytest.mark.parametrize("layer", [nn.PReLU(), nn.LayerNorm(2)])
 def test_an_unknown_layer_is_refused_rather_than_counted_as_free(layer: nn.Module) -> None:
-    with pytest.raises(TypeError, match=f"no cost is known for a {type(layer).__name__} layer"):
+    with pytest.raises(RequestError, match=f"no cost is known for a {type(layer).__name__} layer"):
         forward_flops(nn.Sequential(nn.Identity(), layer), (3, 2, 2))
 
 

@@ -182,6 +182,18 @@ def test_a_part_that_cannot_be_registered_is_one_clear_line(
     assert message in line
 
 
+def test_a_network_whose_cost_is_not_known_is_one_clear_line(
+    written: Callable[[str], str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    own = "made = perceptron(*sizes)\n    made.focus.append(nn.PReLU())\n    return made"
+    text = NET.replace("return perceptron(*sizes)", own)
+    file = written(f"from torch import nn\n{text}")
+    command = "digits", "--plan", "--with", file, "--set", "architecture=mine"
+    status, line = one_line(run.main, capsys, *command)
+    assert status == 2
+    assert "no cost is known for a PReLU layer, and equal compute needs one. Make" in line
+
+
 @pytest.mark.parametrize(
     ("right", "wrong", "message"),
     [

@@ -50,7 +50,7 @@ def test_shared_base_cuts_all_splits_from_the_train_images(digits: MosaicTask, c
 
 @pytest.mark.parametrize("share", [0.1, 0.25])
 def test_validation_images_are_a_share_of_each_class(digits: MosaicTask, share: float) -> None:
-    kept = MosaicTask("digits", digits.base, digits.foreground, share).kept
+    kept = MosaicTask("digits", digits.base, digits.foreground, share, ("0",)).kept
     for label in range(10):
         rows = digits.base.train_labels == label
         assert kept[rows].sum() == round(share * rows.sum())
@@ -88,13 +88,14 @@ def test_too_few_images_of_a_foreground_class_are_named(share: float, least: int
     """The message names the least number that suffices, and it does."""
     few, enough = (made_up({"a": 20, "b": each, "rest": 20}) for each in (least - 1, least))
     with pytest.raises(RequestError, match=rf"of b .* {100 * share:g} % .* at least {least} tra"):
-        MosaicTask("digits", few, ("a", "b"), share)
-    MosaicTask("digits", enough, ("a", "b"), share)
+        MosaicTask("digits", few, ("a", "b"), share, ("rest",))
+    MosaicTask("digits", enough, ("a", "b"), share, ("rest",))
 
 
 def test_too_few_background_images_are_named() -> None:
+    base = made_up({"a": 20, "b": 20, "rest": 1})
     with pytest.raises(RequestError, match="too few images of the background"):
-        MosaicTask("digits", made_up({"a": 20, "b": 20, "rest": 1}), ("a", "b"))
+        MosaicTask("digits", base, ("a", "b"), 0.1, ("rest",))
 
 
 @pytest.mark.parametrize(

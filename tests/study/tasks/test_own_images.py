@@ -96,6 +96,25 @@ def test_other_files_beside_folders_and_hidden_ones_are_left_alone(folder: Path)
     assert_equal(load(folder), expected)
 
 
+def test_images_in_no_folder_of_a_class_are_counted(folder: Path, tmp_path: Path) -> None:
+    """Also where the others are prepared already."""
+    expected = load(folder)
+    for name in ("b.JPG", "a.png"):
+        (folder / name).touch()
+    found = load(folder)
+    assert found.digest == expected.digest
+    assert found.notes == (
+        *expected.notes,
+        f"images in no folder of a class, which are left out: 2, the first {folder}/a.png",
+    )
+    apart = write_folders(tmp_path / "apart", split="train")
+    (apart / "test").mkdir()
+    for number in range(3):  # without labels, as in a contest
+        (apart / "test" / f"{number}.png").touch()
+    first = f"{apart}/test/0.png"
+    assert load(apart).notes[-1].endswith(f"which are left out: 3, the first {first}")
+
+
 def task_of(folder: Path, foreground: str = "heron+stork") -> MosaicTask:
     options = Options(foreground=foreground, pixels=SIDE)
     return tasks.load("images", Places(str(folder), str(folder.parent / "cache")), options)

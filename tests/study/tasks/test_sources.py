@@ -255,6 +255,11 @@ def test_a_place_that_cannot_be_written_is_found_before_the_download(cache: Path
     assert "cannot be kept in /proc/none/downloads/fruit" in message
 
 
+def test_a_mistake_in_the_url_of_the_cache_is_not_said_of_the_results() -> None:
+    message = refusal(lambda: at_hand(fruit(), Places(None, "s3://me:secret@bucket/cache")))
+    assert message.startswith("the s3:// URL of the cache directory holds a user or a password")
+
+
 # The cache
 
 

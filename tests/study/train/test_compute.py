@@ -90,16 +90,7 @@ def test_a_budget_in_epochs_of_soft_buys_costlier_paradigms_fewer_steps() -> Non
         assert soft_epochs(epochs, FLOPS, 3, 50).amount == inputs * 3 * (3 * 100 + 40)
 
 
-@pytest.mark.parametrize(
-    ("epochs", "m", "n", "message"),
-    [
-        (0, 3, 50, "epochs must be a finite number > 0, got 0"),
-        (float("nan"), 3, 50, "epochs must be"),
-        (1, 1, 50, "m must be an integer >= 2, got 1"),
-        (1, 3, 0, "n must be an integer >= 1, got 0"),
-        (1e18, 3, 50, "budget must be an integer > 0 and < 2"),
-    ],
-)
-def test_a_bad_budget_names_what_is_wrong(epochs: float, m: int, n: int, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        soft_epochs(epochs, FLOPS, m, n)
+@pytest.mark.parametrize("epochs", [1e-9, 1e18])
+def test_a_bad_budget_names_what_is_wrong(epochs: float) -> None:
+    with pytest.raises(ValueError, match="budget must be an integer > 0 and < 2"):
+        soft_epochs(epochs, FLOPS, 3, 50)

@@ -7,7 +7,6 @@ import pytest
 import torch
 from hypothesis import given
 
-from study.errors import RequestError
 from study.tasks.captions.boxes import boxed, shares_inside
 from study.tasks.captions.mscoco import Captioned
 
@@ -48,5 +47,3 @@ def test_objects_that_are_scored_keep_the_order_of_their_images() -> None:
     assert [each[:3] for each in found] == [(0, *scored[3]), (0, *scored[8]), (2, *scored[8])]
     assert all(each.inside.tolist() == [1, 0, 0, 0] for each in found)
     assert boxed(images, {}, 4, torch.device("cpu")) == []
-    with pytest.raises(RequestError, match=r"^m=50: .* such as 49 or 64\. Change it with --set m"):
-        boxed(images, scored, 50, torch.device("cpu"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,12 +12,10 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_digits
 
 from study import tasks
-from study.errors import RequestError
 from study.tasks.base import SPLITS
 from study.tasks.one_shot.characters import Characters, made_up_characters, shares
 from study.tasks.one_shot.episodes import Episodes, OneShotTask
 from study.tasks.sources.places import Places
-from tests.made_up.layouts import OF_TASK
 
 COUNT = 600
 DRAWINGS = (2, 5, 3, 9, 2, 4, 7, 2)
@@ -106,13 +103,6 @@ def test_a_batch_has_the_drawings_in_every_channel() -> None:
     expected = (episodes.index[rows] / 255)[..., None, None, None].expand(3, 3, 3, 4, 4)
     torch.testing.assert_close(segments, expected)
     assert episodes.bytes_each == segments[0].numel() * 4
-
-
-def test_another_m_than_three_is_refused() -> None:
-    task = OneShotTask("letters", CHARACTERS, 3)
-    cell = OF_TASK["digits-one-shot"].cell(task, 20, 20, 20)
-    with pytest.raises(RequestError, match="m = 4"):
-        task.splits(replace(cell, m=4))
 
 
 # Digits
