@@ -37,10 +37,11 @@ from analysis.paths.networks import (
     r_hat_text,
 )
 from analysis.paths.pruning import differences, scored
-from analysis.paths.settings import CONVERGED, LEADING, VARIANTS, Setting
+from analysis.paths.settings import LEADING, VARIANTS, Setting
 from analysis.paths.trained import Trained
 from analysis.section.claim import LOST, Claim, Finding, Side, decided, inside, side
 from analysis.words import listed, percent, three_decimals
+from study.theory.attention_paths import CONVERGED
 
 PREDICTOR_ERROR = 0.05
 """Share of the sampled mean predictor by which theory's may be off. Theory is exact for large N
