@@ -90,7 +90,7 @@ def trained_claim(rows: pd.DataFrame, setting: str, cells: pd.DataFrame) -> Clai
         lead = (there[other] - there["lvml"]).mask(pair.isna().all(axis=1))
         name = f"time of {other} minus that of lvml to {_shares([DECISIVE])} of log C"
         finding = side(name, lead, 0, "above", total - len(lead), _signed)
-        if lead.isna().all():
+        if len(lead) and lead.isna().all():
             by = f"{_shares([DECISIVE])} by t = {time_text(end)}"
             finding = Finding("", reason=f"neither lvml nor {other} falls to {by}")
         findings.append(finding)

@@ -175,6 +175,17 @@ def test_a_short_training_is_decided_at_its_end(results: Results, end: float, sa
     assert claim.verdict == "does not hold"
 
 
+def test_paradigms_without_a_common_seed_are_not_said_to_be_slow(results: Results) -> None:
+    for paradigm, seeds in {"soft": (0, 1), "hard": (0, 1, 2, 3), "lvml": (2, 3)}.items():
+        for seed in seeds:
+            write(results, make_cell(paradigm, seed))
+    claim = trained_claim(results)
+    assert "time of soft minus that of lvml to 10 % of log C: no seed, 4 seeds lost" in (
+        claim.measured
+    )
+    assert "neither" not in claim.measured
+
+
 def test_what_is_missing_is_not_run_or_lost(results: Results) -> None:
     write(results, make_cell("soft"))
     write(results, make_cell("lvml"))
