@@ -22,7 +22,7 @@ DECISIVE = 0.1
 """The level that decides which paradigm converges fastest: nine tenths of the loss are gone.
 
 Below, another thing is measured: how the losses run out. For large t that of soft is (C-1)/t and
-those of hard and lvml are (2C-1)/t, for every m (see `study.theory`), so that at a level that is
+those of hard and lvml are (2C-1)/t, for every m (docs/dynamics.md), so that at a level that is
 low enough soft is first whatever happened before."""
 
 _STATEMENT = (
