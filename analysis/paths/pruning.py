@@ -26,7 +26,7 @@ from analysis.paths.networks import (
     scorer_text,
 )
 from analysis.paths.settings import once
-from analysis.paths.trained import Trained
+from analysis.paths.trained import ON_TEST, Trained
 from analysis.statistics import CONFIDENCE, MIN_SEEDS, interval_columns, sign_test
 from study.results import SPLITS
 
@@ -180,7 +180,10 @@ def paired(setting: Trained) -> pd.DataFrame:
             }
         )
     table = pd.DataFrame(with_verdicts(records, CONFIDENCE), columns=_PAIRED)
-    return table.assign(verdict="undecided") if setting.chosen_on_test else table
+    if setting.chosen_on_test:
+        reason = table["reason"].mask(table["reason"] == "", ON_TEST)
+        table = table.assign(verdict="undecided", reason=reason)
+    return table
 
 
 def differences(setting: Trained, other: str) -> tuple[pd.Series, int]:

@@ -204,7 +204,7 @@ def of_trained(setting: Trained) -> list[Listing]:
             plain("Holm p", "p_holm", p_value),
             plain("n", "num_pairs"),
             plain("lost", "num_lost"),
-            ("would decide it", would_decide),
+            ("would decide it", (lambda row: "-") if setting.chosen_on_test else would_decide),
         ],
         left=2,
     )
