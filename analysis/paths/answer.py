@@ -15,7 +15,6 @@ from analysis.paths.networks import (
     RANDOM,
     RULES,
     THEORY,
-    Row,
     limits,
     line,
     of_network,
@@ -27,6 +26,7 @@ from analysis.paths.settings import Setting
 from analysis.paths.tables import would_decide
 from analysis.paths.trained import ON_TEST, Trained
 from analysis.section.claim import LEVEL, evidence, lost_text
+from analysis.section.columns import Row
 from analysis.statistics import CONFIDENCE, t_interval
 from analysis.words import known, listed, percent, points
 from study.terminal import counted

@@ -17,7 +17,6 @@ from analysis.paths.networks import (
     LIMIT,
     SOLVED,
     THEORY,
-    Row,
     network_text,
     r_hat_text,
     scorer_text,
@@ -26,7 +25,7 @@ from analysis.paths.pruning import ORDER, REMOVAL, REVERSE
 from analysis.paths.settings import Setting
 from analysis.paths.trained import Trained
 from analysis.section.blocks import Table
-from analysis.section.columns import Column, by_columns, measured, plain
+from analysis.section.columns import Column, Row, by_columns, measured, plain
 from analysis.statistics import CONFIDENCE
 from analysis.words import (
     interval,

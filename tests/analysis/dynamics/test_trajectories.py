@@ -95,6 +95,13 @@ def test_a_paradigm_without_closed_form_is_shown_and_said(results: Results) -> N
     assert len(dynamics.summaries()) == 4
 
 
+def test_the_closed_form_is_drawn_as_far_as_cells_were_trained(results: Results) -> None:
+    write(results, make_cell(), end=5e5)
+    dynamics = found(results)
+    assert dynamics.exact["t"].max() == pytest.approx(5e5)
+    assert "up to t = 500,000." in dynamics.pictures[0].caption
+
+
 # --- which cells belong together
 
 
