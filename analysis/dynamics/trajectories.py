@@ -186,7 +186,7 @@ class Trajectories(DynamicsSection):
             "trajectories-exact": self.exact,
             "trajectories-deviations": self.deviations,
             "trajectories-convergence": self.convergence,
-            "curvature": closed_form.curvatures(PUBLISHED),
+            "curvature": closed_form.curvatures(),
         }
 
     def details(self) -> list[Block]:
@@ -272,7 +272,7 @@ def _curvature_picture() -> Picture:
             "Below 0 the loss is not convex; where an eigenvalue passes 0, the condition "
             f"number is infinite (cut at {LARGEST})."
         ),
-        figure=curvature_figure(closed_form.curvatures(PUBLISHED), PUBLISHED),
+        figure=curvature_figure(closed_form.curvatures(), PUBLISHED),
     )
 
 
