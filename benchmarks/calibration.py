@@ -44,6 +44,7 @@ from benchmarks.support.calibration_studies import (
     true_mean,
 )
 from benchmarks.support.measure import positive, table
+from study.terminal.command import DONE, guarded
 
 STEADY, HIGHER = 1.45, 2.20
 """Logits of .81 and .90."""
@@ -115,8 +116,8 @@ PLANNED = [
 ]
 
 
-def main() -> None:
-    """Prints the tables."""
+def main() -> int:
+    """Prints the tables; the exit status is 0 done."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--replicates", type=positive, default=2_000)
     parser.add_argument("--quick", action="store_true", help="20 replicates")
@@ -124,7 +125,7 @@ def main() -> None:
     args = parser.parse_args()
     if args.resample:
         table(("study", "of", "SAIF", "accuracy"), resampled(args.resample, args.replicates))
-        return
+        return DONE
     replicates = 20 if args.quick else args.replicates
     error = math.sqrt(LEVEL * (1 - LEVEL) / replicates)
     print(f"{replicates} replicates a row; Monte Carlo error {error:.3f} at .05 and at .95\n")
@@ -162,6 +163,7 @@ def main() -> None:
             for same in ([*group],)
         ),
     )
+    return DONE
 
 
 def rates(study: Study, replicates: int) -> list[str]:
@@ -268,4 +270,4 @@ def pairs(drawn: Drawn, seeds: int) -> Iterator[dict[str, Any]]:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(guarded("calibration", main, "stopped"))

@@ -11,7 +11,8 @@ most 8 files, of which `analysis.report` reads the Parquet files. In this order 
 3. once: measures steps and packs;
 4. trains cells of Table 1 as the only shard of their study, see `study.run --minutes`. None
    begins that would not end in time, and none is recorded that has not ended. Packs are as large
-   as is fastest: give `--set confirm=100-103` first, where the hour may not do for all seeds.
+   as is fastest. Where the hour may not do, give every slice `--set precision=bfloat16`, or begin
+   with fewer seeds: `--set confirm=100-103`.
 
 Each step is a process with a time limit: one that fails or hangs is recorded as such, and the next
 one begins. A step that ran out of time is tried again by the next slice. Files are replaced as a
@@ -45,7 +46,6 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a file, without an 
 
 from benchmarks.support.measure import write
 from study import tasks
-from study.cell import PRECISIONS
 from study.cell.version import code_version
 from study.errors import RequestError
 from study.plan.planning import planned
@@ -89,9 +89,6 @@ BENCHMARK_SECONDS = 150
 
 LEAST_SECONDS = 30
 """With less than that left, no tests and no benchmark begin."""
-
-SLOW_M, FAST_ENOUGH = 20, 15e12
-"""FLOP/s of float32 below which cells of this m train in a lower precision."""
 
 CLOSING_SECONDS = 20.0
 """Kept free at the end of a slice."""
@@ -303,26 +300,6 @@ def benchmarks(this: Slice) -> None:
             write(this.out / "figures.json", json.dumps(found, indent=1))
 
 
-def precision_of(this: Slice) -> str:
-    """The precision in which cells of SLOW_M train.
-
-    It is that of the cells that there are, since precisions are not compared with each other. Else
-    it is the first of `PRECISIONS` that is fast enough here, or the fastest; float32 if none was
-    measured.
-    """
-    if this.results.finished():
-        rows = this.results.cells(columns=["m", "precision"])
-        for precision in rows.loc[rows["m"] == SLOW_M, "precision"]:
-            return str(precision)
-    reached = dict.fromkeys(PRECISIONS, 0.0)
-    for each in this.figures.get(f"steps, m={SLOW_M}", {}).get("figures", ()):
-        if str(each.get("step", "baseline")).startswith("study"):
-            name = each["precision"]
-            reached[name] = max(reached[name], each["flops_per_second"])
-    enough = (name for name, rate in reached.items() if rate >= FAST_ENOUGH)
-    return next(enough, max(reached, key=reached.__getitem__))
-
-
 def train(this: Slice) -> None:
     """Trains cells as long as there is time."""
     done, every = progress(this)
@@ -336,8 +313,6 @@ def train(this: Slice) -> None:
 def asked(this: Slice) -> list[str]:
     """The cells, as arguments of `study.run`."""
     values = {**TABLE_ONE, **dict(each.split("=", 1) for each in this.args.set)}
-    if str(SLOW_M) in values["m"].split(","):
-        values[f"precision@m:{SLOW_M}"] = precision_of(this)
     options = ["--preset", PRESET, "--data-dir", str(this.args.data), "--shard", "1/1"]
     device = ["--gpus-per-trial", "0"] if this.args.device == "cpu" else []
     return [STUDY, *options, *device, "--set", *(f"{k}={v}" for k, v in values.items())]
@@ -405,7 +380,7 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     add("--data", "--data-dir", help="CIFAR-10", **folder)
     add("--results", help="--out of the last slice", **folder)
     add("--out", help="what is brought back", **folder)
-    add("--set", nargs="+", default=[], metavar="AXIS=V", help="other sizes of the cells")
+    add("--set", nargs="+", default=[], metavar="AXIS=V", help="other values of the cells")
     add("--benchmark-options", default="", metavar="TEXT", help="other sizes of the benchmarks")
     args = parser.parse_args(argv)
     if wrong := [each for each in args.set if "=" not in each]:

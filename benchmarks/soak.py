@@ -358,6 +358,8 @@ def arguments() -> argparse.Namespace:
     for name, numbers in NUMBERS.items():
         if getattr(args, name) is None:
             setattr(args, name, numbers[args.short])
+    if args.cells < 1 or args.cells % CELLS_A_SEED:
+        parser.error(f"--cells must be a multiple of {CELLS_A_SEED}, got {args.cells}")
     return args
 
 

@@ -46,7 +46,7 @@ Pair = tuple[int, int]
 """(m, C)."""
 
 
-def curves(pairs: Sequence[Pair], horizon: float = HORIZON) -> pd.DataFrame:
+def curves(pairs: Sequence[Pair], horizon: float) -> pd.DataFrame:
     """The trajectories of Theorem 2 for a figure, from before they begin to move up to a time.
 
     Returns:
@@ -58,9 +58,9 @@ def curves(pairs: Sequence[Pair], horizon: float = HORIZON) -> pd.DataFrame:
     return pd.concat([_along(trajectory, p, horizon, _POINTS) for p in pairs], ignore_index=True)
 
 
-def curvatures(pairs: Sequence[Pair]) -> pd.DataFrame:
-    """The Hessian along the trajectories up to `HORIZON`: as `curves`, of `curvature.along`."""
-    parts = [_along(curvature.along, pair, HORIZON, _FINE) for pair in pairs]
+def curvatures() -> pd.DataFrame:
+    """The Hessian of `PUBLISHED` up to `HORIZON`: as `curves`, of `curvature.along`."""
+    parts = [_along(curvature.along, pair, HORIZON, _FINE) for pair in PUBLISHED]
     return pd.concat(parts, ignore_index=True)
 
 

@@ -22,7 +22,7 @@ DECISIVE = 0.1
 """The level that decides which paradigm converges fastest: nine tenths of the loss are gone.
 
 Below, another thing is measured: how the losses run out. For large t that of soft is (C-1)/t and
-those of hard and lvml are (2C-1)/t, for every m (see `study.theory`), so that at a level that is
+those of hard and lvml are (2C-1)/t, for every m (docs/dynamics.md), so that at a level that is
 low enough soft is first whatever happened before."""
 
 _STATEMENT = (
@@ -90,7 +90,7 @@ def trained_claim(rows: pd.DataFrame, setting: str, cells: pd.DataFrame) -> Clai
         lead = (there[other] - there["lvml"]).mask(pair.isna().all(axis=1))
         name = f"time of {other} minus that of lvml to {_shares([DECISIVE])} of log C"
         finding = side(name, lead, 0, "above", total - len(lead), _signed)
-        if lead.isna().all():
+        if len(lead) and lead.isna().all():
             by = f"{_shares([DECISIVE])} by t = {time_text(end)}"
             finding = Finding("", reason=f"neither lvml nor {other} falls to {by}")
         findings.append(finding)

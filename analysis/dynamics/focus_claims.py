@@ -141,9 +141,9 @@ def _c7(setting: Setting) -> list[Finding]:
     falling = np.maximum(ratio(before - soft.final, before), _late_share(soft))
     name = "the last fifth of the epochs takes off the loss, or brings of its drop, up to"
     falls = soft.beside(name, falling, FLAT, "below")
-    # Only a loss that is above 0 and no longer falls speaks against the claim.
+    # Only a loss that is above 0 and no longer falls speaks against the claim; NaN: unknown.
     tests = [
-        loss if loss.so else Evidence(False, max(loss.p, flat.p) if flat.so else math.nan)
+        loss if loss.so else Evidence(False, np.maximum(loss.p, flat.p) if flat.so else math.nan)
         for loss, flat in zip(ends.tests, falls.tests, strict=True)
     ]
     return [replace(ends, tests=tests), Finding(falls.text)]

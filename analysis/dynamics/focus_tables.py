@@ -93,8 +93,9 @@ def _warnings(setting: Setting, paradigm: str) -> list[str]:
     options = setting.options[setting.options["paradigm"] == paradigm]
     texts = []
     if censored := int((options["num_censored"] > 0).sum()):
-        which = "every learning rate" if censored == len(options) else f"{censored} learning rates"
-        texts.append(f"{which} had cells that were stopped early, so it cannot be chosen.")
+        rates = counted(censored, "learning rate")
+        which = "every learning rate" if censored == len(options) else rates
+        texts.append(f"{which} had cells that were stopped early: such a rate cannot be chosen.")
     if short := int(((options["num_censored"] == 0) & ~options["can_be_chosen"]).sum()):
         lack = counted(short, "learning rate lacks", "learning rates lack")
         texts.append(f"{lack} cells that others have and cannot be chosen.")

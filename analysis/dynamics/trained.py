@@ -20,7 +20,7 @@ LINE = ["setting", "m", "num_classes", "paradigm"]
 """Columns that identify a curve."""
 
 _COLUMNS = ["cell_id", "split", "budget_fraction", "compute_flops", "flow_time", *QUANTITIES]
-_KEPT = ["cell_id", "setting", "m", "num_classes", "paradigm", "lr", "seed", "comparison_id"]
+_KEPT = ["cell_id", "setting", "m", "num_classes", "paradigm", "lr", "seed"]
 _SHARES = {
     "relative": "deviation",
     "mean_relative": "mean_deviation",
@@ -37,8 +37,8 @@ def read(results: Results, cells: pd.DataFrame) -> pd.DataFrame:
 
     Returns:
         One row an evaluation, by cell and time: `cell_id`, `setting`, `m`, `num_classes`,
-        `paradigm`, `lr`, `seed`, `comparison_id`, `budget_fraction`, `compute_flops`,
-        `flow_time`, `mu`, `nu` and `loss` (nats).
+        `paradigm`, `lr`, `seed`, `budget_fraction`, `compute_flops`, `flow_time`, `mu`, `nu` and
+        `loss` (nats).
 
     Raises:
         ResultsError: unreadable results, a cell without projections or with a number that is not

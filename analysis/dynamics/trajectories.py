@@ -115,11 +115,15 @@ class Trajectories(DynamicsSection):
         """Deviations from theory, see `analysis.dynamics.trained.deviations`."""
         return trained.deviations(self.rows)
 
+    @property
+    def horizon(self) -> float:
+        """Time up to which the closed form is drawn: past the end of all cells."""
+        return max([HORIZON, *self.rows["flow_time"]])
+
     @functools.cached_property
     def exact(self) -> pd.DataFrame:
         """The closed form, see `analysis.dynamics.closed_form.curves`."""
-        end = self.rows["flow_time"].max() if len(self.rows) else 0.0
-        return closed_form.curves(self.pairs, max(HORIZON, end))
+        return closed_form.curves(self.pairs, self.horizon)
 
     @functools.cached_property
     def convergence(self) -> pd.DataFrame:
@@ -182,7 +186,7 @@ class Trajectories(DynamicsSection):
             "trajectories-exact": self.exact,
             "trajectories-deviations": self.deviations,
             "trajectories-convergence": self.convergence,
-            "curvature": closed_form.curvatures(PUBLISHED),
+            "curvature": closed_form.curvatures(),
         }
 
     def details(self) -> list[Block]:
@@ -237,7 +241,7 @@ class Trajectories(DynamicsSection):
         caption = (
             "Scale of the classifier mu, scale of the focus nu, and loss over the time of the "
             "gradient flow (figure 4 of the paper). Lines: closed form from zero weights, up to "
-            f"t = {time_text(HORIZON)}."
+            f"t = {time_text(self.horizon)}."
         )
         if len(self.curves):
             seeds = counted(span(self.curves["num_seeds"]), "seed")
@@ -268,7 +272,7 @@ def _curvature_picture() -> Picture:
             "Below 0 the loss is not convex; where an eigenvalue passes 0, the condition "
             f"number is infinite (cut at {LARGEST})."
         ),
-        figure=curvature_figure(closed_form.curvatures(PUBLISHED), PUBLISHED),
+        figure=curvature_figure(closed_form.curvatures(), PUBLISHED),
     )
 
 

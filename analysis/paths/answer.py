@@ -15,7 +15,6 @@ from analysis.paths.networks import (
     RANDOM,
     RULES,
     THEORY,
-    Row,
     limits,
     line,
     of_network,
@@ -25,10 +24,12 @@ from analysis.paths.networks import (
 from analysis.paths.pruning import REVERSE
 from analysis.paths.settings import Setting
 from analysis.paths.tables import would_decide
-from analysis.paths.trained import Trained
+from analysis.paths.trained import ON_TEST, Trained
 from analysis.section.claim import LEVEL, evidence, lost_text
+from analysis.section.columns import Row
 from analysis.statistics import CONFIDENCE, t_interval
 from analysis.words import known, listed, percent, points
+from study.terminal import counted
 
 _ORDERS = {
     RANDOM: "random order",
@@ -56,7 +57,7 @@ def of_trained(setting: Trained) -> str:
         *_of_width(setting),
         *_of_scores(setting),
         *_of_pruning(paired.set_index("second")),
-        *_of_what_is_open(paired),
+        *_of_what_is_open(setting, paired),
     ]
     return " ".join(sentences)
 
@@ -196,7 +197,7 @@ def _said(paired: pd.DataFrame, names: Sequence[str]) -> str:
             low, high = sorted([sign * row["low"], sign * row["high"]])
             by = percent(sign * row["difference"])
             much = f"{by} points {more} than" if float(by) else "as much as"
-            bounds = _bounds(low, high, percent)
+            bounds = _bounds(low, high, _tenths)
             order = _ORDERS.get(str(name), name)
             texts.append(f"{much} {order} ({bounds}n={row['num_pairs']:g})")
     return listed(texts)
@@ -214,8 +215,12 @@ def _worth(verdicts: pd.Series) -> str:
     return ", ".join(parts).capitalize() or "Undecided"
 
 
-def _of_what_is_open(paired: pd.DataFrame) -> Iterator[str]:
+def _of_what_is_open(setting: Trained, paired: pd.DataFrame) -> Iterator[str]:
     rest = paired[paired["verdict"] == "undecided"]
+    if setting.chosen_on_test:
+        if len(rest):
+            yield f"Undecided, as {ON_TEST}: theory against {listed([*rest['second']])}."
+        return
     for lost, rows in rest.groupby(rest["num_lost"] > 0):
         texts = []
         for row in rows.to_dict("records"):
@@ -223,5 +228,6 @@ def _of_what_is_open(paired: pd.DataFrame) -> Iterator[str]:
             texts.append(str(row["second"]) + (f" ({needed} would decide)" * (needed != "-")))
         why = "after Holm's correction, which is not equality"
         if lost:
-            why = f"as up to {rows['num_lost'].max()} networks are lost to it"
+            networks = counted(rows["num_lost"].max(), "network is", "networks are")
+            why = f"as up to {networks} lost to it"
         yield f"Undecided, {why}: theory against {listed(texts)}."

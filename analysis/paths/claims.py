@@ -37,10 +37,11 @@ from analysis.paths.networks import (
     r_hat_text,
 )
 from analysis.paths.pruning import differences, scored
-from analysis.paths.settings import CONVERGED, LEADING, VARIANTS, Setting
-from analysis.paths.trained import Trained
+from analysis.paths.settings import LEADING, VARIANTS, Setting
+from analysis.paths.trained import ON_TEST, Trained
 from analysis.section.claim import LOST, Claim, Finding, Side, decided, inside, side
 from analysis.words import listed, percent, three_decimals
+from study.theory.attention_paths import CONVERGED
 
 PREDICTOR_ERROR = 0.05
 """Share of the sampled mean predictor by which theory's may be off. Theory is exact for large N
@@ -98,8 +99,7 @@ class _Test(NamedTuple):
 def _claim(setting: Setting, test: _Test) -> Claim:
     said = (test.name, test.statement, f"{test.test} {LOST}")
     if setting.chosen_on_test:
-        text = "the temperature was chosen on the test episodes"
-        return Claim(*said, "undecided", text, setting.name, text)
+        return Claim(*said, "undecided", ON_TEST, setting.name, ON_TEST)
     for need in test.needs:
         cells, *found = (
             (table["method"].isin(need.methods) & (table["paths"] == need.paths)).any()

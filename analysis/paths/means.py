@@ -50,23 +50,20 @@ def over_seeds(
         `lost`, and each of `measures` with `_low` and `_high` (t interval; NaN with one seed, all
         three where a seed's value is not known).
     """
-    counts = cells[[*by]].assign(**lost).groupby([*by], sort=False).sum().reset_index()
-    records = []
-    for key, group in rows.groupby([*by], sort=False):
+    groups, records = dict(iter(rows.groupby([*by]))), []
+    for key, mine in cells[[*by]].assign(**lost).groupby([*by], sort=False):
+        group = groups.get(key, rows.iloc[:0])
         record = {**dict(zip(by, key, strict=True)), "num_seeds": len(group)}
+        record |= {name: mine[name].sum() for name in lost}
         for name in measures:
             found = named_interval(name, group[name], CONFIDENCE)
             if name.startswith("accuracy"):  # a share, however few its seeds
                 found = {each: np.clip(value, 0, 1) for each, value in found.items()}
             record |= found
         records.append(record)
-    columns = ["num_seeds", *interval_columns(*measures)]
-    means = pd.DataFrame(records, columns=[*by, *columns])
-    table = (
-        counts.merge(means, "left", [*by]) if records else counts.reindex(columns=means.columns)
-    )
-    table["num_seeds"] = table["num_seeds"].fillna(0).astype(int)
-    return table.assign(**counts[[*lost]])[[*by, "num_seeds", *lost, *columns[1:]]]
+    columns = [*by, "num_seeds", *lost, *interval_columns(*measures)]
+    nothing = cells[[*by]].iloc[:0].reindex(columns=columns)
+    return stacked([nothing, pd.DataFrame(records, columns=columns)])
 
 
 def over_entries(rows: pd.DataFrame, entries: pd.DataFrame, **measures: str) -> pd.DataFrame:

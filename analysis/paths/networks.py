@@ -6,17 +6,16 @@ Rules that score the heads of trained networks are methods, too; their width is 
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from analysis.section.columns import Row
 from analysis.words import known, points
 
 Vector = NDArray[np.float64]
-Row = Mapping[Hashable, Any]
 
 THEORY, LIMIT, SLICE = "theory", "gp", "slice"
 """The saddle point at finite width, the Gaussian process of infinite width, and the method that

@@ -26,9 +26,8 @@ from analysis.paths.networks import (
     scorer_text,
 )
 from analysis.paths.settings import once
-from analysis.paths.trained import Trained
-from analysis.section.claim import evidence
-from analysis.statistics import MIN_SEEDS, interval_columns
+from analysis.paths.trained import ON_TEST, Trained
+from analysis.statistics import MIN_SEEDS, interval_columns, sign_test
 from study.results import SPLITS
 
 MEASURES = ("accuracy", "accuracy_diagonal", "interplay", "gain", "loss")
@@ -154,7 +153,8 @@ def paired(setting: Trained) -> pd.DataFrame:
         One row an order: the columns of `analysis.comparison.paired.paired_tables` that are not
         about images, with the metric ``area`` (mean accuracy on the test split without 0, 1, ...,
         K heads, a fraction), and `num_lost`, seeds without a difference, which count against
-        either verdict as in `analysis.section.claim`; empty without theory.
+        either verdict: p is no smaller than that of a sign test in which they lie on the other
+        side; empty without theory.
     """
     methods = set(setting.cells["method"])
     there = [name for name in OTHERS if name == REVERSE or name in methods]
@@ -164,7 +164,8 @@ def paired(setting: Trained) -> pd.DataFrame:
         mine = area(setting, THEORY)[values.index]
         numbers = of_seeds(values)
         if lost and len(values) >= MIN_SEEDS and not math.isnan(numbers["p"]):
-            numbers["p"] = max(numbers["p"], evidence(values, 0, "above", lost).p)
+            alike = int((np.sign(values) == np.sign(values.mean())).sum())
+            numbers["p"] = max(numbers["p"], sign_test(alike, len(values) + lost))
         records.append(
             {
                 **numbers,
@@ -179,7 +180,10 @@ def paired(setting: Trained) -> pd.DataFrame:
             }
         )
     table = pd.DataFrame(with_verdicts(records), columns=_PAIRED)
-    return table.assign(verdict="undecided") if setting.chosen_on_test else table
+    if setting.chosen_on_test:
+        reason = table["reason"].mask(table["reason"] == "", ON_TEST)
+        table = table.assign(verdict="undecided", reason=reason)
+    return table
 
 
 def differences(setting: Trained, other: str) -> tuple[pd.Series, int]:

@@ -53,7 +53,7 @@ class Paths(Chapter["PathsSection"]):
         found: what was found, in a paragraph.
         warnings: what must be said beside the numbers.
         claims, drawn: claims and pictures of the setting.
-        listings: tables for people; with a second argument that is true, for the terminal.
+        listings: tables for people.
         beside: the table of numbers of others.
         tables_of: stem of a file -> table at full precision.
         parts: what MLflow compares.
@@ -68,7 +68,7 @@ class Paths(Chapter["PathsSection"]):
     warnings: Callable[[Any], Sequence[str]]
     claims: Callable[[Any], Sequence[Claim]]
     drawn: Callable[[Any], Sequence[Picture]]
-    listings: Callable[[Any, bool], Sequence[Listing]]
+    listings: Callable[[Any], Sequence[Listing]]
     beside: Callable[[Any], Listing]
     tables_of: Mapping[str, Callable[[Any], pd.DataFrame]]
     parts: Callable[[Any], Iterable[Part]]
@@ -103,15 +103,15 @@ class PathsSection:
     def pictures(self) -> Sequence[Picture]:
         return self.chapter.drawn(self.setting)
 
-    def _listings(self, published: bool, brief: bool = False) -> list[Listing]:
+    def _listings(self, published: bool) -> list[Listing]:
         """All tables that have rows."""
         beside = [self.chapter.beside(self.setting)] if published else []
-        every = [*self.chapter.listings(self.setting, brief), *beside]
+        every = [*self.chapter.listings(self.setting), *beside]
         return [each for each in every if each.table.rows]
 
     def text(self, published: bool = False) -> str:
         """For the terminal."""
-        lines, shown = [self.title, ""], self._listings(published, brief=True)
+        lines, shown = [self.title, ""], self._listings(published)
         for each in shown:
             lines += [each.heading, *aligned(*each.in_terminal()), ""]
         notes = [each.words for each in shown if each.of_others]

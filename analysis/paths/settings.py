@@ -30,12 +30,10 @@ from analysis.paths.networks import (
     of_network,
 )
 from study.results import Results, ResultsError
+from study.theory.attention_paths import CONVERGED
 
 VARIANTS = ("plain", "noisy", "own")
 """In the order of the report."""
-
-CONVERGED = 1.01
-"""R-hat from which on chains have not converged (Vehtari et al., Bayesian Analysis 16, 2021)."""
 
 LEADING = 30
 """Principal components that count as leading: those that figure 2d of the paper shows."""

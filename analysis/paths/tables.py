@@ -17,7 +17,6 @@ from analysis.paths.networks import (
     LIMIT,
     SOLVED,
     THEORY,
-    Row,
     network_text,
     r_hat_text,
     scorer_text,
@@ -26,7 +25,7 @@ from analysis.paths.pruning import ORDER, REMOVAL, REVERSE
 from analysis.paths.settings import Setting
 from analysis.paths.trained import Trained
 from analysis.section.blocks import Table
-from analysis.section.columns import Column, by_columns, measured, plain
+from analysis.section.columns import Column, Row, by_columns, measured, plain
 from analysis.statistics import CONFIDENCE
 from analysis.words import (
     interval,
@@ -58,8 +57,8 @@ _MEASURES: Mapping[str, tuple[str, Callable[[float], str]]] = {
 
 
 class Listing(NamedTuple):
-    """A table of the report: its heading, what its columns are, notes on its numbers, and whether
-    some of them are of others, so that `words` name the source.
+    """A table of the report: its heading, what its columns are, notes on its numbers, whether
+    some of them are of others, so that `words` name the source, and what a terminal shows instead.
     """
 
     heading: str
@@ -67,10 +66,12 @@ class Listing(NamedTuple):
     table: Table
     notes: Sequence[str] = ()
     of_others: bool = False
+    brief: Table | None = None
 
     def in_terminal(self) -> tuple[list[str], list[list[str]]]:
         """Header and rows without the columns that a terminal has no room for."""
-        header, rows = self.table.header, self.table.rows
+        table = self.brief or self.table
+        header, rows = table.header, table.rows
         kept = [i for i, name in enumerate(header) if name not in _SPACIOUS]
         return [header[i] for i in kept], [[row[i] for i in kept] for row in rows]
 
@@ -99,8 +100,8 @@ def _is_limit(row: Row) -> bool:
 # --- theory beside sampling
 
 
-def of_theory(setting: Setting, brief: bool = False) -> list[Listing]:
-    """Networks, interplay of paths, and theory against sampling; brief or not they are one."""
+def of_theory(setting: Setting) -> list[Listing]:
+    """Networks, interplay of paths, and theory against sampling."""
     networks = means.networks(setting)
     return [
         _listing(
@@ -179,8 +180,8 @@ def beside_prototype(setting: Setting) -> Listing:
 # --- trained networks
 
 
-def of_trained(setting: Trained, brief: bool = False) -> list[Listing]:
-    """Networks, theory, pruning and heads; brief: for the terminal."""
+def of_trained(setting: Trained) -> list[Listing]:
+    """Networks, theory, pruning and heads."""
     paired = pruning.paired(setting)
     heads = [
         *measured("score", "score", _BOUNDS, three_decimals),
@@ -202,7 +203,7 @@ def of_trained(setting: Trained, brief: bool = False) -> list[Listing]:
             plain("Holm p", "p_holm", p_value),
             plain("n", "num_pairs"),
             plain("lost", "num_lost"),
-            ("would decide it", would_decide),
+            ("would decide it", (lambda row: "-") if setting.chosen_on_test else would_decide),
         ],
         left=2,
     )
@@ -240,7 +241,7 @@ def of_trained(setting: Trained, brief: bool = False) -> list[Listing]:
             ],
         ),
         against._replace(notes=pair_notes(paired)),
-        _without_heads(setting, brief),
+        _without_heads(setting),
         _listing(
             "Heads by rank of their score",
             "Score by theory at the smallest width, and accuracy lost on the test split without "
@@ -278,19 +279,25 @@ def _temperature(row: Row) -> str:
     return f"{middle:g}" + (f" ({ends[0]:g} to {ends[1]:g})" if ends[0] != ends[1] else "")
 
 
-def _without_heads(setting: Trained, brief: bool) -> Listing:
+def _without_heads(setting: Trained) -> Listing:
     """Accuracy without 0, 1, ..., K heads, a row an order; in brief without intervals."""
     shown = shown_orders(setting)
-    counts, rows, form = shown_counts(shown["removed"]), [], _mean if brief else _mean_and_interval
-    for key, curve in shown.groupby(ORDER, sort=False):
-        texts = {row["removed"]: form(row) for row in curve.to_dict("records")}
-        cells = (texts[count] for count in counts)
-        rows.append([order_text(*key), *cells, str(curve["num_seeds"].iloc[0])])
+    counts = shown_counts(shown["removed"])
+
+    def table(form: Callable[[Row], str]) -> Table:
+        rows = []
+        for key, curve in shown.groupby(ORDER, sort=False):
+            texts = {row["removed"]: form(row) for row in curve.to_dict("records")}
+            cells = (texts[count] for count in counts)
+            rows.append([order_text(*key), *cells, str(curve["num_seeds"].iloc[0])])
+        return Table(["removed heads", *map(str, counts), "n"], rows)
+
     return Listing(
         "Accuracy without heads (%)",
         "Of the trained network on the test split, by the number of removed heads: mean over "
-        "networks" + ("." if brief else ", in brackets its 95 % interval."),
-        Table(["removed heads", *map(str, counts), "n"], rows),
+        "networks, in brackets its 95 % interval.",
+        table(_mean_and_interval),
+        brief=table(_mean),
     )
 
 

@@ -26,6 +26,9 @@ from study.results import SPLITS, Results
 VALIDATION, PUBLISHED, FIXED = "validation", "published", "fixed"
 """How a temperature was chosen: on validation episodes, on the test episodes, or not at all."""
 
+ON_TEST = "the temperature was chosen on the test episodes"
+"""Why nothing is decided where it was chosen as published."""
+
 _OF_TRAINED = ["cell_id", "seed", "lr", "schedule", "status", "status_reason"]
 _PREPOSITIONS = {VALIDATION: "by ", PUBLISHED: "as "}
 

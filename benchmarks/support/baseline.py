@@ -58,7 +58,7 @@ class ResearchScript:
         labels: (n,) int64.
         lr: learning rate of both optimisers.
         momentum: of both.
-        batch_size: mosaics a step.
+        batch_size: mosaics a step; all, if there are fewer.
         device: of the model; batches go there one by one.
         precision: of the products: float32, tf32 or bfloat16.
     """
@@ -83,9 +83,8 @@ class ResearchScript:
         self.optimisers = [
             torch.optim.SGD(each.parameters(), lr=lr, momentum=momentum) for each in networks
         ]
-        loader = DataLoader(
-            TensorDataset(segments, labels), batch_size=batch_size, shuffle=True, drop_last=True
-        )
+        data, size = TensorDataset(segments, labels), min(batch_size, len(labels))
+        loader = DataLoader(data, batch_size=size, shuffle=True, drop_last=True)
         self.batches = itertools.chain.from_iterable(itertools.repeat(loader))
 
     def step(self) -> float:

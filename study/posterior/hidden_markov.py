@@ -151,7 +151,7 @@ def _good(positions: int) -> Floats:
 
 
 def _random(positions: int, layer: int, head: Head, seed: int) -> Floats:
-    """W of a random head; each block has its own stream, so that none depends on T alone."""
+    """W of a random head; each block has its own stream: that of features is one for every T."""
     sizes = {"features": VISIBLE, "positions": positions}
     squares = {"features": VISIBLE, "positions": 1}
 

@@ -6,6 +6,7 @@ import math
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -61,12 +62,12 @@ class Scored:
     by: str
     theory: Mapping[str, Any] | None
 
-    @property
+    @cached_property
     def orders(self) -> dict[str, list[int]]:
         """Score -> the heads it removes, in order; sum of H_l - L of them."""
         return {name: pruning.by_score(each, self.heads) for name, each in self.scores.items()}
 
-    @property
+    @cached_property
     def places(self) -> list[tuple[int, int]]:
         """Layer and head of every head, both counted from 1."""
         return [

@@ -16,6 +16,7 @@ import pytest
 import torch
 
 from benchmarks.support.soak_faults import flip, jumping_clock, small_disk
+from study.terminal.command import UNUSABLE
 from tests.conftest import PROJECT
 
 pytestmark = pytest.mark.faults
@@ -94,6 +95,20 @@ for script in {scripts}:
     done = subprocess.run(command, cwd=PROJECT, env=bare, capture_output=True, text=True)
     assert done.stderr == "".join(f"{script}: no CUDA device here\n" for script in scripts)
     assert done.stdout.split() == ["2"] * len(scripts)
+
+
+@pytest.mark.parametrize(
+    ("script", "options", "said"),
+    [
+        ("soak", "--cells 15", "--cells must be a multiple of 10, got 15"),
+        ("calibration", "--resample /nowhere", "calibration: /nowhere"),
+    ],
+)
+def test_what_it_cannot_take_is_said_in_a_line(script: str, options: str, said: str) -> None:
+    command = [sys.executable, f"benchmarks/{script}.py", *options.split()]
+    done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True)
+    assert done.returncode == UNUSABLE
+    assert said in done.stderr.splitlines()[-1]
 
 
 @pytest.mark.parametrize(

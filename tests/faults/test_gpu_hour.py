@@ -201,26 +201,6 @@ def a_slice(tmp_path: Path, **figures: list[dict[str, Any]]) -> gpu_hour.Slice:
 
 
 @pytest.mark.parametrize(
-    ("rates", "expected"),
-    [
-        ({}, "float32"),
-        ({"float32": 20, "tf32": 60, "bfloat16": 90}, "float32"),
-        ({"float32": 9, "tf32": 20, "bfloat16": 90}, "tf32"),
-        ({"float32": 9, "tf32": 12, "bfloat16": 14}, "bfloat16"),
-    ],
-)
-def test_large_mosaics_train_in_a_precision_that_is_fast_enough(
-    rates: dict[str, float], expected: str, tmp_path: Path
-) -> None:
-    figures = [
-        {"step": "study", "precision": name, "flops_per_second": 1e12 * rate}
-        for name, rate in rates.items()
-    ]
-    this = a_slice(tmp_path, **{"steps, m=20": figures})
-    assert gpu_hour.precision_of(this) == expected
-
-
-@pytest.mark.parametrize(
     ("status", "figures", "over"),
     [(0, 0, True), (1, 0, True), ("out of time", 1, False), ("out of time", 2, True)],
 )

@@ -55,34 +55,12 @@ def path_features(
     return np.ascontiguousarray((scale * (x @ weights)).transpose(0, 2, 1))
 
 
-def kernels(features: ArrayLike, other: ArrayLike | None = None) -> Floats:
-    """C^{pi pi'}(mu, nu) = Phi^pi_mu . Phi^pi'_nu: the kernel of every pair of paths.
-
-    They are for looking at: `solve` and `sample` take the features.
-
-    Args:
-        features: (P, D, F).
-        other: (Q, D, F); None: the same.
-
-    Returns:
-        (D, D, P, Q).
-
-    Raises:
-        ValueError: the shapes differ.
-        MemoryError: memory does not hold all kernels.
-    """
-    left = checks.finite("features", features, "PDF")
-    samples, paths, size = left.shape
-    right = left if other is None else checks.finite("other", other, "QDF", D=paths, F=size)
-    checks.fits(8 * samples * len(right) * paths**2, f"kernels of {paths} paths")
-    return np.einsum("paf,qbf->abpq", left, right, optimize=True)
-
-
 def pair_kernels(left: Floats, right: Floats, entries: Any = ...) -> Floats:
     """What each entry on and above the diagonal of a symmetric U weighs, row by row.
 
-    That is C_{pi pi}, and C_{pi pi'} + C_{pi' pi} off the diagonal: K = sum U^{pi pi'} C_{pi pi'}
-    is the sum over D (D + 1) / 2 of them, a product of U[np.triu_indices(D)] with this.
+    With C_{pi pi'} = Phi^pi . Phi^pi' that is C_{pi pi}, and C_{pi pi'} + C_{pi' pi} off the
+    diagonal: K = sum U^{pi pi'} C_{pi pi'} is the sum over D (D + 1) / 2 of them, a product of
+    U[np.triu_indices(D)] with this.
 
     Args:
         left: (A, D, F) features.

@@ -71,25 +71,6 @@ class Predictor:
         return Regression(self.kernel.copy(), self.labels, self.temperature)
 
 
-def kernel(features: ArrayLike, order_parameter: ArrayLike) -> Floats:
-    """K = sum U^{pi pi'} C_{pi pi'}, without the kernels of single pairs.
-
-    Args:
-        features: (P, D, F).
-        order_parameter: U (D, D).
-
-    Returns:
-        (P, P).
-
-    Raises:
-        ValueError: the shapes do not fit each other.
-    """
-    phi = checks.finite("features", features, "PDF")
-    return weighed(
-        phi, phi, checks.finite("order_parameter", order_parameter, "DD", D=len(phi[0]))
-    )
-
-
 def overlaps(kernel: ArrayLike, labels: ArrayLike) -> Floats:
     """|cosine| of each principal component of a kernel with the labels.
 
@@ -111,17 +92,15 @@ def overlaps(kernel: ArrayLike, labels: ArrayLike) -> Floats:
     return np.abs(components[:, ::-1].T @ targets) / np.linalg.norm(targets)
 
 
-def gp_limit(
-    features: ArrayLike, labels: ArrayLike, temperature: float, scale: float = 1.0
-) -> Predictor:
+def gp_limit(features: ArrayLike, labels: ArrayLike, temperature: float) -> Predictor:
     """The predictor of infinite width: cross-path kernels vanish, paths weigh equally.
+
+    U is the identity, as all variances are 1; `solve` takes others, at infinite width, too.
 
     Args:
         features: (P, D, F).
         labels: (P,).
         temperature: T, > 0.
-        scale: the product sigma_1^2 ... sigma_L^2 sigma_a^2, of the variances that `solve` takes;
-            U is this times the identity.
 
     Raises:
         ValueError: an argument is not as above.
@@ -131,7 +110,7 @@ def gp_limit(
         features=phi,
         labels=checks.finite("labels", labels, "P", P=len(phi)),
         temperature=checks.positive("temperature", temperature),
-        order_parameter=checks.positive("scale", scale) * np.eye(phi.shape[1]),
+        order_parameter=np.eye(phi.shape[1]),
     )
 
 

@@ -28,12 +28,20 @@ _AT_ONCE = 2**24
 """Outputs that are held at a time."""
 
 
+def _right(outputs: Floats, labels: Floats) -> Floats:
+    """How many of the (..., n) outputs have the sign of their label (n,), -1 or +1.
+
+    An output of 0 is a guess, right in half of the cases.
+    """
+    return (len(labels) + np.sign(outputs) @ labels) / 2
+
+
 def accuracy(outputs: Floats, labels: Floats) -> float:
     """The share of inputs whose label, -1 or +1, is the sign of the output; both (n,).
 
     An output of 0 is a guess, right in half of the cases.
     """
-    return float((1 + np.sign(outputs) * labels).mean() / 2)
+    return float(_right(outputs, labels) / len(labels))
 
 
 def path_weights(kept: Kept, heads: Sequence[int]) -> Floats:
@@ -56,8 +64,8 @@ def path_weights(kept: Kept, heads: Sequence[int]) -> Floats:
     return weights
 
 
-def right(by_path: Floats, labels: Floats, kept: Kept, heads: Sequence[int]) -> NDArray[np.int64]:
-    """How many inputs the network gets right with each of M sets of heads.
+def right(by_path: Floats, labels: Floats, kept: Kept, heads: Sequence[int]) -> Floats:
+    """How many inputs the network gets right with each of M sets of heads, as `accuracy` counts.
 
     Args:
         by_path: (n, D), what each path adds to the output.
@@ -69,11 +77,10 @@ def right(by_path: Floats, labels: Floats, kept: Kept, heads: Sequence[int]) -> 
         (M,) in [0, n].
     """
     step = max(1, _AT_ONCE // (len(labels) + by_path.shape[1]))
-    found = np.empty(len(kept), dtype=np.int64)
+    found = np.empty(len(kept))
     for start in range(0, len(kept), step):
         part = slice(start, start + step)
-        outputs = path_weights(kept[part], heads) @ by_path.T
-        found[part] = (np.sign(outputs) == labels).sum(axis=1)
+        found[part] = _right(path_weights(kept[part], heads) @ by_path.T, labels)
     return found
 
 
@@ -119,9 +126,8 @@ def greedy(by_path: Floats, labels: Floats, heads: Sequence[int]) -> list[int]:
     while len(candidates := _removable(kept, heads)):
         tried = kept & ~np.eye(len(kept), dtype=bool)[candidates]
         outputs = path_weights(tried, heads) @ by_path.T
-        wrong = (np.sign(outputs) != labels).sum(axis=1)
         errors = ((outputs - labels) ** 2).mean(axis=1)
-        order.append(int(candidates[np.lexsort((errors, wrong))[0]]))
+        order.append(int(candidates[np.lexsort((errors, -_right(outputs, labels)))[0]]))
         kept[order[-1]] = False
     return order
 

@@ -1,11 +1,7 @@
 """Closed forms of the linear orthogonal setting: section 4 of the paper, solved."""
 
-from study.theory.linear_orthogonal.flow import COLUMNS as COLUMNS
 from study.theory.linear_orthogonal.flow import INCENTIVE_STEP as INCENTIVE_STEP
-from study.theory.linear_orthogonal.flow import asymptote as asymptote
 from study.theory.linear_orthogonal.flow import floor as floor
-from study.theory.linear_orthogonal.flow import incentive as incentive
 from study.theory.linear_orthogonal.flow import incentive_slope as incentive_slope
-from study.theory.linear_orthogonal.flow import loss as loss
 from study.theory.linear_orthogonal.flow import time_to as time_to
 from study.theory.linear_orthogonal.flow import trajectory as trajectory

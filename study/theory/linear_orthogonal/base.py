@@ -32,7 +32,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """A point of the plane of Theorems 1 and 2; the arrays broadcast.
+    """Points of the plane of Theorems 1 and 2, arrays of one shape.
 
     Attributes:
         mu: scale of the classifier, > -700.

@@ -14,9 +14,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from study.errors import RequestError
-from study.theory.linear_orthogonal.base import Floats, State, attention_of, finite
-from study.theory.linear_orthogonal.flow import LEAST_MU, at_times, checked, checked_times
+from study.theory.linear_orthogonal.base import Floats, State
+from study.theory.linear_orthogonal.flow import at_times, checked, checked_times
 from study.theory.linear_orthogonal.paradigms import Paradigm
 
 
@@ -40,35 +39,25 @@ def along(paradigm: str, m: int, num_classes: int, times: ArrayLike) -> pd.DataF
     formulas, m, num_classes = checked(paradigm, m, num_classes)
     t = checked_times(times)
     state, nu = at_times(formulas, m, num_classes, t)
-    table = _table(formulas, state, nu)
-    table.insert(0, "t", t)
-    return table
-
-
-def at(paradigm: str, m: int, num_classes: int, mu: ArrayLike, nu: ArrayLike) -> pd.DataFrame:
-    """The curvature at given states, to compare paradigms that are equally far.
-
-    Args:
-        paradigm: soft, hard or lvml.
-        m: segments of a mosaic, >= 2.
-        num_classes: C, >= 2.
-        mu: (K,) scales of the classifier.
-        nu: (K,) scales of the focus.
-
-    Returns:
-        One row a state, the columns of `along` without t.
-
-    Raises:
-        RequestError: an argument is out of its range.
-    """
-    formulas, m, num_classes = checked(paradigm, m, num_classes)
-    mus, nus = finite("mu", mu, LEAST_MU), finite("nu", nu)
-    if mus.ndim != 1 or mus.shape != nus.shape:
-        raise RequestError(
-            f"mu and nu must be one-dimensional and equally long, got shapes {mus.shape} "
-            f"and {nus.shape}."
-        )
-    return _table(formulas, State(mus, *attention_of(nus, m), num_classes), nus)
+    loss = formulas.loss(state)
+    gradient, hessian = derivatives(formulas, state)
+    squared = (gradient**2).sum(axis=1)
+    smallest, largest = eigenvalues(hessian)
+    with np.errstate(divide="ignore"):
+        condition = np.abs(largest) / np.abs(smallest)
+    return pd.DataFrame(
+        {
+            "t": t,
+            "mu": state.mu,
+            "nu": nu,
+            "loss": loss,
+            "gradient_norm": np.sqrt(squared),
+            "eigenvalue_min": np.minimum(smallest, largest),
+            "eigenvalue_max": np.maximum(smallest, largest),
+            "condition_number": condition,
+            "rate": squared / loss,
+        }
+    )
 
 
 def derivatives(formulas: Paradigm, state: State) -> tuple[Floats, Floats]:
@@ -86,28 +75,7 @@ def derivatives(formulas: Paradigm, state: State) -> tuple[Floats, Floats]:
     return gradient, hessian / np.outer(lengths, lengths)
 
 
-def _table(formulas: Paradigm, state: State, nu: Floats) -> pd.DataFrame:
-    loss = formulas.loss(state)
-    gradient, hessian = derivatives(formulas, state)
-    squared = (gradient**2).sum(axis=1)
-    smallest, largest = _eigenvalues(hessian)
-    with np.errstate(divide="ignore"):
-        condition = np.abs(largest) / np.abs(smallest)
-    return pd.DataFrame(
-        {
-            "mu": state.mu,
-            "nu": nu,
-            "loss": loss,
-            "gradient_norm": np.sqrt(squared),
-            "eigenvalue_min": np.minimum(smallest, largest),
-            "eigenvalue_max": np.maximum(smallest, largest),
-            "condition_number": condition,
-            "rate": squared / loss,
-        }
-    )
-
-
-def _eigenvalues(matrices: Floats) -> tuple[Floats, Floats]:
+def eigenvalues(matrices: Floats) -> tuple[Floats, Floats]:
     """Those of (K, 2, 2) symmetric matrices: (K,) the smallest and largest by absolute value."""
     pp, pq, qq = matrices[:, 0, 0], matrices[:, 0, 1], matrices[:, 1, 1]
     middle, spread = (pp + qq) / 2, np.hypot((pp - qq) / 2, pq)

@@ -28,8 +28,6 @@ from study.theory.linear_orthogonal.paradigms import Paradigm, paradigm_of
 INCENTIVE_STEP = 0.01
 """Step in attention over which the incentive is measured (section 3.2)."""
 
-COLUMNS = ["t", "mu", "nu", "alpha", "beta", "loss", "incentive"]
-
 _PANEL = 0.5
 """Width in mu of a panel on which dt/dmu is integrated. Its nearest singularity is about 1 away
 from the real line (m = 100), so that 16 nodes are exact to rounding."""
@@ -86,9 +84,17 @@ def trajectory(
         with np.errstate(divide="ignore"):  # the two ends of alpha
             nu = np.log((m - 1) * state.alpha / state.background)
     step = np.minimum(INCENTIVE_STEP, state.background)
-    gain = formulas.incentive(state, step)
-    columns = [t, state.mu, nu, state.alpha, state.beta, formulas.loss(state), gain]
-    return pd.DataFrame(dict(zip(COLUMNS, columns, strict=True)))
+    return pd.DataFrame(
+        {
+            "t": t,
+            "mu": state.mu,
+            "nu": nu,
+            "alpha": state.alpha,
+            "beta": state.beta,
+            "loss": formulas.loss(state),
+            "incentive": formulas.incentive(state, step),
+        }
+    )
 
 
 def time_to(paradigm: str, m: int, num_classes: int, column: str, values: ArrayLike) -> Floats:
@@ -141,28 +147,6 @@ def time_to(paradigm: str, m: int, num_classes: int, column: str, values: ArrayL
     return (elapsed[before] + rest).reshape(goals.shape)
 
 
-def loss(paradigm: str, alpha: ArrayLike, mu: ArrayLike, num_classes: int) -> Floats:
-    """Population loss in nats; `alpha` in [0, 1] and `mu` broadcast (section 3.1).
-
-    soft log(1 + (C-1) e^(-alpha mu)), hard -alpha log beta + (1 - alpha) log C, lvml -log Z.
-
-    Raises:
-        RequestError: an argument is out of its range.
-    """
-    return paradigm_of(paradigm).loss(_state(alpha, mu, num_classes))
-
-
-def incentive(paradigm: str, alpha: ArrayLike, mu: ArrayLike, num_classes: int) -> Floats:
-    """L(alpha) - L(min(alpha + .01, 1)) at the same mu, in nats; 0 at alpha = 1 (section 3.2).
-
-    Raises:
-        RequestError: an argument is out of its range.
-    """
-    state = _state(alpha, mu, num_classes)
-    step = np.minimum(INCENTIVE_STEP, state.background)
-    return paradigm_of(paradigm).incentive(state, step)
-
-
 def incentive_slope(paradigm: str, alpha: ArrayLike, mu: ArrayLike, num_classes: int) -> Floats:
     """-dL / d alpha at fixed mu, in nats per unit of attention (section 3.2).
 
@@ -181,32 +165,6 @@ def floor(paradigm: str, alpha: ArrayLike, num_classes: int) -> Floats:
         RequestError: an argument is out of its range.
     """
     return paradigm_of(paradigm).floor(_state(alpha, 0.0, num_classes))
-
-
-def asymptote(paradigm: str, m: int, num_classes: int, times: ArrayLike) -> pd.DataFrame:
-    """Leading order of Theorem 2 for large t: columns t, mu, nu, loss.
-
-    e^mu ~ t. nu ~ 2 log log t + log((m-1)(C-1)/(2C)) (soft), log t + log((m-1) log C / C) (hard),
-    log t + log((m-1)(C-1)/C^2) (lvml). Loss ~ (C-1)/t (soft), (2C-1)/t (hard and lvml). The error
-    falls as log(t)/t (hard, lvml), but for soft only as 1/log t (mu) and log log t / log^2 t (nu).
-    NaN at t <= 1, where the expansion does not hold.
-
-    Raises:
-        RequestError: an argument is out of its range.
-    """
-    _, m, num_classes = checked(paradigm, m, num_classes)
-    t = checked_times(times)
-    others, soft = num_classes - 1, paradigm == "soft"
-    late = np.where(t > 1, t, np.nan)
-    mu = np.log(late)
-    factor = {
-        "soft": others / (2 * num_classes),
-        "hard": math.log(num_classes) / num_classes,
-        "lvml": others / num_classes**2,
-    }[paradigm]
-    nu = (2 * np.log(mu) if soft else mu) + math.log((m - 1) * factor)
-    left = others if soft else others + num_classes
-    return pd.DataFrame({"t": t, "mu": mu, "nu": nu, "loss": left / late})
 
 
 def checked(paradigm: str, m: int, num_classes: int) -> tuple[Paradigm, int, int]:

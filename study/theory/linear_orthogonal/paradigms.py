@@ -105,7 +105,7 @@ class Hard:
 
     def slope(self, state: State) -> Floats:
         """log(C beta)."""
-        return state.gain + 0 * state.alpha  # broadcast to the shape of alpha and mu
+        return state.gain
 
     def curvature(self, state: State) -> tuple[Floats, Floats, Floats]:
         return state.alpha * state.beta * state.miss, -state.miss, 0 * state.mu

@@ -95,6 +95,13 @@ def test_a_paradigm_without_closed_form_is_shown_and_said(results: Results) -> N
     assert len(dynamics.summaries()) == 4
 
 
+def test_the_closed_form_is_drawn_as_far_as_cells_were_trained(results: Results) -> None:
+    write(results, make_cell(), end=5e5)
+    dynamics = found(results)
+    assert dynamics.exact["t"].max() == pytest.approx(5e5)
+    assert "up to t = 500,000." in dynamics.pictures[0].caption
+
+
 # --- which cells belong together
 
 
@@ -173,6 +180,17 @@ def test_a_short_training_is_decided_at_its_end(results: Results, end: float, sa
     claim = trained_claim(results)
     assert said in claim.measured
     assert claim.verdict == "does not hold"
+
+
+def test_paradigms_without_a_common_seed_are_not_said_to_be_slow(results: Results) -> None:
+    for paradigm, seeds in {"soft": (0, 1), "hard": (0, 1, 2, 3), "lvml": (2, 3)}.items():
+        for seed in seeds:
+            write(results, make_cell(paradigm, seed))
+    claim = trained_claim(results)
+    assert "time of soft minus that of lvml to 10 % of log C: no seed, 4 seeds lost" in (
+        claim.measured
+    )
+    assert "neither" not in claim.measured
 
 
 def test_what_is_missing_is_not_run_or_lost(results: Results) -> None:

@@ -160,6 +160,20 @@ def test_verdicts_are_one_family(results: Results) -> None:
     assert table["reason"]["reverse"] == "area is not known for every seed"
 
 
+def test_a_lost_network_counts_where_differences_fall_apart(results: Results) -> None:
+    """Twelve are ahead by 30 points, but for one; two that theory lacks may lie with it."""
+    for seed in range(14):
+        score(results, SMALL, "random", seed=seed, test={"accuracy_pruned": [0.5] * 3})
+    for seed in range(12):
+        ahead = 0.3 + seed / 1_000 if seed else -0.001
+        score(results, SMALL, seed=seed, test={"accuracy_pruned": [0.5 + ahead] * 3})
+    found = row(pruning.paired(only(results)), second="random")
+    assert (found["num_pairs"], found["num_lost"]) == (12, 2)
+    assert found["p_signs"] < 0.002
+    assert found["p"] == pytest.approx(stats.binomtest(11, 14).pvalue)
+    assert found["verdict"] == "undecided"
+
+
 def test_the_rank_correlation_is_that_of_scipy() -> None:
     for values in np.random.default_rng(0).integers(0, 5, (20, 2, 8)).astype(float):
         expected = stats.spearmanr(*values).statistic

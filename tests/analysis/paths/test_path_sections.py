@@ -102,6 +102,18 @@ def test_a_temperature_at_an_end_of_its_grid_is_said(
     assert ";".join(found) == names
 
 
+def test_nothing_is_decided_where_the_test_episodes_chose(results: Results) -> None:
+    """And no number of networks would decide it."""
+    law = heads_results.Law(choice="published")
+    heads_results.write_study(results, law, widths=[10.0], rules=["random"])
+    section, why = only(results), "the temperature was chosen on the test episodes"
+    said = " ".join(section.chapter.answer([section]))
+    assert f"Undecided, as {why}: theory against random and reverse." in said
+    assert f"Undecided: every pair: {why}." in section.text()
+    (against,) = (each for each in tables.of_trained(section.setting) if "against" in each.heading)
+    assert [row[-1] for row in against.table.rows] == ["-", "-"]
+
+
 def test_of_many_removed_heads_both_ends_are_shown() -> None:
     shown = tables.shown_counts(pd.Series(range(23)))
     assert (shown[0], shown[-1], len(shown)) == (0, 22, 9)

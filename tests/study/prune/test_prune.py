@@ -364,18 +364,6 @@ def test_a_long_theory_is_announced(
     assert errors.startswith("theory of 6 paths at 10 temperatures: about ")
 
 
-def test_theory_does_not_depend_on_how_many_samples_are_read_at_once(
-    prune: Prune, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    file = npz(tmp_path, network())
-    prune(file, "--temperature", 1)
-    whole, _ = written(tmp_path / "network-heads")
-    monkeypatch.setattr("study.prune.scoring._BYTES_AT_ONCE", 3_000)
-    prune(file, "--temperature", 1)
-    parts, _ = written(tmp_path / "network-heads")
-    np.testing.assert_allclose(column(parts, "theory"), column(whole, "theory"), rtol=1e-9)
-
-
 # --- the order, and the folder
 
 

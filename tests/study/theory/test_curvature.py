@@ -9,7 +9,6 @@ import pytest
 import torch
 from torch import Tensor
 
-from study.errors import RequestError
 from study.theory.linear_orthogonal import curvature
 from study.theory.linear_orthogonal.base import State, attention_of
 from study.theory.linear_orthogonal.paradigms import paradigm_of
@@ -34,31 +33,36 @@ def test_gradient_and_hessian_equal_automatic_differentiation(
         mu, nu = point / lengths
         return value(mu * d, nu * s)
 
-    states = np.array(random_states(4))
+    table = curvature.along(paradigm, m, num_classes, m * num_classes * np.arange(4.0))
+    along = table[["mu", "nu"]].to_numpy()
+    states = np.concatenate([along, random_states(4)])
     mu, nu = states.T
-    found = curvature.at(paradigm, m, num_classes, mu, nu).to_dict("records")
     state = State(mu, *attention_of(nu, m), num_classes)
     gradients, hessians = curvature.derivatives(paradigm_of(paradigm), state)
-    for at, row, by, twice in zip(states, found, gradients, hessians, strict=True):
+    expected = []
+    for at, by, twice in zip(states, gradients, hessians, strict=True):
         point = torch.from_numpy(at) * lengths
         gradient = torch.func.grad(loss)(point).numpy()
         hessian = torch.autograd.functional.hessian(loss, point).numpy()
         np.testing.assert_allclose(by, gradient, atol=1e-12)
         np.testing.assert_allclose(twice, hessian, atol=1e-12)
-        low, high = np.linalg.eigvalsh(hessian)
-        sizes = sorted([abs(low), abs(high)])
-        assert row["eigenvalue_min"] == pytest.approx(low, abs=1e-12)
-        assert row["eigenvalue_max"] == pytest.approx(high, abs=1e-12)
-        assert row["condition_number"] == pytest.approx(sizes[1] / sizes[0], rel=1e-6)
-        assert row["gradient_norm"] == pytest.approx(np.linalg.norm(gradient), rel=1e-9)
-        assert row["rate"] == pytest.approx(gradient @ gradient / row["loss"], rel=1e-9)
-        assert row["loss"] == pytest.approx(loss(point).item(), abs=1e-12)
+        expected.append((loss(point).item(), gradient @ gradient, np.linalg.eigvalsh(hessian)))
+    for row, (value, squared, ends) in zip(table.to_dict("records"), expected, strict=False):
+        found = [row["eigenvalue_min"], row["eigenvalue_max"]]
+        assert found == pytest.approx(ends, abs=1e-12)
+        least, most = sorted(np.abs(ends))
+        assert row["condition_number"] == pytest.approx(most / least, rel=1e-6)
+        assert row["gradient_norm"] == pytest.approx(math.sqrt(squared), rel=1e-9)
+        assert row["rate"] == pytest.approx(squared / value, rel=1e-9)
+        assert row["loss"] == pytest.approx(value, abs=1e-12)
 
 
 @of_each
 def test_its_eigenvalues_are_those_of_all_weights(paradigm: str) -> None:
     """By symmetry the plane is invariant: its directions do not couple to any other one."""
-    m, num_classes, mu, nu = 3, 3, 1.3, 0.7
+    m, num_classes = 3, 3
+    row = curvature.along(paradigm, m, num_classes, [20.0]).iloc[0]
+    mu, nu = float(row["mu"]), float(row["nu"])
     d, s = directions(num_classes)
     value = population_loss(paradigm, m, num_classes)
 
@@ -72,7 +76,6 @@ def test_its_eigenvalues_are_those_of_all_weights(paradigm: str) -> None:
     across[d.numel() :, 1] = s / s.norm()
     within = across.T @ whole @ across
     torch.testing.assert_close(whole @ across, across @ within, rtol=0, atol=1e-12)
-    row = curvature.at(paradigm, m, num_classes, [mu], [nu]).iloc[0]
     low, high = torch.linalg.eigvalsh(within).tolist()
     assert (row["eigenvalue_min"], row["eigenvalue_max"]) == pytest.approx((low, high))
 
@@ -92,21 +95,8 @@ def test_late_curvature(paradigm: str) -> None:
         assert table["condition_number"].iloc[-1] == pytest.approx(1, abs=1e-12)
 
 
-def test_flat_directions_have_an_infinite_condition_number() -> None:
-    table = curvature.at("hard", 5, 3, [800.0], [0.0])  # the classifier has learned all it can
-    assert table["condition_number"].tolist() == [math.inf]
-    assert table["eigenvalue_max"].tolist() == [0]
-
-
-@pytest.mark.parametrize(
-    ("mu", "nu", "message"),
-    [
-        ([math.nan], [0.0], "mu must be finite"),
-        ([0.0], [math.inf], "nu must be finite"),
-        ([0.0], [0.0, 1.0], "equally long"),
-        (0.0, 0.0, "one-dimensional"),
-    ],
-)
-def test_impossible_states_are_refused(mu: object, nu: object, message: str) -> None:
-    with pytest.raises(RequestError, match=message):
-        curvature.at("soft", 5, 3, mu, nu)
+def test_eigenvalues_that_a_hand_can_check() -> None:
+    matrices = np.array([[[2.0, 1], [1, 2]], [[0, -3], [-3, 0]], [[-4, 2], [2, -1]], [[0, 0]] * 2])
+    smallest, largest = curvature.eigenvalues(matrices)
+    assert smallest.tolist() == pytest.approx([1, -3, 0, 0])
+    assert largest.tolist() == pytest.approx([3, 3, -5, 0])

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from study.theory.attention_paths import kernel, kernels, path_features
+from study.theory.attention_paths import path_features
 from tests.made_up.attention_paths import maps
 
 
@@ -42,19 +42,6 @@ def test_features_times_effective_weights_are_the_networks_output(
     features = path_features(x, attention, readout)
     assert features.shape == (samples, math.prod(heads), size)
     np.testing.assert_allclose(np.einsum("pdf,df->p", features, effective), expected, rtol=1e-12)
-
-
-def test_kernels_weighed_by_the_order_parameter_are_the_kernel() -> None:
-    random = np.random.default_rng(2)
-    one, other, (root,) = (random.normal(size=(n, 4, 5)) for n in (3, 2, 1))
-    order_parameter = root @ root.T
-    expected = np.einsum("paf,ab,qbf->pq", one, order_parameter, other)
-    found = np.tensordot(order_parameter, kernels(one, other))
-    np.testing.assert_allclose(found, expected, atol=1e-12)
-    expected = np.einsum("paf,ab,qbf->pq", one, order_parameter, one)
-    np.testing.assert_allclose(kernel(one, order_parameter), expected, atol=1e-12)
-    with pytest.raises(ValueError, match=r"other must have .* the shape \(Q, 4, 5\)"):
-        kernels(one, one[:, :3])
 
 
 X = np.ones((2, 3, 4))
