@@ -5,7 +5,6 @@ Matplotlib, which draws those of the report, takes a tenth of a second: too long
 
 from __future__ import annotations
 
-import functools
 import io
 import json
 from collections.abc import Mapping, Sequence
@@ -68,10 +67,9 @@ def order_parameter_png(order_parameter: Floats, names: Sequence[str], title: st
     edge = len(names) * side
     image = Image.new("RGB", (max(_LEFT + edge + _RIGHT, 420), _TOP + edge + _BOTTOM), "white")
     draw = ImageDraw.Draw(image)
-    font = functools.cache(ImageFont.load_default)  # which takes longer than to draw with it
 
     def write(x: float, y: float, text: str, anchor: str, size: int, ink: str = "black") -> None:
-        draw.text((x, y), text, ink, font(size), anchor=anchor)
+        draw.text((x, y), text, ink, ImageFont.load_default(size), anchor=anchor)
 
     largest = np.abs(order_parameter).max() or 1.0
     shares = np.abs(order_parameter) / largest
