@@ -452,7 +452,7 @@ def _comparison(
     tried: pd.DataFrame,
     choice: pd.DataFrame,
     paired: pd.DataFrame,
-    test: Mapping[str, float],
+    test: Mapping[Any, Any],
     of_chosen: pd.DataFrame,
 ) -> Comparison:
     chosen = tested_choice(at_budget, choice)

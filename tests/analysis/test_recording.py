@@ -24,6 +24,7 @@ from analysis.recording.table import is_taken
 from study import repeat
 from study.results import Results, ResultsError
 from study.tracking.cells import of_cell
+from tests.conftest import not_drawn
 from tests.made_up.commands import called, one_line
 from tests.made_up.comparisons import compared, make_cell, write
 from tests.made_up.tables import contents
@@ -248,14 +249,14 @@ def test_the_report_speaks_of_what_was_recorded(
     assert not (tmp_path / "claims.csv").exists()
 
 
-@pytest.mark.usefixtures("no_pictures")
 def test_files_stay_in_the_folder_whatever_a_task_is_called(
     results: Results, tmp_path: Path
 ) -> None:
     for n in (100, 200):
         table = runs({"a": 0.4, "b": 0.6}, task="../../scans/β", n=n)
         analysis.record(results, table, measures=["dice"])
-    conclude(results).write(tmp_path / "out" / "report")
+    with not_drawn():
+        conclude(results).write(tmp_path / "out" / "report")
     (page,) = tmp_path.rglob("report.html")
     across = [path for path in tmp_path.rglob("*.png") if "across" in path.name]
     assert [path.parent for path in across] == [page.parent / "figures"]
