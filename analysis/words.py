@@ -279,7 +279,7 @@ def network_text(cell: Mapping[str, Any] | pd.Series) -> str:
 
 def percent(fraction: float, digits: int = 1) -> str:
     """0.1234 -> ``12.3``; ``-`` if not finite."""
-    return f"{100 * fraction:.{digits}f}" if known(fraction) else "-"
+    return f"{round(100 * fraction, digits) + 0.0:.{digits}f}" if known(fraction) else "-"
 
 
 def points(difference: float) -> str:

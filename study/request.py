@@ -258,7 +258,7 @@ class Request:
         if self.scheduler and possible_values(self.axes["alpha"]) != (None,):
             raise RequestError(
                 "--scheduler asha compares options at equal compute, which cells with a held "
-                "attention are not: leave it out, or --set alpha=none."
+                "attention are not: leave it out."
             )
 
     def _require_shard(self) -> None:

@@ -1,15 +1,6 @@
 """The summaries in MLflow's own pages: a real server, opened in a real browser.
 
-The pictures in docs/ are made by it, of the README's digits study in `results`:
-
-    MLFLOW_UI_RESULTS=results MLFLOW_UI_PICTURES=docs \\
-        uv run pytest -m faults tests/faults/test_mlflow_ui.py
-
-The report beside them, and its picture, by
-
-    uv run python -m analysis.report results --study digits --out docs/digits-report
-    chromium --headless --no-sandbox --hide-scrollbars --virtual-time-budget=15000 \\
-        --window-size=1100,1400 --screenshot=docs/digits-report.png docs/digits-report/report.html
+It makes the pictures in docs/, too, by the last command of docs/results.md.
 """
 
 from __future__ import annotations
