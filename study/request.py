@@ -323,7 +323,7 @@ def _require_fresh(axes: Mapping[str, Rules]) -> None:
     """Refuses confirming seeds that are none, or on which options are chosen, too."""
     seeds, confirm = (possible_values(axes[name]) for name in ("seed", "confirm"))
     if None in confirm:
-        raise RequestError("--set confirm takes seeds or none, not both: confirm=100-111.")
+        raise RequestError("--set confirm takes seeds or none, not both, such as confirm=100-111.")
     if both := set(seeds) & set(confirm):
         fresh = as_typed(fresh_seeds({*seeds, *confirm}, len(confirm)))
         raise RequestError(

@@ -46,7 +46,7 @@ def cell_seconds(plan: Plan, cells: Sequence[Cell]) -> dict[str, Seconds]:
         return {cell_id: Seconds(seconds, seconds) for cell_id, seconds in known.items()}
     with (
         _timing(plan) as timings,
-        working("timing cells", unit="sorts", measured=lambda: len(timings.known)),
+        working("timing cells", unit="timed", measured=lambda: len(timings.known)),
     ):
         return {
             cell.id: timings.cell(cell, plan.packing.measured_of(cell).speedup) for cell in cells

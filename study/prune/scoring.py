@@ -204,7 +204,7 @@ def _signs(labels: Floats) -> Floats:
     some = ", ".join(f"{label:g}" for label in sorted(classes)[:4])
     raise ValueError(
         f"it is of two classes: labels must be -1 and +1, or 0 and 1, got {some}"
-        f"{', ...' if len(classes) > 4 else ''}"
+        f"{' and more' if len(classes) > 4 else ''}"
     )
 
 
