@@ -16,8 +16,8 @@ from numpy.typing import ArrayLike
 from analysis.comparison.compare import Comparison
 from analysis.comparison.paired import decided, of_seeds
 from analysis.groups import paradigm_order
-from analysis.section.claim import LEVEL, evidence
-from analysis.statistics import t_interval
+from analysis.section.claim import evidence
+from analysis.statistics import LEVEL, t_interval
 from analysis.words import METRICS
 from study.theory.linear_orthogonal import time_to
 

@@ -15,6 +15,9 @@ from scipy.special import bdtr, betaincinv, expit, logit, ndtr, stdtrit
 CONFIDENCE = 0.95
 """Confidence of the intervals that decide a claim of the paper and are drawn beside it."""
 
+LEVEL = round(1 - CONFIDENCE, 12)
+"""Of the tests."""
+
 MIN_SEEDS = 6
 """Fewer common seeds than this decide nothing: with five, even a sign test of differences that
 all agree has p = 2 / 2^5 = .0625."""

@@ -29,7 +29,7 @@ from analysis.comparison.stages import first_look, tested_choice
 from analysis.crossed import CrossedMean, crossed_mean, needed
 from analysis.groups import paradigm_order
 from analysis.learning import apart, guess, learned, needed_seeds
-from analysis.statistics import CONFIDENCE, MIN_SEEDS, holm, sign_flip
+from analysis.statistics import CONFIDENCE, LEVEL, MIN_SEEDS, holm, sign_flip
 from study.results import INSTANCES, ResultsError
 
 SAME_EVERYWHERE = "the difference is the same on all seeds, so a t test says nothing"
@@ -40,9 +40,6 @@ SCREENING = 12
 
 POWER = 0.8
 """Power of the test that the columns `needed_seeds` to `seen_images` plan."""
-
-LEVEL = round(1 - CONFIDENCE, 12)
-"""Of the tests."""
 
 _WITHOUT_SPREAD = dict.fromkeys(("low", "high", "seed_se", "image_se", "background_se"), math.nan)
 """Of seeds that fall apart, whose mean is of two laws."""

@@ -25,9 +25,9 @@ from analysis.paths.pruning import REVERSE
 from analysis.paths.settings import Setting
 from analysis.paths.tables import would_decide
 from analysis.paths.trained import ON_TEST, Trained
-from analysis.section.claim import LEVEL, evidence, lost_text
+from analysis.section.claim import evidence, lost_text
 from analysis.section.columns import Row
-from analysis.statistics import CONFIDENCE, t_interval
+from analysis.statistics import CONFIDENCE, LEVEL, t_interval
 from analysis.words import known, listed, percent, points
 from study.terminal import counted
 

@@ -33,7 +33,7 @@ from numpy.typing import ArrayLike
 from scipy.special import stdtr
 
 from analysis.learning import apart
-from analysis.statistics import CONFIDENCE, MIN_SEEDS, ROUNDING, sign_test, t_interval
+from analysis.statistics import CONFIDENCE, LEVEL, MIN_SEEDS, ROUNDING, sign_test, t_interval
 from study.terminal import counted
 
 Verdict = Literal["holds", "does not hold", "undecided", "not run"]
@@ -44,8 +44,6 @@ Side = Literal["below", "above"]
 Role = Literal["both", "for", "against"]
 """How a part counts: ``against``, where almost any run has it, so that it must be so, too, but
 makes no claim hold; ``for``, where the opposite is no evidence against the claim."""
-
-LEVEL = 1 - CONFIDENCE
 
 TOO_FEW = f"fewer than {MIN_SEEDS} seeds decide nothing"
 

@@ -12,13 +12,13 @@ from analysis.comparison.choice import summarised_metrics
 from analysis.comparison.compare import Comparison
 from analysis.comparison.cut import EARLY
 from analysis.comparison.option_warnings import barred_sentences, edge_warnings
-from analysis.comparison.paired import LEVEL, POWER, SCREENING
+from analysis.comparison.paired import POWER, SCREENING
 from analysis.comparison.report.data import share_sentences
 from analysis.comparison.stages import given
 from analysis.groups import AXES
 from analysis.learning import guess
 from analysis.overstated import optimism
-from analysis.statistics import MIN_SEEDS, clopper_pearson
+from analysis.statistics import LEVEL, MIN_SEEDS, clopper_pearson
 from analysis.words import (
     MANY,
     amount,
