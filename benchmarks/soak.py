@@ -36,7 +36,7 @@ from benchmarks.support.measure import table
 from benchmarks.support.mlflow_server import MLflowServer, serving, tracking_server
 from benchmarks.support.processes import training
 from benchmarks.support.soak_faults import Flip, SmallDisk, flip, jumping_clock, small_disk
-from benchmarks.support.soak_verdict import Recorded, faults, runs
+from benchmarks.support.soak_verdict import Recorded, faults, runs, wrong
 from study.results import Results
 from study.terminal.command import DONE, UNUSABLE
 
@@ -114,8 +114,11 @@ def main() -> int:
         server.wait()
         run("-m", "study.track", str(results), "--tracking", server.uri)
         say("compared with the uninterrupted study")
+        differing = wrong(reference, results)
+        for cell_id, columns in differing.items():
+            say(f"cell {cell_id} differs in {', '.join(columns) or 'the order of its rows'}")
         found = {
-            **faults(reference, results, soak.recorded, soak.flipped),
+            **faults(reference, results, soak.recorded, soak.flipped, differing),
             "full disks that ended otherwise": soak.full.total() - soak.full[UNUSABLE],
             "hung": study.hung,
             "tracebacks shown": study.log.count("Traceback (most recent call last)"),
