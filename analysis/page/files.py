@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from analysis.section.picture import FILE_STEM
-from study.results import ResultsError, Storage, local_path
+from study.results import FOLDERS, ResultsError, Storage, local_path
 
 _OWN_FIGURE = re.compile(rf"{FILE_STEM.pattern}-[0-9a-f]{{8}}\.(png|pdf)")
 _OWN_TABLE = re.compile(
@@ -70,8 +70,9 @@ def refuse_unwritable(out_dir: str | os.PathLike[str]) -> None:
             storage.probe("")
         return
     with _refusing(folder):
-        if any(folder.glob("*.parquet")):
-            raise ResultsError("it holds files of results, among which no report belongs")
+        whole = folder.resolve()
+        if whole.name in FOLDERS and (whole.parent / "cells").is_dir():
+            raise ResultsError("a results directory keeps files of its own there")
         with_parents = [folder, *folder.absolute().parents]
         there = next(path for path in with_parents if path.exists() or path.is_symlink())
         tempfile.TemporaryFile(dir=there).close()

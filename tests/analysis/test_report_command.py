@@ -52,7 +52,7 @@ def test_a_folder_that_cannot_be_written_is_refused_before_the_work(
     (tmp_path / "file").touch()
     monkeypatch.setattr("analysis.conclude.find", None)  # would fail if called
     message = "Choose a folder with --out DIR"
-    for folder in ("file", "file/a/b", "results/cells", 300 * "a"):
+    for folder in ("file", "file/a/b", "results/cells", "results/networks", 300 * "a"):
         _assert_refused([results.url, "--out", str(tmp_path / folder)], message, capsys)
 
 
