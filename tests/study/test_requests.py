@@ -127,7 +127,9 @@ from tests.made_up.commands import called
         ("digits --price-per-hour -1", "must be a finite number >= 0, got -1.0"),
         ("digits --price-per-hour dear", "must be a number, got 'dear'"),
         ("digits --address auto --tracking none", "no Ray cluster at"),
-        ("digits --address '' --tracking none", "an address is HOST:PORT or auto"),
+        ("digits --address '' --tracking none", "argument address: must not be empty"),
+        ("digits --results ''", "argument results: must not be empty"),
+        ("cifar10 --data-dir ''", "argument data-dir: must not be empty"),
         ("digits --address ray://127.0.0.1:1", "an address is HOST:PORT or auto"),
         ("digits --checkpoint-every 0", "must be a number > 0, got 0.0"),
         (
