@@ -123,5 +123,6 @@ def _refusing(folder: str | Path) -> Iterator[None]:
     try:
         yield
     except (OSError, ResultsError) as error:
-        reason = error.__cause__ or error
+        cause = error.__cause__ or error
+        reason = getattr(cause, "strerror", None) or cause  # without number and temporary file
         raise Unwritable(f"cannot write the report to {folder} ({reason}).") from error
