@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import tempfile
 import uuid
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -61,21 +60,12 @@ def refuse_unwritable(out_dir: str | os.PathLike[str]) -> None:
     Raises:
         Unwritable: it does not.
     """
-    folder = local_path(out_dir)
-    if folder is None:
-        url = os.fspath(out_dir)
-        storage = Storage(url, "the report's folder")  # whose remedies are its own
-        with _refusing(url):
-            storage.make("")
-            storage.probe("")
-        return
-    with _refusing(folder):
-        whole = folder.resolve()
+    storage = Storage(out_dir, "the report's folder")  # whose remedies are its own
+    with _refusing(storage.url):
+        whole = Path(storage.url).resolve()
         if whole.name in FOLDERS and (whole.parent / "cells").is_dir():
             raise ResultsError("a results directory keeps files of its own there")
-        with_parents = [folder, *folder.absolute().parents]
-        there = next(path for path in with_parents if path.exists() or path.is_symlink())
-        tempfile.TemporaryFile(dir=there).close()
+        storage.require_writable()
 
 
 def _write_to_disk(files: Mapping[str, bytes], folder: Path) -> None:
