@@ -69,6 +69,7 @@ from tests.made_up.commands import called
         ("series --set window=none", "window takes a whole number, got 'none'"),
         ("series --set window=seven", "window takes a whole number, got 'seven'"),
         ("series --data-dir /no/such/place", "/no/such/place does not exist"),
+        ("fixed-focus --set alpha=none,0.5", "no alpha=none: give a number in [0, 1]"),
         ("fixed-focus --set depth=-5", "depth must be at least -2, as there are so many layers"),
         (
             "linear-orthogonal --set depth=1",
