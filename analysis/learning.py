@@ -64,11 +64,8 @@ def guess(task: str, metric: str, num_classes: float) -> float:
         num_classes: C; NaN: not known.
     """
     modality = tasks.modality(task)
-    if metric == "saif":
-        return modality.saif_margin
-    if metric != "accuracy" or math.isnan(num_classes):
-        return -math.inf
-    return modality.guess(num_classes)["accuracy"] + modality.margin
+    guessed = modality.guess(num_classes).get(metric, math.nan)
+    return -math.inf if math.isnan(guessed) else guessed + modality.margin
 
 
 def apart(values: ArrayLike, floor: float = -math.inf) -> float | None:

@@ -30,6 +30,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a file, without an 
 from analysis.comparison.paired import decided, of_pair
 from analysis.crossed import CrossedMean, crossed_mean, needed
 from analysis.learning import guess, share_mean
+from analysis.statistics import LEVEL
 from benchmarks.support.calibration_claims import ROWS, SEEDS, UNSEEN, simulate_claims
 from benchmarks.support.calibration_resampled import resampled
 from benchmarks.support.calibration_studies import (
@@ -51,7 +52,6 @@ STEADY, HIGHER = 1.45, 2.20
 
 PAIRS = tuple(combinations(range(len(PARADIGMS)), 2))
 FAMILY = tuple((metric, pair) for metric in METRICS for pair in PAIRS)
-LEVEL = 0.05
 LOOKS = (6, 12, 18, 24)
 FLOORS = {metric: guess("digits", metric, NUM_CLASSES) for metric in METRICS}
 

@@ -67,6 +67,7 @@ class SearchSpace:
         about: one line, shown by `--help`.
         presets: name -> preset.
         kind: of its cells, a name of `study.kinds.KINDS`.
+        needs: axes that are never none.
     """
 
     name: str
@@ -74,3 +75,4 @@ class SearchSpace:
     about: str
     presets: Mapping[str, Preset]
     kind: str = "training"
+    needs: tuple[str, ...] = ()

@@ -29,6 +29,7 @@ SPACE = SearchSpace(
     name="fixed-focus",
     task="digits",
     about="losses and incentives where attention is held at alpha (section 3)",
+    needs=("alpha",),
     presets={
         "quick": Preset(
             about="digits and the linear orthogonal setting; no reproduction of the paper",

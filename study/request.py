@@ -15,7 +15,7 @@ from study.cell.declared import Number, Whole
 from study.cell.work import DEFAULT_INTERVAL, MOST_EXAMPLES
 from study.errors import RequestError, unknown
 from study.tasks.sources.places import NO_PLACES, Places
-from study.terminal.options import above_zero, option, positive, typed
+from study.terminal.options import above_zero, mlflow_uri, option, positive, typed
 
 LINEAR = "linear-orthogonal"
 """The task of learning dynamics."""
@@ -145,6 +145,7 @@ class Request:
     tracking: str | None = option(
         "MLflow tracking URI, or none; default: MLFLOW_TRACKING_URI or a database in the results "
         "directory (in ./databases, where that is a URL)",
+        type=mlflow_uri,
         metavar="URI",
     )
     address: str | None = option(

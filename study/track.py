@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from study.errors import RequestError, unknown
 from study.terminal import counted
 from study.terminal.command import DONE, FAILED, Parser, guarded, importing, run_as_command
+from study.terminal.options import mlflow_uri
 
 if TYPE_CHECKING:
     from study.results import Results
@@ -98,6 +99,7 @@ def _parser() -> Parser:
     add = parser.add_argument
     add(
         "--tracking",
+        type=mlflow_uri,
         metavar="URI",
         help="MLflow tracking URI; default: MLFLOW_TRACKING_URI or a database in the results "
         "directory",

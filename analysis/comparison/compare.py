@@ -146,8 +146,13 @@ class Comparison:
 
     @property
     def id(self) -> str:
-        """16 hex digits, of which the first 8 tell it from others."""
+        """16 hex digits."""
         return str(self.cells["comparison_id"].iloc[0])
+
+    @property
+    def key(self) -> str:
+        """The first 8 of its id, which tell it from others."""
+        return self.id[:8]
 
     @property
     def architecture(self) -> str:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import tempfile
 import uuid
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from analysis.section.picture import FILE_STEM
-from study.results import ResultsError, Storage, local_path
+from study.results import FOLDERS, ResultsError, Storage, local_path
 
 _OWN_FIGURE = re.compile(rf"{FILE_STEM.pattern}-[0-9a-f]{{8}}\.(png|pdf)")
 _OWN_TABLE = re.compile(
@@ -61,20 +60,12 @@ def refuse_unwritable(out_dir: str | os.PathLike[str]) -> None:
     Raises:
         Unwritable: it does not.
     """
-    folder = local_path(out_dir)
-    if folder is None:
-        url = os.fspath(out_dir)
-        storage = Storage(url, "the report's folder")  # whose remedies are its own
-        with _refusing(url):
-            storage.make("")
-            storage.probe("")
-        return
-    with _refusing(folder):
-        if any(folder.glob("*.parquet")):
-            raise ResultsError("it holds files of results, among which no report belongs")
-        with_parents = [folder, *folder.absolute().parents]
-        there = next(path for path in with_parents if path.exists() or path.is_symlink())
-        tempfile.TemporaryFile(dir=there).close()
+    storage = Storage(out_dir, "the report's folder")  # whose remedies are its own
+    with _refusing(storage.url):
+        whole = Path(storage.url).resolve()
+        if whole.name in FOLDERS and (whole.parent / "cells").is_dir():
+            raise ResultsError("a results directory keeps files of its own there")
+        storage.require_writable()
 
 
 def _write_to_disk(files: Mapping[str, bytes], folder: Path) -> None:
@@ -122,5 +113,6 @@ def _refusing(folder: str | Path) -> Iterator[None]:
     try:
         yield
     except (OSError, ResultsError) as error:
-        reason = error.__cause__ or error
+        cause = error.__cause__ or error
+        reason = getattr(cause, "strerror", None) or cause  # without number and temporary file
         raise Unwritable(f"cannot write the report to {folder} ({reason}).") from error

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from study import parts
 from study.errors import RequestError
+from study.terminal import counted
 from study.terminal.command import DONE, FAILED, Parser, guarded, importing
 from study.terminal.options import add_places, places_of
 
@@ -32,17 +33,21 @@ def _run(argv: Sequence[str] | None) -> int:
     ]
     if not found:
         raise RequestError("no installed package registers parts. Name a file that does.")
-    broken = total = 0
+    faults: list[str] = []  # one a broken promise
+    total = 0
     for sort, name, file in found:
         print(f"{sort} {name} ({file})")
         for text, how in _checked(sort, name, file, places):
             total += 1
-            broken += bool(how)
-            print(
-                f"  {'BROKEN' if how else 'ok':<6} {text}{f': {how}' if how else ''}", flush=True
-            )
-    print(f"broken: {broken} of {total} promises" if broken else f"all {total} promises are kept")
-    return FAILED if broken else DONE
+            if how:
+                text += f": {'as above' if how in faults else how}"
+                faults.append(how)
+            print(f"  {'BROKEN' if how else 'ok':<6} {text}", flush=True)
+    if not faults:
+        print(f"all {total} promises are kept")
+        return DONE
+    print(f"broken: {len(faults)} of {total} promises, by {counted(len(set(faults)), 'fault')}")
+    return FAILED
 
 
 def _checked(sort: Sort, name: str, file: str, places: Places) -> Iterator[tuple[str, str]]:

@@ -32,8 +32,9 @@ def resolve(space: SearchSpace, preset: str, assignments: Sequence[str]) -> dict
 
     Raises:
         RequestError: an unknown preset, axis or name (the nearest is named); a value of the wrong
-            type; a condition that the study never meets; an assignment that is there twice; or a
-            preset that declares an unknown axis or task, or no tuple of values.
+            type, or none where the study needs one; a condition that the study never meets; an
+            assignment that is there twice; or a preset that declares an unknown axis or task, or
+            no tuple of values.
     """
     if preset not in space.presets:
         raise unknown(f"preset of {space.name}", preset, space.presets)
@@ -75,6 +76,12 @@ def resolve(space: SearchSpace, preset: str, assignments: Sequence[str]) -> dict
     for text, name, rule in given.values():
         if reason := _why_not(name, rule.where, known, axes):
             raise RequestError(f"--set {text}: {reason}.")
+    for name in space.needs:
+        if None in possible_values(axes[name]):
+            takes = known[name].takes
+            raise RequestError(
+                f"{space.name} takes no {name}=none: give {takes.noun} {takes.bounds}."
+            )
     return axes
 
 

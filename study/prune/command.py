@@ -28,9 +28,9 @@ def _run(argv: Sequence[str] | None) -> int:
 
     network = read(file)
     out = Storage(args.out or file.with_name(f"{file.stem}-heads"), "the folder of the scores")
-    out.make("")
-    out.probe("")  # before the theory takes its time
+    out.require_writable()  # before the theory takes its time
     found = scored(network, args.width, args.temperature, args.readout, args.by)
+    out.make("")
     write(found, file, out)
     print(text(found, network, out, chosen=args.temperature is None))
     return DONE

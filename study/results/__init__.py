@@ -29,6 +29,7 @@ from study.results.records import Survey as Survey
 from study.results.records import apart as apart
 from study.results.report_folder import report_files as report_files
 from study.results.report_folder import report_folder as report_folder
+from study.results.results import FOLDERS as FOLDERS
 from study.results.results import Results as Results
 from study.storage.storage import ResultsError as ResultsError
 from study.storage.storage import Storage as Storage

@@ -33,7 +33,9 @@ from study.storage.storage import ResultsError, Storage
 from study.storage.urls import place_of
 
 _ORIGIN, _LOCK = ".origin", ".lock"
-_FOLDERS = (CELLS, "checkpoints", "networks", instances.FOLDER)
+FOLDERS = (CELLS, "checkpoints", "networks", instances.FOLDER)
+"""Of every results directory, for files of its own."""
+
 _GLANCE = 0.2  # seconds; `is_running` holds the lock for far less
 
 
@@ -64,7 +66,7 @@ class Results(Records):
         Raises:
             ResultsError: the directory cannot be made or written.
         """
-        for folder in _FOLDERS:
+        for folder in FOLDERS:
             self.storage.make(folder)
         self.storage.probe(CELLS)
 
@@ -74,7 +76,7 @@ class Results(Records):
         Raises:
             ResultsError: a file cannot be removed.
         """
-        for folder in _FOLDERS:
+        for folder in FOLDERS:
             self.storage.sweep(folder)
 
     @contextlib.contextmanager

@@ -49,7 +49,7 @@ def run_shard(request: Request, shard: Shard, began: float) -> int:
         KeyboardInterrupt: Ctrl-C or SIGTERM; recorded cells stay.
     """
     with working("planning"):
-        grid = _in_this_process(request, planned(request))
+        grid = _in_this_process(request, planned(request), shard)
     share = Share(shard, grid, request.confirm)
 
     def divide(plans: Sequence[Plan]) -> list[Plan]:
@@ -69,7 +69,7 @@ def run_shard(request: Request, shard: Shard, began: float) -> int:
         return _train(request, course, place, share, began + 60 * request.minutes)
 
 
-def _in_this_process(request: Request, grid: Plan) -> Plan:
+def _in_this_process(request: Request, grid: Plan, shard: Shard) -> Plan:
     """The plan for one trial at a time, here; sets this process up for it."""
     cores = cores_for(request.threads)
     threads = request.threads or cores
@@ -77,11 +77,18 @@ def _in_this_process(request: Request, grid: Plan) -> Plan:
     gpu = hardware.set_up(threads, may_use_gpu).type == "cuda"
     if not gpu and any(cell.precision == "tf32" for cell in grid.cells):
         raise RequestError(TF32_NEEDS_GPU)
+    notes = []
+    if shard.of > 1 and cores > 1 and not (request.threads or gpu):
+        notes.append(
+            f"this shard takes all {cores} cores; where all {shard.of} run on this machine, give "
+            f"each --threads {max(1, cores // shard.of)}"
+        )
     return replace(
         grid,
         threads=threads,
         concurrent=1,
         gpus_per_trial=None if gpu else 0,
+        notes=tuple(notes),
         overhead=Overhead(start=0.0, report=0.0),
         no_share_reason="a shard trains every cell from its start",
     )
@@ -100,6 +107,8 @@ def _train(request: Request, course: Course, place: Workplace, share: Share, end
     print(
         f"shard {share.shard} of {plan.study}: {cells}, {done} done already, "
         f"{len(plan.to_run)} to run",
+        *(f"note: {note}" for note in plan.notes),
+        sep="\n",
         flush=True,
     )
     progress = Progress(1, score=tasks.modality(tasks_of(request.axes)[0]).score)

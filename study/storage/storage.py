@@ -11,6 +11,7 @@ import errno
 import itertools
 import os
 import re
+import tempfile
 import uuid
 from collections.abc import Sequence
 from pathlib import Path
@@ -82,6 +83,23 @@ class Storage:
         with self._writing(folder):
             self._write(self._path(name), b"")
         self.remove(name)  # unless a sweep did
+
+    def require_writable(self) -> None:
+        """Checks before the work that the directory, or the one to make it in, can be written.
+
+        On a local disk it makes nothing, so that a command that is refused leaves nothing.
+
+        Raises:
+            ResultsError: it cannot.
+        """
+        with self._writing("", end=". Or choose another one."):
+            if self.local:
+                with_parents = [Path(self._root), *Path(self._root).parents]
+                there = next(path for path in with_parents if path.exists() or path.is_symlink())
+                tempfile.TemporaryFile(dir=there).close()
+            else:
+                self.make("")
+                self.probe("")
 
     def read(self, name: str) -> bytes:
         """The bytes of a file.
@@ -237,11 +255,13 @@ class Storage:
         return [name for name in names if not prefix or name.startswith(f"{folder}/{prefix}")]
 
     def _writing(
-        self, name: str, may_miss: bool = False
+        self,
+        name: str,
+        may_miss: bool = False,
+        end: str = ": the same command goes on. Or choose another one.",
     ) -> contextlib.AbstractContextManager[None]:
         failure = f"cannot write to {self._what} {self.path(name)}"
-        goes_on = ": the same command goes on where this one ended. Or choose another one."
-        return urls.told(failure, self.url, "Make it writable", goes_on, may_miss=may_miss)
+        return urls.told(failure, self.url, "Make it writable", end, may_miss=may_miss)
 
     def reading(self, name: str) -> contextlib.AbstractContextManager[None]:
         """Says which file cannot be read, and what to do; that it is not there stays an error."""

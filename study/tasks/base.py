@@ -58,8 +58,7 @@ class Modality:
         saif_threshold: least attention and score at which an input counts for SAIF.
         score: name for people of the column `accuracy`.
         chance: whether a guess scores 1/C, as which a diverged cell then counts; else it scores 0.
-        margin: a run whose score is further above a guess has learned to score.
-        saif_margin: a run whose SAIF is above this has learned to focus.
+        margin: a run whose score, or whose SAIF, is further above a guess has learned.
         measures: its further measures, in the order of tables; the score may be one of them.
         measures_text: what these are, for people.
         evaluation: module and function that evaluates a model, with the arguments of
@@ -80,7 +79,6 @@ class Modality:
     score: str = "accuracy"
     chance: bool = True
     margin: float = 0.05
-    saif_margin: float = 0.05
     measures: tuple[Measure, ...] = ()
     measures_text: str = ""
     evaluation: str = "study.evaluate.classification:evaluate"

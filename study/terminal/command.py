@@ -185,6 +185,14 @@ class Parser(argparse.ArgumentParser):
         """Adds the results directory as the first argument."""
         self.add_argument("results_dir", metavar="RESULTS_DIR", help="local path or fsspec URL")
 
+    def parse_args(self, *args: Any, **more: Any) -> Any:
+        """As ever, but an empty value, as of a variable that is not set, is no path or name."""
+        parsed = super().parse_args(*args, **more)
+        for name, value in vars(parsed).items():
+            if value == "":
+                self.error(f"argument {name.replace('_', '-')}: must not be empty")
+        return parsed
+
     def error(self, message: str) -> NoReturn:
         hint = ""
         if wrong := re.match(r"unrecognized arguments: (?:[^-].*? )?(--[\w-]+)", message):

@@ -45,6 +45,15 @@ def names(text: str) -> tuple[str, ...]:
     return found
 
 
+def mlflow_uri(text: str) -> str:
+    """An MLflow tracking URI, or none; MLflow itself refuses a folder only when it opens one."""
+    if ":" not in text and text not in ("none", "databricks"):
+        raise argparse.ArgumentTypeError(
+            f"must be none or a URI, such as http://HOST:PORT or sqlite:///FILE, got {text!r}"
+        )
+    return text
+
+
 def option(about: str, default: Any = None, *, no_use: tuple[str, ...] = (), **more: Any) -> Any:
     """A field of a request that is an option of its command.
 

@@ -51,8 +51,14 @@ def test_a_folder_that_cannot_be_written_is_refused_before_the_work(
     write_small(results)
     (tmp_path / "file").touch()
     monkeypatch.setattr("analysis.conclude.find", None)  # would fail if called
-    message = "Choose a folder with --out DIR"
-    for folder in ("file", "file/a/b", "results/cells", 300 * "a"):
+    for folder, reason in (
+        ("file", "Not a directory"),
+        ("file/a/b", "Not a directory"),
+        ("results/cells", "a results directory keeps files of its own there"),
+        ("results/networks", "a results directory keeps files of its own there"),
+        (300 * "a", "File name too long"),
+    ):
+        message = f"{folder} ({reason}). Choose a folder with --out DIR"
         _assert_refused([results.url, "--out", str(tmp_path / folder)], message, capsys)
 
 

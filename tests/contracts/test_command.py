@@ -92,6 +92,7 @@ COMMANDS = {
             "digits --shard 1/2 --tracking sqlite:///x": "no shard logs; the same command without",
             "digits --shard 1/2 --dry-run": "--dry-run cannot be combined with --shard 1/2",
             "digits --shard 1/2 --minutes 0": "argument --minutes: must be a number > 0",
+            "digits --plan --tracking runs": "argument --tracking: must be none or a URI",
             "digits --minutes 5": "--minutes is of a shard: add --shard 1/1",
         },
         "study.plan.planning.planned",

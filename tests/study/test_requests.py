@@ -69,6 +69,7 @@ from tests.made_up.commands import called
         ("series --set window=none", "window takes a whole number, got 'none'"),
         ("series --set window=seven", "window takes a whole number, got 'seven'"),
         ("series --data-dir /no/such/place", "/no/such/place does not exist"),
+        ("fixed-focus --set alpha=none,0.5", "no alpha=none: give a number in [0, 1]"),
         ("fixed-focus --set depth=-5", "depth must be at least -2, as there are so many layers"),
         (
             "linear-orthogonal --set depth=1",
@@ -127,7 +128,9 @@ from tests.made_up.commands import called
         ("digits --price-per-hour -1", "must be a finite number >= 0, got -1.0"),
         ("digits --price-per-hour dear", "must be a number, got 'dear'"),
         ("digits --address auto --tracking none", "no Ray cluster at"),
-        ("digits --address '' --tracking none", "an address is HOST:PORT or auto"),
+        ("digits --address '' --tracking none", "argument address: must not be empty"),
+        ("digits --results ''", "argument results: must not be empty"),
+        ("cifar10 --data-dir ''", "argument data-dir: must not be empty"),
         ("digits --address ray://127.0.0.1:1", "an address is HOST:PORT or auto"),
         ("digits --checkpoint-every 0", "must be a number > 0, got 0.0"),
         (

@@ -190,7 +190,7 @@ class Compared:
 
     @property
     def key(self) -> str:
-        return self.comparison.id[:8]
+        return self.comparison.key
 
     @property
     def cells(self) -> pd.DataFrame:

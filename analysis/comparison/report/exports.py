@@ -82,7 +82,7 @@ def for_papers(found: Sequence[Comparison]) -> dict[str, str]:
     )
     files["paired.tex"] = "\n".join(
         latex.table(
-            *(header, rows, caption, f"tab:paired-{c.id[:8]}"), left=_PAIRED_LEFT, notes=notes
+            *(header, rows, caption, f"tab:paired-{c.key}"), left=_PAIRED_LEFT, notes=notes
         )
         for c, (caption, header, rows), notes in zip(found, blocks, notes_of, strict=True)
     )
@@ -117,7 +117,7 @@ def cell_rows(comparison: Comparison) -> pd.DataFrame:
 
 def _paired(comparison: Comparison) -> tuple[str, list[str], list[list[str]]]:
     caption = (
-        f"Paired differences, {comparison.name} ({comparison.id[:8]}): first "
+        f"Paired differences, {comparison.name} ({comparison.key}): first "
         f"minus second paradigm on the same seeds, {conditions([comparison])}. "
         + over_what(comparison.paired)
     )

@@ -149,9 +149,9 @@ def _curves(comparison: Comparison) -> Iterator[Picture]:
             caption=(
                 f"{capital(name)} on the test split against {axis}. Mean over the seeds of the "
                 f"chosen option, n: {tally({p: c['num_cells'].max() for p, c in lines.items()})}"
-                f"; bands: {level(confidence)} interval over seeds (from n=2); dots: each seed at "
-                "the end. The axis shows what lies between the second evaluation and the last; "
-                "lines from before it, and wide bands, are cut. A diverged seed "
+                f"; bands: {level(confidence)} interval over seeds alone (from n=2); dots: each "
+                "seed at the end. The axis shows what lies between the second evaluation and the "
+                "last; lines from before it, and wide bands, are cut. A diverged seed "
                 f"counts as {floor} from its first missing evaluation on."
                 f"{cut}{_missing('line', comparison, lines)}"
             ),

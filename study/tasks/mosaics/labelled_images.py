@@ -96,8 +96,8 @@ def _left_out(found: Found) -> Iterator[str]:
     """A sentence on images that no split has, which come and go beside those that are prepared."""
     if found.left_out:
         yield (
-            f"images in no folder of a class, which are left out: {len(found.left_out):,}, the "
-            f"first {found.left_out[0]}"
+            "images outside of the folders that are read, which are left out: "
+            f"{len(found.left_out):,}, the first {found.left_out[0]}"
         )
 
 

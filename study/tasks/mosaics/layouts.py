@@ -115,7 +115,7 @@ class Found(NamedTuple):
         test: those to test on; empty: test images are to be drawn.
         note: which are of which split, for people.
         open: files of a split -> their images.
-        left_out: images that lie in no folder of a class.
+        left_out: images that lie in no folder of a class, or of no split beside some of splits.
     """
 
     layout: str
@@ -198,7 +198,9 @@ def _find_folders(entries: Sequence[Path], own: bool) -> Found | None:
             called[split] += f"{folder.name}/"
     if parts:
         found = _divided("class folders", parts, called, _open_folders)
-        entries = [*entries, *(entry for folder in folders for entry in visible(folder))]
+        inner = [entry for folder in folders for entry in visible(folder)]
+        others = (each for each in inner if each.is_dir() and not split_named(each.parent.name))
+        entries = [*entries, *inner, *(image for each in others for image in visible(each))]
     elif paths := _images(folders, own):
         found = Found("class folders", paths, (), "there are no splits", _open_folders)
     else:

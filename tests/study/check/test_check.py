@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -101,7 +102,10 @@ def test_an_error_in_a_part_is_shown_with_its_line(
     status, printed, _ = called(check.main, capsys, str(file))
     number = file.read_text().splitlines().index("        excess = largest.cumsum(dim=1) - 1") + 1
     assert status == FAILED
-    assert f"NameError: name 'largest' is not defined, {file}, line {number}" in printed
+    fault = f"NameError: name 'largest' is not defined, {file}, line {number}"
+    assert printed.count(fault) == 1  # though it breaks several promises
+    assert re.search(r"broken: \d+ of \d+ promises, by 1 fault\n", printed)
+    assert printed.count("as above") == printed.count("BROKEN") - 1 > 0
 
 
 def test_a_file_that_registers_nothing_is_told_how(

@@ -389,3 +389,4 @@ def test_a_score_or_a_folder_that_cannot_be_is_refused_before_the_theory(
         status, printed, errors = prune(file, *args)
         assert (status, printed) == (UNUSABLE, "")
         assert words in errors
+        assert sorted(path.name for path in tmp_path.iterdir()) == [file.name, "taken"]

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+import torch
 
 from study import run
 from study.cell.work import Job
@@ -102,6 +103,19 @@ def test_a_share_is_planned_without_training(call: Call, url: str) -> None:
     assert call("100/100", "--plan")[:2] == (DONE, "shard 100/100\n")
     assert not Path(url).exists()
     assert "shard 100/100 of digits: 0 cells, 0 done already, 0 to run" in call("100/100")[1]
+
+
+def test_a_shard_that_takes_all_cores_says_how_several_share_them(
+    call: Call, url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("study.shards.run.cores_for", lambda threads: 7)
+    monkeypatch.setattr("study.hardware.set_up", lambda *_, **__: torch.device("cpu"))
+    words = "where all 3 run on this machine, give each --threads 2"
+    assert words not in call("1/3", "--plan")[1]
+    alone = [word for word in TINY if word not in ("--threads", "1")]
+    for more in ([], ["--plan"]):
+        printed = called(run.main, capsys, *alone, "--results", url, "--shard", "1/3", *more)[1]
+        assert words in " ".join(printed.split())
 
 
 def test_a_shard_without_time_leaves_its_cells_to_the_same_command(call: Call, url: str) -> None:

@@ -105,14 +105,16 @@ def test_images_in_no_folder_of_a_class_are_counted(folder: Path, tmp_path: Path
     assert found.digest == expected.digest
     assert found.notes == (
         *expected.notes,
-        f"images in no folder of a class, which are left out: 2, the first {folder}/a.png",
+        "images outside of the folders that are read, which are left out: 2, the first "
+        f"{folder}/a.png",
     )
     apart = write_folders(tmp_path / "apart", split="train")
     (apart / "test").mkdir()
     for number in range(3):  # without labels, as in a contest
         (apart / "test" / f"{number}.png").touch()
+    write_folders(apart, {"heron": 4}, "other")
     first = f"{apart}/test/0.png"
-    assert load(apart).notes[-1].endswith(f"which are left out: 3, the first {first}")
+    assert load(apart).notes[-1].endswith(f"which are left out: 7, the first {first}")
 
 
 def task_of(folder: Path, foreground: str = "heron+stork") -> MosaicTask:
