@@ -232,7 +232,8 @@ def test_a_prompt_registers_nothing() -> None:
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A study of the example's task, with its network and paradigm, to the report."""
     results = str(tmp_path_factory.mktemp("parts") / "results")
-    with forgotten(), trials_here(), without_pictures():
+    quick = patch("study.plan.estimate.MOST_STEPS", 3)  # timing takes longer than the study
+    with forgotten(), trials_here(), without_pictures(), quick:
         assert run.main([*SHAPES, "--results", results, "--tracking", "none"]) == DONE
     return results
 

@@ -212,8 +212,9 @@ def test_a_network_that_takes_no_such_pixels_is_named(
 
 
 def test_a_study_of_a_folder_trains_and_records_what_its_data_are(
-    folder: Path, tmp_path: Path
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("study.plan.estimate.MOST_STEPS", 3)  # timing takes longer than the study
     results = tmp_path / "results"
     command = (
         "images --shard 1/1 --set foreground=heron+stork background=rest pixels=8 m=3 n=20 "
