@@ -147,6 +147,7 @@ def test_a_module_that_a_worker_lacks_ends_the_study_with_the_line_that_asks_for
     [
         ("\x00", "source code string cannot contain null bytes"),
         ("\udcff", "my_parts.py is no Python file: it is no text."),
+        ("\n\n\udcff", "my_parts.py is no Python file: it is no text."),
         ("def f(:\n", "my_parts.py, line 1: SyntaxError: invalid syntax."),
         ("import sys\nsys.exit(0)\n", "my_parts.py, line 2: SystemExit: 0."),
         ("x = 1\n", "my_parts.py registers nothing. Call register_paradigm"),
