@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 import torch
@@ -16,7 +13,7 @@ from study.cell import PARADIGMS
 from study.check.of_paradigms import PROMISES, B, D, Problem
 from study.check.promises import Promise
 from study.paradigms.base import Paradigm
-from tests.made_up.gpu import padding_computed
+from tests.made_up.gpu import WAYS, Way
 from tests.made_up.parts import sparsemax
 
 REFERENCES = ("soft", "hard", "lvml", "lvml-logits")
@@ -30,10 +27,6 @@ EXACT = [name for name, paradigm in EVERY.items() if paradigm.exact == name]
 SAMPLED = [name for name in EVERY if name not in EXACT]
 BOUNDS = ["lvml-sampled"]
 """They estimate a bound of `exact` (tests/study/paradigms/test_lvml_sampled.py)."""
-
-Way = Callable[[], contextlib.AbstractContextManager[None]]
-WAYS: list[Way] = [contextlib.nullcontext, padding_computed]
-"""Padding is left out of what is computed, or it is not."""
 
 
 def numpy_logits(problem: Problem, x: np.ndarray) -> np.ndarray:

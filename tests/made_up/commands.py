@@ -1,4 +1,4 @@
-"""Commands as a user calls them, in this process."""
+"""Commands as a user calls them, in this process, and refusals as one reads them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
+from study.errors import RequestError
 from study.terminal.command import UNUSABLE
 
 Main = Callable[[Sequence[str]], int]
@@ -41,3 +42,12 @@ def answer(main: Main, words: Sequence[str]) -> tuple[int, str]:
         said.flush()
         said.seek(0)
         return status, said.read()
+
+
+def refusal(call: Callable[[], object]) -> str:
+    """The message of the `RequestError` that a call raises, which is one line."""
+    with pytest.raises(RequestError) as caught:
+        call()
+    message = str(caught.value)
+    assert "\n" not in message
+    return message

@@ -86,3 +86,8 @@ def padding_computed() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("study.paradigms.padding.is_left_out", lambda _: False)
         yield
+
+
+Way = Callable[[], contextlib.AbstractContextManager[None]]
+WAYS: Sequence[Way] = (contextlib.nullcontext, padding_computed)
+"""Padding is left out of what is computed, as on a CPU, or computed along."""

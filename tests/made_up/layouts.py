@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -35,13 +36,17 @@ class Layout(NamedTuple):
     write: Write | None = None
     options: Options = NO_OPTIONS
 
+    @contextlib.contextmanager
+    def places(self, folder: Path) -> Iterator[Places]:
+        """Of its files and the cache in a folder, where torchvision takes them for published."""
+        if self.write:
+            self.write(folder / "data")
+        with cifar.as_official(folder / "data"):
+            yield Places(str(folder / "data") if self.write else None, str(folder / "cache"))
+
     def load(self, folder: Path) -> Task:
-        """The task; its files and cache lie in a folder, and are made if missing."""
-        files = folder / "data"
-        if self.write and not files.exists():
-            self.write(files)
-        places = Places(str(files) if self.write else None, str(folder / "cache"))
-        with cifar.as_official(files):
+        """The task, whose files and cache are made in a folder."""
+        with self.places(folder) as places:
             return tasks.load(self.task, places, self.options)
 
     def cell(self, task: Task, train: int, validation: int, test: int) -> Cell:

@@ -130,9 +130,3 @@ def test_heads_attend_softly_by_themselves(paradigm: str, alpha: float | None) -
     batch = Batch(images().float(), torch.zeros(5, dtype=torch.int64), torch.zeros(5, 3), None)
     with pytest.raises(ValueError, match="attends softly"):
         network().loss(paradigms.get(paradigm), batch, alpha=alpha)
-
-
-def test_patches_that_do_not_fill_the_image_are_refused() -> None:
-    sizes = TransformerSettings(d_model=7, layers=1, heads=1, qk=3, patch=4)
-    with pytest.raises(ValueError, match="patch must divide the images' 6 x 4 pixels, got 4"):
-        network(sizes)

@@ -18,10 +18,6 @@ TURNED = 0x0112
 """The tag of EXIF that says how a camera was held."""
 
 
-def test_an_image_of_the_size_asked_for_stays_as_it_is() -> None:
-    np.testing.assert_array_equal(decoded(encoded(made_up(0, 0)), SIDE, False), made_up(0, 0))
-
-
 def test_the_middle_square_is_taken_and_averaged() -> None:
     """Of stripes as thin as a pixel antialiasing leaves grey, of what lies outside nothing."""
     wide = np.zeros((80, 200, 3), np.uint8)

@@ -15,7 +15,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from study.errors import RequestError
 from study.tasks.mosaics.base_images import BaseImages
 from study.tasks.mosaics.cifar import CIFAR10, CIFAR100, load_cifar10, load_cifar100
 from study.tasks.mosaics.layouts import OFFICIAL, Wanted
@@ -30,6 +29,7 @@ from tests.made_up.cifar import (
     write_official,
     write_parquet,
 )
+from tests.made_up.commands import refusal
 from tests.made_up.images import (
     SIDE,
     encoded,
@@ -61,22 +61,11 @@ def assert_reads(folder: Path, names: Wanted, count: tuple[int, int] = (20, 10))
 
 
 @pytest.mark.parametrize("names", [CIFAR10, CIFAR100], ids=LOADERS)
-@pytest.mark.parametrize(
-    ("layout", "inside"),
-    [
-        ("official", ""),
-        ("official", "{official}"),
-        ("parquet", ""),
-        ("parquet", "plain_text"),
-        ("class folders", ""),
-    ],
-)
-def test_every_layout_gives_the_images(
-    tmp_path: Path, names: Wanted, layout: str, inside: str
-) -> None:
+@pytest.mark.parametrize("layout", WRITERS)
+def test_every_layout_gives_the_images(tmp_path: Path, names: Wanted, layout: str) -> None:
     """Some may lie in a folder of the given one."""
-    inside = inside.format(official=OFFICIAL[names.official[0]].folder)
-    WRITERS[layout](tmp_path / "data" / inside, names, make(names))
+    inner = {"official": OFFICIAL[names.official[0]].folder, "parquet": "plain_text"}
+    WRITERS[layout](tmp_path / "data" / inner.get(layout, ""), names, make(names))
     assert_reads(tmp_path / "data", names)
 
 
@@ -164,9 +153,6 @@ def test_files_of_mnist(tmp_path: Path, compressed: bool, place: str) -> None:
 @needs_data
 def test_the_real_images(tmp_path: Path) -> None:
     base = load_cifar10(Places(str(REAL_DATA / "cifar10"), str(tmp_path)))
-    assert base.train_images.shape == (50_000, 32, 32, 3)
-    np.testing.assert_array_equal(np.bincount(base.train_labels), [5_000] * 10)
-    np.testing.assert_array_equal(np.bincount(base.test_labels), [1_000] * 10)
     assert base.digest == "064b8f2ed0ea63ce"
 
 
@@ -184,17 +170,16 @@ class _Hostile:
 @pytest.mark.parametrize("file", ["data_batch_3", "batches.meta"])
 def test_a_pickle_of_another_checksum_is_not_opened(tmp_path: Path, file: str) -> None:
     folder, mark = write_official(tmp_path / "data", CIFAR10, make(CIFAR10)), tmp_path / "mark"
+    places = Places(str(folder), str(tmp_path / "cache"))
     with as_official(folder):
         (folder / file).write_bytes(pickle.dumps(_Hostile(os.system, f"touch {mark}")))
-        with pytest.raises(RequestError, match=f"{folder} cannot be read .*checksum"):
-            load_cifar10(Places(str(folder), str(tmp_path / "cache")))
+        assert "its checksum is not the published" in refusal(lambda: load_cifar10(places))
     assert not mark.exists()
     pickle.loads((folder / file).read_bytes())
     assert mark.exists()  # so it was hostile
 
 
 CUT_OFF = encoded(made_up(0, 0))[:60]
-TRAIN_IMAGES = "train-images-idx3-ubyte"
 
 
 def drop_column(path: Path, column: str) -> None:
@@ -229,7 +214,6 @@ UNUSABLE: dict[Callable[[Path], object], dict[str, tuple[Callable[[Path], object
             lambda folder: (folder / TRAIN).rename(folder / "train-00001-of-00003.parquet"),
             "train-00001-of-00003.parquet is one of 3 files, 1 of them",
         ),
-        "truncated": (lambda folder: os.truncate(folder / TRAIN, 3000), "{train} cannot be read"),
         "no class": (lambda folder: set_row(folder / TRAIN, "label", -1), "no label in row 7"),
         "no label column": (
             lambda folder: drop_column(folder / TRAIN, "label"),
@@ -312,10 +296,6 @@ UNUSABLE: dict[Callable[[Path], object], dict[str, tuple[Callable[[Path], object
             lambda folder: (write_ubyte(folder / "raw") / "t10k-labels-idx1-ubyte").unlink(),
             "{folder}/raw/t10k-labels-idx1-ubyte cannot be read (No such file",
         ),
-        "a file of MNIST is cut off": (
-            lambda folder: os.truncate(write_ubyte(folder / "raw") / TRAIN_IMAGES, 99),
-            "train-images-idx3-ubyte cannot be read (",
-        ),
     },
 }
 """What is written -> how it is broken, and what is said of it."""
@@ -338,9 +318,6 @@ def test_what_cannot_be_used_is_named(
     folder = tmp_path / "data"
     write(folder)
     break_it(folder)
-    with pytest.raises(RequestError) as caught:
-        load(folder, CIFAR10 if write in (cifar_parquet, cifar_folders) else WANTED)
-    message = str(caught.value)
+    names = CIFAR10 if write in (cifar_parquet, cifar_folders) else WANTED
+    message = refusal(lambda: load(folder, names))
     assert fact.format(folder=folder, train=folder / TRAIN) in message
-    assert "\n" not in message
-    assert message.endswith(".")

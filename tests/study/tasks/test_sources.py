@@ -28,6 +28,7 @@ from study.tasks.sources.data_set import DataSet, at_hand, read_data_set
 from study.tasks.sources.places import Places
 from study.tasks.sources.tables import SUFFIXES, named_classes, read_rows
 from tests.conftest import PROJECT
+from tests.made_up.commands import refusal
 
 FILES = {"apple": b"red", "pear": b"green", "plum": b"blue"}
 
@@ -60,14 +61,6 @@ def fruit(download: Callable[[Path, str], None] = no_download, hub: bool = False
     return DataSet(
         title, "fruit", accepted, lambda name: "." not in name, download, any_of_the_hub=hub
     )
-
-
-def refusal(call: Callable[[], object]) -> str:
-    """The message of a `RequestError`: one line."""
-    with pytest.raises(RequestError) as caught:
-        call()
-    assert "\n" not in str(caught.value)
-    return str(caught.value)
 
 
 @pytest.fixture
@@ -103,6 +96,22 @@ def put(url: str, files: Mapping[str, bytes]) -> None:
         fs.pipe_file(f"{root}/{name}", data)
 
 
+@pytest.mark.parametrize(
+    ("places", "fact"),
+    [
+        (Places("file:///none"), "holds no file of Fruit. Accepted: files of fruit."),
+        (Places("hf://datasets/birds/marsh"), "Fruit is not taken from the Hub. "),
+        (Places(None, "file:///proc/none"), "cannot be kept in /proc/none/downloads/fruit"),
+        (Places(None, "s3://me:secret@bucket"), "the s3:// URL of the cache directory holds a us"),
+    ],
+)
+def test_a_place_that_cannot_be_is_named_before_anything_is_fetched(
+    cache: Path, places: Places, fact: str
+) -> None:
+    assert fact in refusal(lambda: read_data_set(fruit(), places, contents))
+    assert entries(cache / "fetched") == []
+
+
 # --data-dir URL
 
 
@@ -134,13 +143,6 @@ def test_what_is_wrong_with_a_copy_names_where_it_is_from(data: Path, cache: Pat
     assert entries(cache / "fetched")[0] in message
 
 
-def test_a_url_without_the_data_is_refused(cache: Path) -> None:
-    message = refusal(lambda: read_data_set(fruit(), Places("file:///none"), contents))
-    assert "holds no file of Fruit" in message
-    assert "files of fruit" in message
-    assert not cache.exists()
-
-
 def test_without_s3fs_the_extra_is_named(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules["fsspec.registry"]._registry, "s3", raising=False)
     monkeypatch.setitem(sys.modules, "s3fs", None)
@@ -148,40 +150,40 @@ def test_without_s3fs_the_extra_is_named(cache: Path, monkeypatch: pytest.Monkey
     assert "`uv sync --extra cluster`" in message
 
 
+def _reset(data: Path) -> None:
+    with Storage(data).reading("plum"):
+        raise ConnectionResetError(errno.ECONNRESET, "Connection reset by peer")
+
+
 @pytest.mark.parametrize(
     ("fault", "said"),
     [
-        (ConnectionResetError(errno.ECONNRESET, "Connection reset by peer"), "reset by peer"),
-        (None, "changed while it was copied"),
+        (_reset, "reset by peer"),
+        (lambda data: (data / "apple").write_bytes(b"green"), "changed while it was copied"),
+        (lambda data: (data / "pear").unlink(), "{data} cannot be copied: a file is gone"),
     ],
 )
 def test_a_copy_that_breaks_off_is_never_taken(
-    data: Path, cache: Path, monkeypatch: pytest.MonkeyPatch, fault: OSError | None, said: str
+    data: Path,
+    cache: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    fault: Callable[[Path], object],
+    said: str,
 ) -> None:
+    """Since its file system fails, or the data change meanwhile."""
     fetch = Storage.fetch
 
     def broken(storage: Storage, names: list[str], folder: Path) -> None:
-        fetch(storage, names, folder)
-        if fault is None:
-            (data / "apple").write_bytes(b"green")
-        else:
-            with storage.reading("plum"):
-                raise fault
+        fetch(storage, names[:1], folder)
+        fault(data)
+        fetch(storage, names[1:], folder)
 
     with monkeypatch.context() as patch:
         patch.setattr(Storage, "fetch", broken)
         message = refusal(lambda: read_data_set(fruit(), Places(data.as_uri()), contents))
-    assert said in message
+    assert said.format(data=data) in message
     assert entries(cache / "fetched") == []
     assert read_data_set(fruit(), Places(data.as_uri()), contents) == contents(data)
-
-
-def test_a_broken_link_is_no_fault_of_the_cache(data: Path, cache: Path) -> None:
-    (data / "quince").symlink_to("nowhere")
-    message = refusal(lambda: read_data_set(fruit(), Places(data.as_uri()), contents))
-    assert message.startswith(f"{data} cannot be copied")
-    assert "quince" in message
-    assert entries(cache / "fetched") == []
 
 
 @pytest.mark.faults
@@ -248,16 +250,6 @@ def test_an_upload_that_broke_off_is_none(
     machine(monkeypatch, tmp_path / "second")
     message = refusal(lambda: read_data_set(fruit(), places, contents))
     assert message == "there is no network"
-
-
-def test_a_place_that_cannot_be_written_is_found_before_the_download(cache: Path) -> None:
-    message = refusal(lambda: read_data_set(fruit(), Places(None, "file:///proc/none"), contents))
-    assert "cannot be kept in /proc/none/downloads/fruit" in message
-
-
-def test_a_mistake_in_the_url_of_the_cache_is_not_said_of_the_results() -> None:
-    message = refusal(lambda: at_hand(fruit(), Places(None, "s3://me:secret@bucket/cache")))
-    assert message.startswith("the s3:// URL of the cache directory holds a user or a password")
 
 
 # The cache
@@ -453,8 +445,3 @@ def test_what_the_hub_lacks_is_one_line(
     assert url in message
     assert said in message
     assert entries(cache / "fetched") == []
-
-
-def test_what_is_not_of_the_hub_is_refused_before_it_is_asked() -> None:
-    message = refusal(lambda: at_hand(fruit(), Places("hf://datasets/birds/marsh")))
-    assert message.startswith("Fruit is not taken from the Hub. ")

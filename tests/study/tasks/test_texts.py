@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,42 +13,46 @@ import torch
 from study.cell import Options
 from study.errors import RequestError
 from study.tasks.posts.hatexplain import load_posts
-from study.tasks.posts.texts import PADDING, UNKNOWN, Texts, TextTask
+from study.tasks.posts.posts import Posts
+from study.tasks.posts.texts import PADDING, UNKNOWN, Texts, TextTask, text_task
 from study.tasks.sources.places import Places
-from tests.made_up.posts import OPTIONS, M, load, text_cell, write_posts
+from tests.made_up.posts import OPTIONS, M, text_cell, write_posts
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_posts(tmp_path_factory.mktemp("posts"))
+def posts(tmp_path_factory: pytest.TempPathFactory) -> Posts:
+    return load_posts(Places(str(write_posts(tmp_path_factory.mktemp("posts")))))
+
+
+def task_of(posts: Posts, **options: Any) -> TextTask:
+    return text_task("hatexplain", posts, Options(**{**OPTIONS, **options}))
 
 
 @pytest.fixture(scope="module")
-def task(folder: Path) -> TextTask:
-    return load(folder)
-
-
-def spelt(task: TextTask, folder: Path, split: str, m: int = M) -> dict[tuple[str, ...], int]:
-    """The posts of a split as words -> label, in the numbers of the task's vocabulary."""
-    posts = load_posts(Places(str(folder))).splits
-    words = sorted({word for post in posts["train"] for word in post.tokens})
-    number = {word: i for i, word in enumerate(words, start=2)}
-    return {
-        tuple(number.get(word, UNKNOWN) for word in post.tokens[:m]): post.label
-        for post in posts[split]
-    }
+def task(posts: Posts) -> TextTask:
+    return task_of(posts)
 
 
 @pytest.mark.parametrize("m", [M, 5])
-def test_the_splits_hold_the_posts_of_the_files(task: TextTask, folder: Path, m: int) -> None:
-    splits = task.splits(text_cell(task, m=m))
-    for name, split in splits.items():
+def test_the_splits_hold_the_posts_in_the_numbers_of_the_vocabulary(
+    task: TextTask, posts: Posts, m: int
+) -> None:
+    """With their labels, and their rationales as the foreground."""
+    words = sorted({word for post in posts.splits["train"] for word in post.tokens})
+    number = {word: i for i, word in enumerate(words, start=2)}
+    for name, split in task.splits(text_cell(task, m=m)).items():
         batch = split.batch(torch.arange(len(split)))
         found = {
-            tuple(words[real].tolist()): int(label)
-            for words, real, label in zip(batch.segments, batch.mask, batch.labels, strict=True)
+            tuple(words[real].tolist()): (int(label), marks[real].tolist())
+            for words, label, marks, real in zip(*batch, strict=True)
         }
-        assert found == spelt(task, folder, name, m)
+        assert found == {
+            tuple(number.get(word, UNKNOWN) for word in post.tokens[:m]): (
+                post.label,
+                list(post.rationale[:m]),
+            )
+            for post in posts.splits[name]
+        }
         assert (batch.segments[~batch.mask] == PADDING).all()
         assert batch.mask.sum(dim=1).max() == batch.mask.shape[1] <= m
 
@@ -77,75 +80,48 @@ def test_fewer_posts_are_the_first_of_all_and_each_is_drawn_once(task: TextTask)
     assert words(0, test_size=10)["test"] == everything["test"][:10]
 
 
-def test_passes_hold_like_lengths_together(task: TextTask) -> None:
-    split = task.splits(text_cell(task))["test"]
-    lengths = split.lengths[torch.cat(list(split.passes(7)))]
-    assert (lengths.diff() >= 0).all()
-
-
-def test_the_foreground_is_the_rationale_and_may_be_missing(task: TextTask) -> None:
-    splits = task.splits(text_cell(task))
-    assert not splits["train"].foreground.any()
-    for name in ("validation", "test"):
-        has = splits[name].foreground.any(dim=1)
-        assert torch.equal(has, splits[name].labels != 1)  # nobody marks what is normal
-        assert (splits[name].foreground.sum(dim=1)[has] == 2).all()
-
-
-def test_seldom_words_and_new_ones_are_the_unknown(folder: Path, task: TextTask) -> None:
-    posts = load_posts(Places(str(folder))).splits["train"]
-    words, counts = np.unique([w for post in posts for w in post.tokens], return_counts=True)
+def test_seldom_words_and_new_ones_are_the_unknown(posts: Posts, task: TextTask) -> None:
+    train = [word for post in posts.splits["train"] for word in post.tokens]
+    words, counts = np.unique(train, return_counts=True)
     often = int(np.median(counts)) + 1
-    options = Options(**{**OPTIONS, "min_count": often})
-    seldom = load(folder, options)
     kept = int((counts >= often).sum())
     assert 0 < kept < len(words)
+    seldom = task_of(posts, min_count=often)
     assert seldom.facts.input_shape == (kept + 2,)
-    batch = seldom.splits(text_cell(seldom, options=options))["train"].words
+    batch = seldom.splits(text_cell(seldom))["train"].words
     assert (batch == UNKNOWN).sum() == counts[counts < often].sum()
-    assert any(f"vocabulary: {kept} words" in note for note in seldom.facts.notes)
     assert seldom.facts.digest != task.facts.digest
-
-
-def test_an_empty_vocabulary_is_refused(folder: Path) -> None:
     with pytest.raises(RequestError, match=r"vocabulary is empty: no word occurs 5000 times"):
-        load(folder, Options(**{**OPTIONS, "min_count": 5_000}))
+        task_of(posts, min_count=5_000)
 
 
-def test_the_digest_stands_for_words_labels_and_rationales(folder: Path, tmp_path: Path) -> None:
-    data = json.loads((folder / "dataset.json").read_text())
-    name, post = next((name, post) for name, post in data.items() if post["rationales"])
+def test_the_digest_stands_for_words_labels_and_rationales(posts: Posts, task: TextTask) -> None:
+    first, *others = posts.splits["train"]
     changes: list[dict[str, Any]] = [
         {},
-        {"post_tokens": ["plum", *post["post_tokens"][1:]]},
-        {"annotators": [{**each, "label": "normal"} for each in post["annotators"]]},
-        {"rationales": [[1 - mark for mark in marks] for marks in post["rationales"]]},
+        {"tokens": first.tokens[::-1]},
+        {"label": (first.label + 1) % 3},
+        {"rationale": [True] * len(first.tokens)},
     ]
-    digests = [load(folder).facts.digest]
-    for change in changes:
-        (write_posts(tmp_path) / "dataset.json").write_text(
-            json.dumps({**data, name: {**post, **change}})
-        )
-        digests.append(load(tmp_path).facts.digest)
-    assert digests[0] == digests[1]
+    digests = [
+        task_of(
+            replace(posts, splits={**posts.splits, "train": [first._replace(**each), *others]})
+        ).facts.digest
+        for each in changes
+    ]
+    assert digests[0] == task.facts.digest
     assert len(set(digests)) == 4
 
 
-def test_a_plan_knows_sizes_lengths_and_what_to_tell(folder: Path, tmp_path: Path) -> None:
-    data = json.loads((folder / "dataset.json").read_text())
-    data["train-0"]["post_tokens"] = []
-    del data["test-3"]
-    (write_posts(tmp_path) / "dataset.json").write_text(json.dumps(data))
-    task = load(tmp_path)
-    assert task.facts.sizes == {"train": 59, "validation": 30, "test": 39}
-    lengths = task.splits(text_cell(task, m=1_000))["train"].lengths.tolist()
+def test_a_plan_knows_sizes_lengths_and_what_to_tell(posts: Posts) -> None:
+    task = task_of(replace(posts, left_out={"without a token": 1}))
+    assert task.facts.sizes == {"train": 60, "validation": 30, "test": 40}
+    lengths = [len(post.tokens) for post in posts.splits["train"]]
     assert task.facts.lengths == Counter(lengths)
-    marked = np.mean([bool(post["rationales"]) for name, post in data.items() if "val" in name])
+    marked = np.mean([any(post.rationale) for post in posts.splits["validation"]])
     told = "\n".join(task.facts.notes)
     for fact in (
-        "posts: 59 (train), 30 (validation), 39 (test); label by majority",
-        f"(train), {100 * marked:.1f} % (validation)",
-        f"{np.mean(lengths):.1f} words a training post in the mean, at most {max(lengths)}",
-        "posts left out: 1 named in a split but not in the data, 1 without a token",
-    ):
+        "label by majority", f"{100 * marked:.1f} % (validation)", f"at most {max(lengths)}",
+        "left out: 1 without a token",
+    ):  # fmt: skip
         assert fact in told

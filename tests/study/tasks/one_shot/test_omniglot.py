@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from study.errors import RequestError
 from study.tasks.one_shot.characters import Characters
 from study.tasks.one_shot.omniglot import load_omniglot
 from study.tasks.sources.places import Places
 from tests.conftest import REAL_DATA, needs_data
+from tests.made_up.commands import refusal
 from tests.made_up.omniglot import member, members, png, stroke, write_archive, write_omniglot
 
 BACKGROUND = "images_background"
@@ -21,12 +21,6 @@ BACKGROUND = "images_background"
 
 def load(folder: Path, pixels: int = 8, cache: Path | None = None) -> Characters:
     return load_omniglot(Places(str(folder), str(cache or folder.parent / "cache")), pixels)
-
-
-def assert_equal(one: Characters, other: Characters) -> None:
-    """Bitwise."""
-    np.testing.assert_array_equal(one.images, other.images)
-    assert (one.digest, one.note) == (other.digest, other.note)
 
 
 # What is read
@@ -39,7 +33,6 @@ def test_drawings_are_ink_on_an_empty_ground_in_the_order_of_their_names(tmp_pat
     assert data.names[0] == "Greek/character01"
     assert list(data.names) == sorted(set(data.names))
     np.testing.assert_array_equal(data.characters, np.repeat(np.arange(12), 3))
-    assert data.note.startswith("Omniglot: 12 of its 1,623 characters, of 4 alphabets; 8 train")
 
 
 def test_resized_drawings_keep_their_ink(tmp_path: Path) -> None:
@@ -58,8 +51,7 @@ def test_an_archive_more_or_less_makes_no_difference_to_the_drawings(tmp_path: P
             write_archive(tmp_path / folder / f"{stem}.zip", members(stem, parts[part]))
     one = load(tmp_path / "one")
     assert len(one.images) == 27
-    assert_equal(load(tmp_path / "apart"), one)
-    assert_equal(load(tmp_path / "all"), one)
+    assert load(tmp_path / "apart").digest == load(tmp_path / "all").digest == one.digest
 
 
 def test_members_that_are_no_drawings_are_left_out(tmp_path: Path) -> None:
@@ -67,7 +59,7 @@ def test_members_that_are_no_drawings_are_left_out(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "data" / f"{BACKGROUND}.zip", "a") as archive:
         for name in ("__MACOSX/images_background/._Greek", f"{BACKGROUND}/Greek/", "read me.txt"):
             archive.writestr(name, b"")
-    assert_equal(load(tmp_path / "data"), first)
+    assert load(tmp_path / "data").digest == first.digest
 
 
 # What is wrong with an archive
@@ -116,10 +108,7 @@ def test_what_is_wrong_is_named_and_nothing_is_kept(tmp_path: Path, fault: str) 
     path.parent.mkdir()
     write, expected = FAULTS[fault]
     write(path)
-    with pytest.raises(RequestError) as caught:
-        load(path.parent)
-    assert str(caught.value).startswith(expected.format(path=path))
-    assert "\n" not in str(caught.value)
+    assert refusal(lambda: load(path.parent)).startswith(expected.format(path=path))
     assert not list(tmp_path.glob("cache/prepared/[!.]*"))
 
 

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
 from study import tasks
 from study.cell import Options
@@ -48,12 +47,6 @@ def test_an_image_that_verdicts_count_is_the_series_of_a_window(task: MosaicTask
     assert len(series.unique()) < len(window.unique())
 
 
-def test_segments_are_the_standardised_windows(task: MosaicTask) -> None:
-    of, rows = split(task, "train"), torch.tensor([4, 2])
-    images = task.base.train_images[of.index[rows].numpy()]
-    np.testing.assert_array_equal(of.batch(rows).segments, images.transpose(0, 1, 4, 2, 3))
-
-
 def test_a_class_must_be_left_for_the_background(places: Places) -> None:
     with pytest.raises(RequestError, match="all 5 classes of Made"):
         load(places, foreground="1+2+3+4+5")
@@ -78,11 +71,9 @@ def test_a_class_of_too_few_series_is_named(
 def test_the_bundled_example_is_japanese_vowels() -> None:
     """As its authors describe it: 30 train and 24 to 88 test series of each of nine speakers."""
     base = load(NO_PLACES).base
-    assert tasks.at_hand("series")
     _, first = np.unique(base.train_sources, return_index=True)
     assert np.bincount(base.train_labels[first]).tolist() == [30] * 9
     _, first = np.unique(base.test_sources, return_index=True)
     counts = np.bincount(base.test_labels[first])
     assert counts.tolist() == [31, 35, 88, 44, 29, 24, 40, 50, 29]
-    assert "channels 12, steps 7 to 29;" in base.notes[0]
     assert base.digest == "dd52135195f691fe"
