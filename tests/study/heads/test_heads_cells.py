@@ -18,10 +18,11 @@ def test_methods_widths_temperatures_and_seeds_of_one_network_are_compared() -> 
         *cells("method=theory,gp,weight-norm", "network_width=5,6", "seed=0,1"),
         *cells("method=theory", "temperature=published,0.1"),
     ]
-    apart = [*cells("examples=31"), *cells("lr=0.02"), *cells("test_size=41")]
+    changes = ("examples=31", "lr=0.02", "n=300", "test_size=41")
+    apart = [cell for change in changes for cell in cells("method=theory", change)]
     assert len({cell.id for cell in made + apart}) == len(made + apart)
     assert len({cell.comparison_id for cell in made}) == 1
-    assert len({cell.comparison_id for cell in made[:1] + apart}) == 4
+    assert len({cell.comparison_id for cell in made[:1] + apart}) == 5
 
 
 def test_a_cell_needs_the_network_that_it_takes_apart() -> None:

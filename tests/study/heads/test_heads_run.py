@@ -1,4 +1,4 @@
-"""Networks taken apart: theory as its functions give it, heads removed from the network itself."""
+"""Networks taken apart: theory as its functions give it; of rules see the golden record."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ from study.models import kept
 from study.models.attention_paths import AttentionPaths
 from study.results import Results
 from study.theory.attention_paths import Solution, head_scores, solve
-from study.theory.heads import pruning, scores
 from study.train.steps.loop import train, train_pack
 from tests.made_up.small_networks import cells, work
 
@@ -160,28 +159,6 @@ def test_no_temperature_without_a_solution_ends_as_diverged(
     assert found.status == "diverged"
     assert "saddle point was not found at temperature 1.5" in found.columns["status_reason"]
     assert found.evaluations == []
-
-
-def test_rules_are_their_functions(results: Results, apart: Apart) -> None:
-    """Each removes heads in its order; the reverse of a score's is the order of its negative."""
-    of_test = apart.outputs("test")
-    by_score = {
-        "weight-norm": scores.weight_norm(apart.values),
-        "entropy": apart.focus,
-        "sensitivity": scores.sensitivity(*apart.outputs("train"), HEADS),
-    }
-    orders = {name: pruning.by_score(each, HEADS) for name, each in by_score.items()}
-    orders["greedy"] = pruning.greedy(*apart.outputs("validation"), HEADS)
-    found = ended(results, *cells(f"method={','.join(orders)}"))
-    for (name, order), each in zip(orders.items(), found, strict=True):
-        last = rows(each)["test"]
-        assert each.columns["removal_order"] == order
-        assert last["accuracy_pruned"] == pruning.curve(*of_test, order, HEADS).tolist()
-        if name in by_score:
-            np.testing.assert_allclose(each.columns["head_scores"], by_score[name], rtol=1e-12)
-            reverse = pruning.by_score(-by_score[name], HEADS)
-            curve = pruning.curve(*of_test, reverse, HEADS).tolist()
-            assert last["accuracy_pruned_reverse"] == curve
 
 
 # What can be wrong

@@ -72,3 +72,8 @@ def test_late_curvature(paradigm: str) -> None:
         assert flat.iloc[-1] == pytest.approx(1, abs=0.05)
     else:
         assert table["condition_number"].iloc[-1] == pytest.approx(1, abs=1e-12)
+
+
+def test_eigenvalues_are_ordered_by_absolute_value() -> None:
+    smallest, largest = curvature.eigenvalues(np.array([[[-4.0, 2], [2, -1]], [[0, 0]] * 2]))
+    assert (smallest.tolist(), largest.tolist()) == ([0, 0], [-5, 0])

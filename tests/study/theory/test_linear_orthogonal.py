@@ -20,7 +20,7 @@ from study.theory.linear_orthogonal.paradigms import paradigm_of
 from tests.made_up import theory as reference
 
 NAMES = ("soft", "hard", "lvml")
-PAIRS = ((2, 2), (100, 1000), (100, 2), (2, 1000))
+PAIRS = ((2, 2), (100, 1000), (2, 1000))
 TIMES = [0.0, 1e-9, 1e-3, 1.0, 50.0, 1e3, 3e4, 4e5]
 BACKGROUND_AXES = 8
 
