@@ -17,6 +17,7 @@ import hypothesis
 import pandas as pd
 import pytest
 import torch
+from threadpoolctl import threadpool_limits
 
 from study import run, tasks
 from study.cell import Cell, Schedule
@@ -177,6 +178,16 @@ def no_waiting_for_disks() -> Iterator[None]:
     """Nothing that a test writes here is read after a loss of power."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda _: None)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_thread_of_blas() -> Iterator[None]:
+    """Matrices of tests are small, and wait for further threads: without it, half a minute more.
+
+    The commands that tests call set their own number, see `--threads`.
+    """
+    with threadpool_limits(1, user_api="blas"):
         yield
 
 

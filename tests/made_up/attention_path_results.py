@@ -14,9 +14,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
-from study.results import Results
+from study.results import CELLS_SCHEMA, EVALUATIONS_SCHEMA, Results
+from study.results.cell_file import MERGED, rows_of
+
+Recorded = tuple[dict[str, Any], list[dict[str, Any]]]
+"""The rows of a cell and of its evaluations."""
 
 WIDTHS = (10.0, 100.0, 1_000.0)
 TEST = 40
@@ -70,8 +75,26 @@ NO_SADDLE = "the saddle's residual is 0.02"
 NOISY = Law(variant="noisy", limit=0.84, good=0.56, gain=0.11, interplay=0.1)
 
 
-def write(
-    results: Results,
+def write(results: Results, *of: Any, **given: Any) -> str:
+    """Records a network, see `solved`; returns the id of its cell."""
+    return put(results, solved(*of, **given))
+
+
+def put(results: Results, made: Recorded) -> str:
+    """Records a cell in a file of its own; returns its id."""
+    results.write_cell(*made)
+    return str(made[0]["cell_id"])
+
+
+def put_all(results: Results, made: Sequence[Recorded]) -> None:
+    """Records cells in one file."""
+    rows, evaluations = [row for row, _ in made], [each for _, mine in made for each in mine]
+    cells = pa.Table.from_pylist(rows, CELLS_SCHEMA)
+    held = rows_of(cells, pa.Table.from_pylist(evaluations, EVALUATIONS_SCHEMA))
+    results.write(MERGED, held, {row["cell_id"]: row["cell"] for row in rows})
+
+
+def solved(
     law: Law,
     method: str = "theory",
     width: float = 10.0,
@@ -83,11 +106,10 @@ def write(
     draws: int = 1_000,
     cell: Mapping[str, Any] | None = None,
     test: Mapping[str, Any] | None = None,
-) -> str:
-    """Records a network of a study; `cell` and `test` are other columns of its rows.
+) -> Recorded:
+    """A network of a study, solved or sampled; `cell` and `test` are other columns of its rows.
 
     Args:
-        results: the directory.
         law: what is true of it.
         method: theory, gp or slice.
         width: N; of gp always infinite.
@@ -98,9 +120,6 @@ def write(
         draws: of sampled networks.
         cell: columns of `cells` that are other than made up here.
         test: columns of the test split likewise.
-
-    Returns:
-        The id of the cell.
     """
     width = math.inf if method == "gp" else width
     setting = {
@@ -147,8 +166,7 @@ def write(
         }
         for split, count in SPLITS.items()
     ]
-    results.write_cell(row, evaluations if status == "done" else [])
-    return str(row["cell_id"])
+    return row, evaluations if status == "done" else []
 
 
 def write_study(
@@ -159,7 +177,7 @@ def write_study(
     limits: Sequence[str] = ("all", "good", "good+denoising"),
     widths: Sequence[float] = WIDTHS,
 ) -> None:
-    """A study of one variant: theory at all widths, the limits, and samples.
+    """A study of one variant in one file: theory at all widths, the limits, and samples.
 
     Args:
         results: the directory.
@@ -169,14 +187,19 @@ def write_study(
         limits: sets of paths of the limit; the noisy variant has no good+denoising.
         widths: of theory.
     """
-    for seed in range(seeds):
-        for width in widths:
-            write(results, law, "theory", width, seed)
-        for width in sampled:
-            write(results, law, "slice", width, seed)
-        for paths in limits:
-            if paths != "good+denoising" or law.variant == "plain":
-                write(results, law, "gp", seed=seed, paths=paths)
+    asked: list[tuple[str, float, str]] = [("theory", width, "all") for width in widths]
+    asked += [("slice", width, "all") for width in sampled]
+    asked += [
+        ("gp", math.inf, paths)
+        for paths in limits
+        if paths != "good+denoising" or law.variant == "plain"
+    ]
+    made = [
+        solved(law, method, width, seed, paths=paths)
+        for seed in range(seeds)
+        for method, width, paths in asked
+    ]
+    put_all(results, made)
 
 
 def _numbers(

@@ -13,22 +13,20 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
-from study.results import CELLS_SCHEMA, EVALUATIONS_SCHEMA, Results
-from study.results.cell_file import MERGED, rows_of
+from study.results import Results
 from tests.made_up.attention_path_results import (
     NO_SADDLE,
     SPLITS,
     WIDTHS,
+    Recorded,
     digest,
     progress,
+    put,
+    put_all,
     shared_columns,
 )
-
-Recorded = tuple[dict[str, Any], list[dict[str, Any]]]
-"""The rows of a cell and of its evaluations."""
 
 SIMPLE = ("weight-norm", "entropy", "sensitivity")
 RULES = (*SIMPLE, "random", "greedy", "bound")
@@ -86,17 +84,12 @@ class Law:
 
 def train(results: Results, *of: Any, **given: Any) -> str:
     """Records a network, see `training`; returns the id of its cell."""
-    return _put(results, training(*of, **given))
+    return put(results, training(*of, **given))
 
 
 def write(results: Results, *of: Any, **given: Any) -> str:
     """Records a cell that scores heads, see `scoring`; returns its id."""
-    return _put(results, scoring(*of, **given))
-
-
-def _put(results: Results, made: Recorded) -> str:
-    results.write_cell(*made)
-    return str(made[0]["cell_id"])
+    return put(results, scoring(*of, **given))
 
 
 def training(
@@ -258,10 +251,7 @@ def write_study(
     asked += [(method, math.inf) for method in (*(["gp"] if limit else []), *rules)]
     made = [training(law, seed) for seed in range(seeds if trained else 0)]
     made += [scoring(law, *each, seed) for seed in range(seeds) for each in asked]
-    rows, evaluations = [row for row, _ in made], [each for _, mine in made for each in mine]
-    cells = pa.Table.from_pylist(rows, CELLS_SCHEMA)
-    held = rows_of(cells, pa.Table.from_pylist(evaluations, EVALUATIONS_SCHEMA))
-    results.write(MERGED, held, {row["cell_id"]: row["cell"] for row in rows})
+    put_all(results, made)
 
 
 def _accuracy(law: Law, seed: int) -> float:

@@ -52,7 +52,6 @@ def write(
     status: str = "done",
     points: Sequence[float] | None = None,
     change: Change | None = None,
-    study: str = "linear-orthogonal",
     follows: str | None = None,
 ) -> Cell:
     """Records a cell that follows the closed form.
@@ -65,7 +64,6 @@ def write(
         status: done, diverged or censored.
         points: budget fractions that were evaluated, by default all.
         change: what becomes of the table of evaluations, columns fraction, t, mu, nu and loss.
-        study: name of the study.
         follows: the paradigm whose closed form it takes, by default its own.
     """
     fractions = np.array(cell.evaluation_points if points is None else points, dtype=float)
@@ -105,14 +103,14 @@ def write(
         for row in table.to_dict("records")
         for split in SPLITS
     ]
-    results.write_cell(cell_row(cell, status, study), evaluations)
+    results.write_cell(_cell_row(cell, status), evaluations)
     return cell
 
 
-def cell_row(cell: Cell, status: str = "done", study: str = "linear-orthogonal") -> dict[str, Any]:
+def _cell_row(cell: Cell, status: str) -> dict[str, Any]:
     """The row of `cells`."""
     return {
-        "study": study,
+        "study": "linear-orthogonal",
         "kind": "training",
         **cell_columns(cell),
         "num_classes": cell.options["num_classes"],

@@ -17,9 +17,7 @@ from analysis.dynamics.settings import MEASURES, Setting, read_settings
 from analysis.groups import PARADIGMS
 from analysis.kinds import find
 from analysis.rendering import html
-from study.cell import Options
 from study.results import Results
-from study.theory import linear_orthogonal as theory
 from tests.made_up.comparisons import NUM_CLASSES
 from tests.made_up.fixed_focus import (
     ALPHAS,
@@ -31,7 +29,7 @@ from tests.made_up.fixed_focus import (
     record_all,
     record_linear,
 )
-from tests.made_up.summaries import curves_of, metrics_of
+from tests.made_up.summaries import metrics_of
 
 
 def setting_in(results: Results) -> Setting:
@@ -46,7 +44,7 @@ def only(results: Results) -> FixedFocus:
 
 
 def test_curves_are_means_over_seeds_of_the_train_split_against_epochs(results: Results) -> None:
-    """Of what did not diverge; figures 2c and 2e draw them."""
+    """Of what did not diverge; figure 2c draws them."""
     record_all(results, seeds=3)
     record(results, focus_cell("hard", 0.2, 3), 9.0, status="diverged")
     found = only(results)
@@ -54,37 +52,28 @@ def test_curves_are_means_over_seeds_of_the_train_split_against_epochs(results: 
     row = setting.final.set_index(["paradigm", "alpha"]).loc[("hard", 0.2)]
     ends = np.array([0.8, 0.9, 1.0])
     interval = stats.t.interval(0.95, 2, ends.mean(), stats.sem(ends))
-    assert (row["loss_low"], row["loss_high"]) == pytest.approx(interval)
-    assert row[list(MEASURES)].tolist() == pytest.approx([0.9, 0.009, 0.9])
-    assert (row["epoch"], row["num_seeds"]) == (EPOCHS, 3)
+    numbers = row[["loss", "loss_low", "loss_high", "epoch", "num_seeds"]].tolist()
+    assert numbers == pytest.approx([0.9, *interval, EPOCHS, 3])
     assert "1 at alpha 0.2" in found.text()
-
-    figure = found.pictures[0].figure
-    lines = [line for line in figure.axes[1].lines if len(line.get_xdata()) == len(TIMES)]
-    for line, alpha in zip(lines, ALPHAS, strict=True):
-        hard = setting.curves.query(f"paradigm == 'hard' and alpha == {alpha}")
-        assert hard["loss"].iloc[0] == pytest.approx(math.log(NUM_CLASSES))
-        np.testing.assert_allclose(line.get_ydata(), hard["loss"])
-        np.testing.assert_allclose(line.get_xdata(), [3 * i for i in range(11)])
-    (legend,) = figure.legends
-    assert [text.get_text() for text in legend.get_texts()] == ["α = 0.2", "α = 0.8", "floor"]
+    hard = setting.curves.query("paradigm == 'hard' and alpha == 0.2")
+    line = next(
+        each for each in found.pictures[0].figure.axes[1].lines if len(each.get_xdata()) == 11
+    )
+    np.testing.assert_allclose(line.get_xydata(), hard[["epoch", "loss"]])
     (summary,) = [run for run in found.summaries() if run.params["paradigm"] == "hard"]
     assert metrics_of(summary)["final_loss_alpha_0.2"] == pytest.approx(0.9)
-    assert len(curves_of(summary)["train/loss_alpha_0.2"]) == len(TIMES)
 
 
 def test_values_that_are_not_known_are_missing(results: Results) -> None:
-    """Of one seed each, which has no interval and decides nothing."""
+    """Of one seed each, which has no interval."""
     unknown = {"incentive": [math.nan] * 11, "incentive_slope": [math.inf] * 11}
     for name in PARADIGMS:
-        for alpha in ALPHAS:
-            record(results, focus_cell(name, alpha), 0.5, **unknown)
+        record(results, focus_cell(name), 0.5, **unknown)
     found = only(results)
     curves = found.settings[0].curves
     assert curves[["incentive", "incentive_slope", "loss_low"]].isna().all(axis=None)
     assert curves["loss"].notna().all()
-    assert {claim.verdict for claim in found.claims} == {"undecided"}
-    assert [picture.png[:4] for picture in found.pictures] == [b"\x89PNG"] * 3
+    assert found.pictures[1].png.startswith(b"\x89PNG")
     assert not any("incentive" in name for run in found.summaries() for name in metrics_of(run))
 
 
@@ -181,32 +170,5 @@ def test_trained_linear_models_lie_on_the_closed_form(results: Results) -> None:
     assert len(both) == len(setting.closed_form) == len(PARADIGMS) * len(ALPHAS) * len(TIMES)
     for measure in MEASURES:
         np.testing.assert_allclose(both[measure], both[f"{measure}_exact"], rtol=1e-12)
-    floor = only(results).tables()["fixed-focus-final"].set_index(["paradigm", "alpha"])["floor"]
-    assert floor["soft", 0.2] == 0
-    assert floor["hard", 0.8] == pytest.approx(0.2 * math.log(CLASSES))
-    assert floor["lvml", 0.8] == pytest.approx(-math.log(0.8 + 0.2 / CLASSES))
-
-
-@pytest.mark.parametrize(
-    ("horizon", "open_", "refuted"),
-    [(2_000.0, [], ["C13"]), (60.0, ["C7", "C8"], ["C10", "C12", "C14"])],
-)
-def test_claims_hold_on_the_closed_form_of_the_paper(
-    results: Results, horizon: float, open_: list[str], refuted: list[str]
-) -> None:
-    """Seeds that do not differ leave the sign test, by which nine refute: what Theorem 1 says.
-
-    By t = 2,000 hard's incentive at small alpha has long caught up, so C13 fails there; until t =
-    60 it has not. At that time the others' losses are far from where they go.
-    """
-    times, options = horizon * np.array(TIMES), Options(num_classes=CLASSES)
-    for name in PARADIGMS:
-        for alpha in (0.2, 0.4, 0.6, 0.8, 1.0):
-            exact = theory.trajectory(name, 20, CLASSES, times, alpha)
-            loss, incentive = exact["loss"].tolist(), exact["incentive"].tolist()
-            task = {"task": "linear-orthogonal", "m": 20, "options": options}
-            for seed in range(9):
-                record(results, focus_cell(name, alpha, seed, **task), loss, incentive=incentive)
-    verdicts = {claim.name: claim.verdict for claim in only(results).claims}
-    others = dict.fromkeys(open_, "undecided") | dict.fromkeys(refuted, "does not hold")
-    assert verdicts == dict.fromkeys(verdicts, "holds") | others
+    final = only(results).tables()["fixed-focus-final"].set_index(["paradigm", "alpha"])
+    assert final["floor"]["hard", 0.8] == pytest.approx(0.2 * math.log(CLASSES))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-import pandas as pd
 import pytest
 
 from analysis.comparison.compare import compare, compare_results, equal_compute
@@ -39,32 +37,6 @@ def claim_of(dynamics: Trajectories, setting: str) -> Claim:
 # --- what is read
 
 
-def test_the_largest_deviation_is_found(results: Results) -> None:
-    """At t = 100, in one of two seeds."""
-
-    def off(table: pd.DataFrame) -> pd.DataFrame:
-        return table.assign(mu=table["mu"] - 0.25 * (table["fraction"] == 0.5))
-
-    write(results, make_cell("hard", 0), change=off)
-    write(results, make_cell("hard", 1), change=lambda table: table.assign(mu=table["mu"] + 0.05))
-    rows = found(results).deviations.set_index("quantity")
-    size = np.ptp(trajectory("hard", 5, 3, [0, 200])["mu"])
-    numbers = {"deviation": 0.25, "at_time": 100, "mean_deviation": 0.1, "seed_spread": 0.3}
-    for name, value in numbers.items():
-        assert rows.loc["mu", name] == pytest.approx(value)
-    assert rows.loc["mu", "relative"] == pytest.approx(0.25 / size)
-    assert (rows.loc[["nu", "loss"], ["deviation", "seed_spread"]] == 0).all(axis=None)
-
-
-def test_one_seed_has_no_interval_and_decides_nothing(results: Results) -> None:
-    write_study(results, seeds=1)
-    dynamics = found(results)
-    assert dynamics.curves[["mu_low", "nu_high", "loss_low"]].isna().all(axis=None)
-    assert dynamics.deviations["seed_spread"].isna().all()
-    assert claim_of(dynamics, "m=5, C=3, trained").verdict == "undecided"
-    assert [picture.png[:4] for picture in dynamics.pictures] == [b"\x89PNG"] * 3
-
-
 def test_a_directory_of_diverged_cells_has_theory_alone(results: Results) -> None:
     write(results, make_cell("lvml"), status="diverged", points=())
     dynamics = found(results)
@@ -77,10 +49,9 @@ def test_a_directory_of_diverged_cells_has_theory_alone(results: Results) -> Non
     assert "no cell was trained to the end" in dynamics.text()
 
 
-@pytest.mark.parametrize(("name", "value"), [("mu", math.nan), ("nu", math.inf)])
-def test_a_number_that_is_not_finite_is_refused(results: Results, name: str, value: float) -> None:
-    cell = write(results, make_cell(), change=lambda table: table.assign(**{name: value}))
-    with pytest.raises(ResultsError, match=f"cell {cell.id} .* has {name} {value:g}, which must"):
+def test_a_number_that_is_not_finite_is_refused(results: Results) -> None:
+    cell = write(results, make_cell(), change=lambda table: table.assign(nu=math.inf))
+    with pytest.raises(ResultsError, match=f"cell {cell.id} .* has nu inf, which must"):
         find(results)
 
 
@@ -115,40 +86,23 @@ def test_settings_are_named_by_what_differs(results: Results) -> None:
     dynamics = found(results)
     names = {"m=5, C=3, n=5000", "m=5, C=3, n=20000", "m=20, C=3"}
     assert set(dynamics.curves["setting"]) == names
-    assert len({summary.key for summary in dynamics.summaries()}) == 9
     assert compare_results(results) == compare(load(results)) == []
 
 
 # --- the closed form
 
 
-@pytest.mark.parametrize(("m", "num_classes"), [(5, 3), (20, 20), (2, 2)])
-def test_hard_ends_above_lvml_by_the_stated_gap(m: int, num_classes: int) -> None:
-    nu = {name: trajectory(name, m, num_classes, [1e11])["nu"].iloc[0] for name in PARADIGMS}
-    assert nu["hard"] - nu["lvml"] == pytest.approx(nu_gap(num_classes), abs=1e-6)
-    assert nu_gap(num_classes) > 0
-    assert nu["hard"] - nu["soft"] > 10
+def test_hard_ends_above_lvml_by_the_stated_gap() -> None:
+    hard, lvml = (trajectory(name, 5, 3, [1e11])["nu"].item() for name in ("hard", "lvml"))
+    assert hard - lvml == pytest.approx(nu_gap(3), abs=1e-6)
 
 
 # --- C15
 
 
-@pytest.mark.parametrize(
-    ("m", "num_classes", "verdict", "first"),
-    [
-        (5, 3, "does not hold", "(first: soft at 50, 10 and 1 %)"),
-        (20, 20, "holds", "(first: soft at 1 %, lvml at 50 and 10 %)"),
-        (100, 1_000, "holds", "(first: lvml at 50, 10 and 1 %)"),
-    ],
-)
-def test_the_closed_form_decides_by_a_tenth_of_the_loss(
-    m: int, num_classes: int, verdict: str, first: str
-) -> None:
-    rows = convergence([(m, num_classes)])
-    claim = exact_claim(rows, trained=2_000.0)
-    assert claim.verdict == verdict
-    assert first in claim.measured
-    assert f"hard minus lvml goes to {nu_gap(num_classes):.2f}" in claim.measured
+def test_the_closed_form_is_decided_by_the_largest_nu_too() -> None:
+    rows = convergence([(20, 20)])
+    assert exact_claim(rows).verdict == "holds"
     smaller = rows["nu"].mask(rows["paradigm"] == "hard", 0.0)
     assert exact_claim(rows.assign(nu=smaller)).verdict == "does not hold"
 

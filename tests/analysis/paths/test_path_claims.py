@@ -34,24 +34,14 @@ def over(noise: float = 0.001, **areas: float) -> heads.Law:
     return heads.Law(over=heads.OVER | named, noise=noise)
 
 
-@pytest.mark.parametrize(
-    ("law", "expected"),
-    [(PLAIN, "1 2 3 4 6"), (NOISY, "1 2 3 4 5 6"), (paths.Law("own"), "1 2 3 4")],
-)
-def test_claims_are_those_of_the_variant(results: Results, law: paths.Law, expected: str) -> None:
-    paths.write_study(results, law)
-    found = claims_of(results)
-    assert list(found) == [f"P{number}" for number in expected.split()]
-    assert {(c.verdict, c.setting) for c in found.values()} == {("holds", law.variant)}
-
-
-# That they hold is tested above, but where a number is near a threshold. The noise of a case is
-# large where the interval has to contain the threshold.
+# The noise of a case is large where the interval has to contain the threshold.
 VERDICTS = [
+    ("P1 P2 P3 P4 P6", PLAIN, "holds"),
+    ("P1 P2 P3 P4 P5 P6", NOISY, "holds"),
+    ("P1 P2 P3 P4", paths.Law("own"), "holds"),
     ("P1", replace(PLAIN, sampling=0.02), "holds"),
     ("P1", replace(PLAIN, sampling=0.09), "does not hold"),
     ("P1", replace(PLAIN, accuracy_shift=0.03), "does not hold"),
-    ("P1", replace(PLAIN, accuracy_shift=-0.03), "does not hold"),
     ("P1", replace(PLAIN, accuracy_shift=0.01, noise=0.01), "undecided"),
     ("P2", replace(PLAIN, gain=-0.1), "does not hold"),
     ("P2", replace(PLAIN, gain=0.0, noise=0.01), "undecided"),
@@ -65,38 +55,26 @@ VERDICTS = [
     ("P6", replace(PLAIN, good=0.7), "does not hold"),
     ("P6", replace(PLAIN, good=PLAIN.limit, noise=0.01), "undecided"),
     ("P6", replace(NOISY, good=0.9), "does not hold"),
-    ("P6", replace(NOISY, good=NOISY.limit, noise=0.01), "undecided"),
+    ("P7 P8 P9", TRAINED, "holds"),
+    ("P7 P8 P9", replace(over(random=-0.02, entropy=-0.02), score=-1.0), "does not hold"),
+    ("P7 P8 P9", replace(over(random=0.0, weight_norm=0.0, noise=0.02), score=0.0), "undecided"),
 ]
 
 
-@pytest.mark.parametrize(("name", "law", "verdict"), VERDICTS)
+@pytest.mark.parametrize(("names", "law", "verdict"), VERDICTS)
 def test_each_claim_has_each_verdict(
-    results: Results, name: str, law: paths.Law, verdict: str
+    results: Results, names: str, law: paths.Law | heads.Law, verdict: str
 ) -> None:
-    paths.write_study(results, law)
-    claim = claims_of(results)[name]
-    assert claim.verdict == verdict, claim.measured
-    assert claim.why == ("its tests leave it open" if verdict == "undecided" else "")
-
-
-@pytest.mark.parametrize(
-    ("law", "verdict", "why"),
-    [
-        (TRAINED, "holds", ""),
-        (replace(over(random=-0.02, entropy=-0.02), score=-1.0), "does not hold", ""),
-        (
-            replace(over(random=0.0, weight_norm=0.0, noise=0.02), score=0.0),
-            "undecided", "its tests leave it open",
-        ),
-    ],
-)  # fmt: skip
-def test_claims_about_heads_have_each_verdict(
-    results: Results, law: heads.Law, verdict: str, why: str
-) -> None:
-    write_heads(results, law)
+    """Of several, they are all that there are of such a setting."""
+    if isinstance(law, paths.Law):
+        paths.write_study(results, law)
+    else:
+        write_heads(results, law)
     found = claims_of(results)
-    assert list(found) == ["P7", "P8", "P9"]
-    assert {(c.verdict, c.why, c.setting) for c in found.values()} == {(verdict, why, "omniglot")}
+    assert " " not in names or list(found) == names.split()
+    for claim in map(found.__getitem__, names.split()):
+        why = "its tests leave it open" if verdict == "undecided" else ""
+        assert (claim.verdict, claim.why) == (verdict, why), claim.measured
 
 
 STUDIES = [
@@ -105,21 +83,12 @@ STUDIES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("study", STUDIES)
-def test_few_seeds_decide_nothing(results: Results, study: Callable[..., None]) -> None:
-    study(results, seeds=5)
-    found = {(claim.verdict, claim.why) for claim in claims_of(results).values()}
-    assert found == {("undecided", "fewer than 6 seeds decide nothing")}
-
-
 @pytest.mark.parametrize(
     ("study", "there", "missing", "names"),
     [
         (STUDIES[0], {"sampled": ()}, "sampling", "P1"),
         (STUDIES[0], {"limits": ("good",)}, "the limit with all paths", "P2 P3 P4 P6"),
-        (STUDIES[0], {"limits": ("all",)}, "the limit with the good path alone", "P6"),
         (STUDIES[0], {"widths": ()}, "theory", "P1 P2 P3 P4"),
-        (STUDIES[2], {"rules": heads.SIMPLE}, "random", "P8"),
         (STUDIES[2], {"rules": ["random"]}, "weight-norm, entropy and sensitivity", "P9"),
         (STUDIES[2], {"widths": ()}, "theory", "P7 P8 P9"),
     ],
@@ -137,28 +106,24 @@ def test_what_has_no_cells_was_not_run(
 # --- lost seeds
 
 
-@pytest.mark.parametrize(("seeds", "verdict"), [(8, "holds"), (6, "undecided")])
 @pytest.mark.parametrize("lost", ["saddle of theory", "saddle", "training", "not run"])
-def test_a_lost_seed_counts_against_a_claim(
-    results: Results, lost: str, seeds: int, verdict: str
-) -> None:
-    """Of nine seeds one may be lost, of seven none."""
+def test_a_lost_seed_counts_against_a_claim(results: Results, lost: str) -> None:
+    """Of seven seeds none may be lost."""
     if lost == "saddle of theory":
-        paths.write_study(results, NOISY, seeds, sampled=())
+        paths.write_study(results, NOISY, sampled=())
         for width in paths.WIDTHS:
-            write(results, NOISY, width=width, seed=seeds, status="diverged")
-        write(results, NOISY, "gp", seed=seeds)
+            write(results, NOISY, width=width, seed=6, status="diverged")
+        write(results, NOISY, "gp", seed=6)
     else:
-        write_heads(results, TRAINED, seeds)
-        trained = "diverged" if lost == "training" else "done"
-        heads.train(results, TRAINED, seeds, status=trained)
+        write_heads(results, TRAINED)
+        heads.train(results, TRAINED, 6, status="diverged" if lost == "training" else "done")
         if lost == "saddle":
-            heads.write(results, TRAINED, seed=seeds, status="diverged")
+            heads.write(results, TRAINED, seed=6, status="diverged")
         for rule in RULES if lost != "training" else ():
-            heads.write(results, TRAINED, rule, seed=seeds)
+            heads.write(results, TRAINED, rule, seed=6)
     found = claims_of(results)
     for name in {*found} - {"P1", "P6"}:
-        assert found[name].verdict == verdict
+        assert found[name].verdict == "undecided"
         assert "1 seed lost" in found[name].measured
 
 

@@ -6,7 +6,7 @@ Names, order and numbers of all tables are in the golden record.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from analysis.paths import heads, means, pruning, theory
+from analysis.paths import heads, means, pruning, tables, theory
 from analysis.section.base import Question
 from study.results import Results, ResultsError
 from tests.made_up import heads_results
@@ -69,24 +69,19 @@ def test_of_chains_of_one_network_the_longest_counts(results: Results) -> None:
 
 
 @pytest.mark.parametrize(
-    ("law", "cell", "test", "fault"),
+    ("write_one", "law", "given", "fault"),
     [
-        (Law(), {}, {"predictor_mean": [1.0, math.nan]}, "mean predictor"),
-        (Law(), {"order_parameter": [1.0] * 9}, {}, "order parameter"),
-        (TRAINED, {"head_scores": [1.0]}, {}, "head_scores"),
-        (TRAINED, {}, {"accuracy_pruned": [0.8] * 8}, "accuracy_pruned"),
-        (None, {}, {"accuracy": None}, "accuracy"),
+        (write, Law(), {"test": {"predictor_mean": [1.0, math.nan]}}, "mean predictor"),
+        (write, Law(), {"cell": {"order_parameter": [1.0] * 9}}, "order parameter"),
+        (score, TRAINED, {"head_scores": [1.0]}, "head_scores"),
+        (score, TRAINED, {"test": {"accuracy_pruned": [0.8] * 8}}, "accuracy_pruned"),
+        (train, TRAINED, {"test": {"accuracy": None}}, "accuracy"),
     ],
 )
 def test_a_cell_that_lacks_something_is_refused(
-    results: Results, law: Any, cell: dict[str, Any], test: dict[str, Any], fault: str
+    results: Results, write_one: Callable[..., str], law: Any, given: dict[str, Any], fault: str
 ) -> None:
-    if law is None:
-        cell_id = train(results, TRAINED, test=test)
-    elif law is TRAINED:
-        cell_id = score(results, law, test=test, **cell)
-    else:
-        cell_id = write(results, law, cell=cell, test=test)
+    cell_id = write_one(results, law, **given)
     with pytest.raises(ResultsError, match=f"cell {cell_id} has .*{fault}"):
         only(results)
 
@@ -107,8 +102,7 @@ def test_what_diverged_or_has_not_converged_is_counted_and_in_no_mean(
     assert [found[f"num_{name}"] for name in ("seeds", "diverged", "unconverged")] == [2, 1, 1]
     assert found["accuracy"] == pytest.approx(0.85)
     agreed = row(means.agreement(setting))
-    assert agreed["num_seeds"] == 1
-    assert agreed["accuracy_difference"] == pytest.approx(-0.1)
+    assert (agreed["num_seeds"], agreed["accuracy_difference"]) == (1, pytest.approx(-0.1))
 
 
 def test_only_leading_components_count(results: Results) -> None:
@@ -139,29 +133,31 @@ def test_a_curve_that_one_network_lacks_is_not_known(results: Results) -> None:
 
 
 def test_verdicts_are_one_family(results: Results) -> None:
+    """Also an order that is not known stays in it, with p = 1."""
     random = np.random.default_rng(0)
-    offsets = {"random": 0.05, "entropy": 0.0}
-    drawn = {name: offset + random.normal(0, 0.01, 7) for name, offset in offsets.items()}
+    drawn = {"random": 0.05 + random.normal(0, 0.01, 7), "entropy": random.normal(0, 0.01, 7)}
     for seed in range(7):
         test = {"accuracy_pruned": [0.8] * 3, "accuracy_pruned_reverse": None}
         score(results, SMALL, seed=seed, test=test)
         for name, values in drawn.items():
-            curve = {"accuracy_pruned": [0.8 - values[seed]] * 3}
-            score(results, SMALL, name, seed=seed, test=curve)
+            score(
+                results, SMALL, name, seed=seed, test={"accuracy_pruned": [0.8 - values[seed]] * 3}
+            )
     table = pruning.paired(only(results)).set_index("second")
     assert table["verdict"].to_dict() == {
         "entropy": "undecided", "random": "better", "reverse": "undecided",
     }  # fmt: skip
     assert table["difference"]["random"] == pytest.approx(drawn["random"].mean())
-    # The reversed order is not known, and stays in the family with p = 1.
-    for name, factor in (("random", 3), ("entropy", 2)):
-        p = stats.ttest_1samp(drawn[name], 0).pvalue
-        assert table["p_holm"][name] == pytest.approx(min(1, factor * p))
+    p = stats.ttest_1samp(drawn["random"], 0).pvalue
+    assert table["p_holm"]["random"] == pytest.approx(3 * p)
     assert table["reason"]["reverse"] == "area is not known for every seed"
 
 
 def test_a_lost_network_counts_where_differences_fall_apart(results: Results) -> None:
-    """Twelve are ahead by 30 points, but for one; two that theory lacks may lie with it."""
+    """Twelve are ahead by 30 points, but for one; two that theory lacks may lie with it.
+
+    No advice is given: the t test would ask for fewer networks than there are.
+    """
     for seed in range(14):
         score(results, SMALL, "random", seed=seed, test={"accuracy_pruned": [0.5] * 3})
     for seed in range(12):
@@ -171,7 +167,7 @@ def test_a_lost_network_counts_where_differences_fall_apart(results: Results) ->
     assert (found["num_pairs"], found["num_lost"]) == (12, 2)
     assert found["p_signs"] < 0.002
     assert found["p"] == pytest.approx(stats.binomtest(11, 14).pvalue)
-    assert found["verdict"] == "undecided"
+    assert (found["verdict"], tables.would_decide(found)) == ("undecided", "-")
 
 
 def test_the_rank_correlation_is_that_of_scipy() -> None:
@@ -180,29 +176,3 @@ def test_the_rank_correlation_is_that_of_scipy() -> None:
         assert pruning.rank_correlation(*values) == pytest.approx(expected)
     for unranked in ([1, 1, 1], [1, 2, math.nan]):
         assert math.isnan(pruning.rank_correlation(np.array(unranked), np.array([1.0, 2, 3])))
-
-
-def test_heads_are_shown_by_rank_and_by_place(results: Results) -> None:
-    scores = ([0.2, 1.0, 0.4, 0.6], [1.0, 0.1, 0.3, 0.2])
-    without = ([0.79, 0.70, 0.78, 0.75], [0.66, 0.80, 0.76, 0.79])
-    for seed in (0, 1):
-        train(results, SMALL, seed, test={"accuracy": 0.8, "accuracy_without_head": without[seed]})
-        score(results, SMALL, seed=seed, head_scores=scores[seed])
-    setting = only(results)
-    ranks, places = pruning.ranks(setting), pruning.positions(setting)
-    assert list(ranks["score"]) == pytest.approx([0.15, 0.3, 0.45, 1.0])
-    assert list(ranks["drop"]) == pytest.approx([0.005, 0.015, 0.045, 0.12])
-    assert list(places["score"]) == pytest.approx([0.6, 0.55, 0.35, 0.4])
-    assert list(places["drop"]) == pytest.approx([0.075, 0.05, 0.03, 0.03])
-    assert list(pruning.correlations(setting)["correlation"]) == pytest.approx([1, 1])
-
-
-def test_paths_are_ordered_by_the_scores_of_theory(results: Results) -> None:
-    """In layer 1 head 2 has the higher score, in layer 2 head 1: path (2, 1) comes first."""
-    matrix = np.diag([11.0, 12, 21, 22])  # named by head and head
-    matrix[0, 3] = matrix[3, 0] = -1
-    given = {"head_scores": [0.2, 1.0, 0.6, 0.4], "order_parameter": matrix.ravel().tolist()}
-    score(results, SMALL, **given)
-    (found,) = pruning.by_score(only(results)).rows["order_parameter"]
-    order = [2, 3, 0, 1]
-    np.testing.assert_array_equal(found, matrix[np.ix_(order, order)])

@@ -1,4 +1,4 @@
-"""Networks taken apart: theory as its functions give it, heads removed from the network itself."""
+"""Networks taken apart: theory as its functions give it; of rules see the golden record."""
 
 from __future__ import annotations
 
@@ -22,8 +22,7 @@ from study.launch.run_job import run_job
 from study.models import kept
 from study.models.attention_paths import AttentionPaths
 from study.results import Results
-from study.theory.attention_paths import Solution, head_scores, path_features, solve
-from study.theory.heads import pruning, scores
+from study.theory.attention_paths import Solution, head_scores, solve
 from study.train.steps.loop import train, train_pack
 from tests.made_up.small_networks import cells, work
 
@@ -75,19 +74,6 @@ def rows(found: Ended) -> dict[str, dict[str, Any]]:
 # The network
 
 
-def test_what_is_kept_is_what_was_trained(results: Results, network: Cell, task: Any) -> None:
-    """And what a second training gives, bitwise; its last evaluation leaves out each head."""
-    outcome = train(network, task)
-    weights = kept.load(results.storage, network.id)
-    assert outcome.weights is not None
-    assert weights.keys() == outcome.weights.keys()
-    assert all(torch.equal(weights[name], outcome.weights[name]) for name in weights)
-    recorded = results.evaluations([network.id])
-    known = recorded[recorded["accuracy_without_head"].notna()]
-    assert known[["split", "budget_fraction"]].values.tolist() == [["test", 1.0]]
-    assert len(known["accuracy_without_head"].iloc[0]) == 4
-
-
 def test_a_kill_between_network_and_record_changes_nothing(
     results: Results, network: Cell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -118,25 +104,17 @@ def test_a_pack_keeps_the_weights_of_each_network(task: Any) -> None:
 def test_apart_is_the_network(
     model: AttentionPaths, apart: Apart, network: Cell, task: Any
 ) -> None:
-    """What paths add sums to the output, with features that the theory computes.
-
-    The theory learns from other episodes than the network did.
-    """
+    """What paths add sums to the output; the theory learns from other episodes than it did."""
     splits = task.splits(network)
-    episodes = splits["test"].batch(torch.arange(len(splits["test"])))
+    episodes, first = (splits[name].batch(torch.arange(30)) for name in ("test", "train"))
     with torch.no_grad():
-        images = episodes.segments.double()
-        expected = model.double()(images).numpy()
-        tokens = model.encoder(images)
-        maps = model.focus(tokens)
-    np.testing.assert_allclose(apart.by_path["test"].sum(axis=1), expected, rtol=1e-9, atol=1e-12)
-    assert apart.splits["test"].labels.tolist() == (2 * episodes.labels - 1).tolist()
-    attention = [layer.transpose(0, 1).mT.numpy() for layer in maps]
-    features = path_features(tokens.mT.numpy(), attention, readout="mean")
-    np.testing.assert_allclose(apart.splits["test"].features, features, rtol=1e-12)
+        expected = model.double()(episodes.segments.double()).numpy()
+    found = apart.by_path["test"][:30].sum(axis=1)
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+    labels = {name: each.labels.tolist() for name, each in apart.splits.items()}
+    assert labels["test"][:30] == (2 * episodes.labels - 1).tolist()
+    assert labels["train"] != (2 * first.labels - 1).tolist()
     assert apart.splits["train"].features.shape[:2] == (30, 4)
-    first = splits["train"].batch(torch.arange(30))
-    assert apart.splits["train"].labels.tolist() != (2 * first.labels - 1).tolist()
 
 
 # Theory
@@ -165,9 +143,6 @@ def test_theory_is_what_solve_gives_at_the_best_temperature(
     np.testing.assert_allclose(last["predictor_mean"], mean, rtol=1e-6, atol=1e-9)
     expected = np.concatenate(head_scores(best.order_parameter, HEADS))
     np.testing.assert_allclose(found.columns["head_scores"], expected, rtol=1e-6)
-    order = pruning.by_score(expected.tolist(), HEADS)
-    assert found.columns["removal_order"] == order
-    assert last["accuracy_pruned"] == pruning.curve(*apart.outputs("test"), order, HEADS).tolist()
 
 
 def test_no_temperature_without_a_solution_ends_as_diverged(
@@ -184,28 +159,6 @@ def test_no_temperature_without_a_solution_ends_as_diverged(
     assert found.status == "diverged"
     assert "saddle point was not found at temperature 1.5" in found.columns["status_reason"]
     assert found.evaluations == []
-
-
-def test_rules_are_their_functions(results: Results, apart: Apart) -> None:
-    """Each removes heads in its order; the reverse of a score's is the order of its negative."""
-    of_test = apart.outputs("test")
-    by_score = {
-        "weight-norm": scores.weight_norm(apart.values),
-        "entropy": apart.focus,
-        "sensitivity": scores.sensitivity(*apart.outputs("train"), HEADS),
-    }
-    orders = {name: pruning.by_score(each, HEADS) for name, each in by_score.items()}
-    orders["greedy"] = pruning.greedy(*apart.outputs("validation"), HEADS)
-    found = ended(results, *cells(f"method={','.join(orders)}"))
-    for (name, order), each in zip(orders.items(), found, strict=True):
-        last = rows(each)["test"]
-        assert each.columns["removal_order"] == order
-        assert last["accuracy_pruned"] == pruning.curve(*of_test, order, HEADS).tolist()
-        if name in by_score:
-            np.testing.assert_allclose(each.columns["head_scores"], by_score[name], rtol=1e-12)
-            reverse = pruning.by_score(-by_score[name], HEADS)
-            curve = pruning.curve(*of_test, reverse, HEADS).tolist()
-            assert last["accuracy_pruned_reverse"] == curve
 
 
 # What can be wrong

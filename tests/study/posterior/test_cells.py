@@ -38,22 +38,24 @@ def plan(*assignments: str) -> Plan:
 SAMPLED = {"method": "slice", "draws": 500, "warmup": 4_000, "thin": 5, "chains": 4}
 
 
-def test_all_that_changes_a_result_changes_the_id() -> None:
-    """Of one setting, methods, widths, paths and seeds are compared; nothing else is."""
-    one = make_cell()
-    compared = [
-        {"seed": 1}, {"width": 30}, {"method": "gp", "width": None}, {"paths": "good"}, SAMPLED,
-        SAMPLED | {"draws": 501}, SAMPLED | {"thin": 6},
-    ]  # fmt: skip
-    apart = [
-        {"sigma_perp": 5.0}, {"temperature": 0.02}, {"heads": VARIANTS["noisy"]}, {"n": 98},
-        {"test_size": 22},
-    ]  # fmt: skip
-    cells = [make_cell(**changes) for changes in (*compared, *apart)]
-    assert len({one.id, *(cell.id for cell in cells)}) == len(cells) + 1
-    for changes, cell in zip((*compared, *apart), cells, strict=True):
-        assert (cell.comparison_id == one.comparison_id) == (changes in compared)
-        assert cell.setting == cell.comparison_id
+@pytest.mark.parametrize(
+    ("changes", "compared"),
+    [
+        ({"seed": 1, "width": 30}, True),
+        ({"method": "gp", "width": None, "paths": "good"}, True),
+        (SAMPLED, True),
+        ({"sigma_perp": 5.0}, False),
+        ({"heads": VARIANTS["noisy"]}, False),
+        ({"temperature": 0.02}, False),
+        ({"test_size": 22}, False),
+    ],
+)
+def test_methods_widths_paths_and_seeds_of_one_setting_are_compared(
+    changes: dict[str, Any], compared: bool
+) -> None:
+    one, other = make_cell(), make_cell(**changes)
+    assert one.id != other.id
+    assert (one.comparison_id == other.comparison_id) == compared
 
 
 @pytest.mark.parametrize(
@@ -62,18 +64,13 @@ def test_all_that_changes_a_result_changes_the_id() -> None:
         ({"width": None}, "width must be a whole number for theory, got None"),
         ({"method": "gp"}, "width must be none for gp"),
         ({"temperature": 0}, "temperature must be a finite number > 0"),
-        ({"sigma_perp": -1}, "sigma_perp must be a finite number >= 0"),
         ({"n": 99}, "half of each class"),
-        ({"tokens": 1}, "tokens must be"),
         ({"method": "guess"}, "method must be one of theory, gp, slice"),
-        ({"paths": "bad"}, "paths must be one of all, good"),
         ({"draws": 500}, "draws must be none for theory"),
         (SAMPLED | {"draws": 7}, "draws must be an integer >= 8"),
-        (SAMPLED | {"chains": 1}, "chains must be an integer >= 2"),
         ({"heads": "god+random"}, "head in layer 1 of 'god[+]random': 'god'. Did you mean 'good'"),
         ({"heads": "good/"}, "unknown head in layer 2 of 'good/': ''"),
         ({"heads": "random/uniform", "paths": "good"}, "a good head in layer 1, which has random"),
-        ({"heads": "good/random", "paths": "good"}, "a uniform head in layer 2"),
         ({"heads": "good/uniform", "paths": "good+denoising"}, "random head in layer 1"),
     ],
 )
@@ -86,21 +83,6 @@ def test_paths_have_names() -> None:
     plain = network.parse(VARIANTS["plain"])
     assert network.path_names(plain) == ["good", "good, random", "denoising", "random, random"]
     assert network.path_names(network.parse(VARIANTS["noisy"])) == ["good", "denoising"]
-
-
-def test_the_study_has_the_published_grid() -> None:
-    cells = plan("seed=0").cells
-    plain = [cell for cell in cells if cell.variant == "plain"]
-    assert [(c.method, c.paths, c.width) for c in plain if c.method != "theory"] == [
-        ("gp", "all", None),
-        ("gp", "good", None),
-        ("gp", "good+denoising", None),
-        ("slice", "all", 10),
-        ("slice", "all", 100),
-    ]
-    widths = [cell.width for cell in plain if cell.method == "theory"]
-    assert widths == [10, 30, 50, 100, 300, 500, 1_000]
-    assert {cell.variant for cell in cells} == {"plain", "noisy"}
 
 
 def test_what_memory_does_not_hold_is_refused_with_the_number() -> None:

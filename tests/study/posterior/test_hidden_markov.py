@@ -32,7 +32,7 @@ def test_states_stay_as_the_labels_say() -> None:
     assert data.labels.sum() == 0
 
 
-@pytest.mark.parametrize("sigma_perp", [0.0, 1.0, 5.0])
+@pytest.mark.parametrize("sigma_perp", [0.0, 5.0])
 def test_tokens_show_their_states_in_noise(sigma_perp: float) -> None:
     data = sequences(40, sigma_perp)
     assert data.inputs.shape == (40, 231, 31)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import save_file
-from threadpoolctl import threadpool_limits
 
 from study.prune import main
 from study.terminal.command import DONE, UNUSABLE
@@ -24,13 +23,6 @@ SAMPLES, HEADS, TOKENS, FEATURES = 24, (2, 3), 4, 5
 
 Arrays = dict[str, Any]
 Prune = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    """Small matrices only wait for further threads."""
-    with threadpool_limits(1):
-        yield
 
 
 @pytest.fixture
@@ -112,7 +104,11 @@ def test_scores_and_the_order_that_a_hand_can_check(prune: Prune, tmp_path: Path
         "gradients.1": gradients,
         "gradients.2": np.zeros((2, 2, 2)),
     }
-    status, printed, errors = prune(npz(tmp_path, arrays))
+    file = npz(tmp_path, arrays)
+    _, printed, _ = prune(file, "--by", "norm")  # the order that is asked for comes first
+    assert "Remove by norm (layer.head): 1.3, 2.1, 1.2; each layer" in printed
+    assert written(tmp_path / "network-heads")[1]["by"] == "norm"
+    status, printed, errors = prune(file)
     assert (status, errors) == (DONE, "")
     rows, order = written(tmp_path / "network-heads")
     places = [(int(row["layer"]), int(row["head"])) for row in rows]
@@ -160,18 +156,14 @@ def test_the_theory_is_that_of_the_project(prune: Prune, tmp_path: Path, readout
 
 
 def test_the_temperature_is_chosen_on_the_last_quarter(prune: Prune, tmp_path: Path) -> None:
-    """And none of three others does better there."""
+    """To choose on a quarter that is named is to choose the same."""
     arrays = network(of_heads=False)
-    file = npz(tmp_path, arrays)
-    status, printed, _ = prune(file)
-    assert status == DONE
-    chosen = written(tmp_path / "network-heads")[1]["theory"]
+    _, printed, _ = prune(npz(tmp_path, arrays))
     assert "solved on 18 samples; right of 6 held out" in printed
     assert "(chosen on these)" in printed
-    for temperature in (0.01, 0.3, 1.5):
-        prune(file, "--temperature", temperature, "--out", tmp_path / "fixed")
-        fixed = written(tmp_path / "fixed")[1]["theory"]
-        assert fixed["accuracy_held_out"] <= chosen["accuracy_held_out"]
+    found = written(tmp_path / "network-heads")
+    prune(npz(tmp_path, arrays | {"held_out": np.arange(SAMPLES) >= 18}))
+    assert written(tmp_path / "network-heads") == found
 
 
 # --- files
@@ -188,27 +180,15 @@ def test_both_kinds_of_file_give_equal_scores(prune: Prune, tmp_path: Path) -> N
     assert written(tmp_path / "tensors-heads") == written(tmp_path / "arrays-heads")
 
 
-@pytest.mark.parametrize(
-    ("name", "change", "at_once"),
-    [
-        ("inputs", np.copy, 3_000),  # bytes, fewer than the samples take
-        ("attention.2", lambda maps: maps * 1.008, 10**9),
-        ("labels", lambda signs: signs > 0, 10**9),
-    ],
-)
 def test_what_says_the_same_gets_the_same_scores(
-    prune: Prune,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    name: str,
-    change: Callable[[np.ndarray], np.ndarray],
-    at_once: int,
+    prune: Prune, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Samples read in parts, rows that sum to about 1, labels 0 and 1."""
     arrays = network(of_heads=False)
+    same = arrays | {"attention.2": arrays["attention.2"] * 1.008, "labels": arrays["labels"] > 0}
     prune(npz(tmp_path, arrays, "one.npz"), "--temperature", 1)
-    monkeypatch.setattr("study.prune.scoring._BYTES_AT_ONCE", at_once)
-    prune(npz(tmp_path, arrays | {name: change(arrays[name])}, "other.npz"), "--temperature", 1)
+    monkeypatch.setattr("study.prune.scoring._BYTES_AT_ONCE", 3_000)  # fewer than the samples take
+    prune(npz(tmp_path, same, "other.npz"), "--temperature", 1)
     one, other = (written(tmp_path / f"{file}-heads")[0] for file in ("one", "other"))
     for score in ("theory", "entropy"):
         np.testing.assert_allclose(column(other, score), column(one, score), rtol=1e-9)
@@ -233,7 +213,6 @@ UNREADABLE: dict[str, Callable[[Path, Arrays], Any]] = {
     "pickle.npz": lambda file, _: file.write_bytes(b"\x80\x04K\x01."),
     "objects.npz": lambda file, a: np.savez(file, **a | {"inputs": np.array([{}, []], object)}),
     "cut.safetensors": damaged(lambda data: data[:-40]),
-    "empty.safetensors": lambda file, _: file.touch(),
     "float8.safetensors": lambda file, _: save_file(
         {"attention.1": torch.zeros(2, 1, 2, 2).to(torch.float8_e4m3fn)}, file
     ),
@@ -271,12 +250,8 @@ def changed(name: str, index: Any, value: float) -> Arrays:
     ("arrays", "words"),
     [
         ({"attention.4": MAPS}, "must be named attention.1 to attention.3, .* attention.4"),
-        ({"gradients.0": MAPS}, "must be named gradients.1 to gradients.2, .*gradients.0"),
-        ({"attention.1": MAPS[0]}, r"attention.1 must .*\(samples, heads, queries, keys\)"),
         ({"attention.1": MAPS[:, :, :2]}, r"\(24, heads, 4, 4\).*got \(24, 2, 2, 4\)"),
-        ({"attention.2": MAPS[1:]}, r"attention.2 must .* got \(23, 2, 4, 4\)"),
         ({"inputs": INPUTS.swapaxes(1, 2)}, r"\(24, 4, features\).*24, 5, 4"),
-        ({"labels": A["labels"][:, None]}, r"labels must have .*\(24,\)"),
         ({"outputs.2": A["outputs.1"]}, r"outputs.2 must .*\(24, 3, ...\)"),
         ({"gradients.2": A["outputs.2"][..., :1]}, r"gradients.2 .*\(24, 3, 4, 3\)"),
         (changed("attention.2", (5, 1, 2, 3), -0.1), "entry -0.1 in sample 5, head 1, query 2"),
@@ -285,7 +260,6 @@ def changed(name: str, index: Any, value: float) -> Arrays:
         (changed("attention.1", (3, 0, 1, 2), np.nan), r"finite, got nan at \[3, 0, 1, 2\]"),
         ({"labels": np.full(SAMPLES, "cat")}, "labels must be real numbers, .* <U3"),
         ({"held_out": np.arange(SAMPLES) % 3}, "held_out must be true of some"),
-        ({"held_out": np.ones(SAMPLES, bool)}, "held_out must be true of some"),
     ],
 )
 def test_a_wrong_array_is_named(refused: Callable[..., str], arrays: Arrays, words: str) -> None:
@@ -365,14 +339,6 @@ def test_a_long_theory_is_announced(
 
 
 # --- the order, and the folder
-
-
-def test_the_order_asked_for_comes_first(prune: Prune, tmp_path: Path) -> None:
-    _, printed, _ = prune(npz(tmp_path, network()), "--by", "norm", "--temperature", 1)
-    order = written(tmp_path / "network-heads")[1]
-    assert order["by"] == "norm"
-    first = [line.split()[:2] for line in printed.splitlines()[1:4]]
-    assert [[int(number) for number in place] for place in first] == order["order"]["norm"]
 
 
 def test_a_score_or_a_folder_that_cannot_be_is_refused_before_the_theory(

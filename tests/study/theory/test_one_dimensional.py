@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from scipy.stats import binomtest, kstest
 
-from study.errors import RequestError
 from study.theory.linear_orthogonal.one_dimensional import (
     MEANS,
     STANDARD_DEVIATION,
@@ -41,13 +39,5 @@ def test_mosaics_have_one_foreground_and_one_background() -> None:
         assert_normal(segments[rows, index][labels == k], MEANS[k])
         for position in (0, 1):  # independent and uniform: the swap symmetry
             assert_share((labels == k) & (index == position), 1 / 4)
-
-
-@pytest.mark.parametrize("sample", [sample_base, sample_mosaics])
-def test_samples_depend_on_the_seed_alone(sample) -> None:
-    for first, again, other in zip(sample(50, 7), sample(50, 7), sample(50, 8), strict=True):
-        np.testing.assert_array_equal(first, again)
-        assert not np.array_equal(first, other)
-    for count, seed, said in ((0, 0, "count must be an integer >= 1"), (1, -1, "seed must be")):
-        with pytest.raises(RequestError, match=said):
-            sample(count, seed)
+    np.testing.assert_array_equal(segments, sample_mosaics(COUNT, 0)[0])
+    assert (segments != sample_mosaics(COUNT, 1)[0]).all()

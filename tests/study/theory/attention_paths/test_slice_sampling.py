@@ -7,9 +7,8 @@ import math
 
 import numpy as np
 import pytest
-from scipy.stats import ks_2samp
 
-from study.theory.attention_paths import slice_sampling
+from study.theory.attention_paths import Predictor, slice_sampling
 from study.theory.attention_paths.action import Architecture
 from study.theory.attention_paths.checks import Floats
 from study.theory.attention_paths.slice_sampling import Chain, GaussianProcess, NestedFactors
@@ -22,73 +21,38 @@ EQUAL = Architecture((2, 2), (6, 6, 6), (1, 1, 1))
 FEATURES, LABELS = problem(20, (2, 2), 12)
 
 
-def nested(architecture: Architecture, normals: list[Floats]) -> Floats:
-    """The entries of U, and U_a, of standard normal matrices of N_a, ..., N_1 rows: plainly."""
-    order_parameter, found = np.ones((1, 1)), []
+def triangle_of(matrix: Floats) -> Floats:
+    """T of matrix = Q T, with a positive diagonal."""
+    triangle = np.linalg.qr(matrix, mode="r")
+    return triangle * np.sign(triangle.diagonal())[:, None]
+
+
+def test_coordinates_are_triangular_factors_of_plain_normal_matrices() -> None:
+    """U and U_a are those of the matrices; U has no full rank here."""
+    random = np.random.default_rng(0)
+    point, plain, root = [], [], np.ones((1, 1))
     layers = zip(
-        (1, *architecture.heads[::-1]), normals, architecture.variances[::-1], strict=True
+        (1, *UNEQUAL.heads[::-1]), UNEQUAL.widths[::-1], UNEQUAL.variances[::-1], strict=True
     )
-    for count, matrix, variance in layers:
-        values, vectors = np.linalg.eigh(order_parameter)
-        root = (vectors * np.sqrt(np.maximum(values, 0))) @ vectors.T
-        rows = matrix @ np.kron(np.eye(count), root)
-        order_parameter = variance * rows.T @ rows / len(matrix)
-        found.append(order_parameter)
-    return np.append(found[-1], found[0])
-
-
-def prior_normals(architecture: Architecture, random: np.random.Generator) -> list[Floats]:
-    columns = np.cumprod((1, *architecture.heads[::-1]))
-    shapes = zip(architecture.widths[::-1], columns, strict=True)
-    return [random.standard_normal((int(width), count)) for width, count in shapes]
-
-
-def prior_point(architecture: Architecture, random: np.random.Generator) -> Floats:
-    """Coordinates of a draw from the prior: the triangular factors of normal matrices."""
-    parts, rows = [], 1
-    for heads, width in zip(
-        (1, *architecture.heads[::-1]), architecture.widths[::-1], strict=True
-    ):
-        columns = heads * rows
-        triangle = np.linalg.qr(random.standard_normal((int(width), columns)), mode="r")
-        rows = len(triangle)
-        triangle *= np.sign(triangle.diagonal())[:, None]
-        parts += [np.log(triangle.diagonal()), triangle[np.triu_indices(rows, 1, columns)]]
-    return np.concatenate(parts)
-
-
-def test_coordinates_have_the_law_of_plain_normal_matrices() -> None:
-    """Every entry of U, and U_a: Kolmogorov-Smirnov at 4,000 draws each, none below p = 1e-4."""
-    factors, random = NestedFactors(UNEQUAL), np.random.default_rng(0)
-    points = [prior_point(UNEQUAL, random) for _ in range(4000)]
-    compact = [np.append(*factors.order_parameters(point)) for point in points]
-    plain = [nested(UNEQUAL, prior_normals(UNEQUAL, random)) for _ in range(4000)]
-    for one, other in zip(np.transpose(compact), np.transpose(plain), strict=True):
-        assert ks_2samp(one, other).pvalue > 1e-4
-
-
-def test_the_prior_density_has_the_stated_moments() -> None:
-    """Coordinates are independent: along each, the others fixed, the density is its own."""
-    factors = NestedFactors(Architecture((2, 2), (3, 14, 5), (1, 1, 1)))
-    axis = np.linspace(-25, 9, 4001)
-    for number, expected in enumerate(factors.prior_mean):
-        points = np.tile(factors.prior_mean, (len(axis), 1))
-        points[:, number] = axis
-        logs = np.array([factors.log_prior(point) for point in points])
-        weights = np.exp(logs - logs.max())
-        mean = weights @ axis / weights.sum()
-        deviation = math.sqrt(weights @ (axis - mean) ** 2 / weights.sum())
-        assert mean == pytest.approx(expected, abs=1e-4)
-        assert deviation == pytest.approx(factors.prior_deviation[number], rel=1e-4)
+    for heads, width, variance in layers:
+        normal = random.standard_normal((width, heads * len(root)))
+        rows = math.sqrt(variance / width) * normal @ np.kron(np.eye(heads), root)
+        plain.append(rows.T @ rows)
+        triangle, root = triangle_of(normal), triangle_of(rows)
+        above = np.triu_indices(len(triangle), 1, triangle.shape[1])
+        point += [np.log(triangle.diagonal()), triangle[above]]
+    order_parameter, readout = NestedFactors(UNEQUAL).order_parameters(np.concatenate(point))
+    np.testing.assert_allclose(order_parameter, plain[-1], rtol=1e-12, atol=1e-14)
+    assert readout == pytest.approx(plain[0].item(), rel=1e-12)
 
 
 @pytest.mark.parametrize("most", [slice_sampling.MOST_ENTRIES, 0])
 def test_evidence_and_predictor_equal_the_textbook(
     most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With kernels multiplied out and without."""
+    """With kernels multiplied out and without, and of the theory's predictor."""
     monkeypatch.setattr(slice_sampling, "MOST_ENTRIES", most)
-    at = problem(7, (2, 2), 12, seed=1)[0]
+    at = problem(300, (2, 2), 12, seed=1)[0]
     root = np.random.default_rng(2).normal(size=(4, 4))
     order_parameter = root.T @ root
     process = GaussianProcess(FEATURES, LABELS, 0.3, at)
@@ -96,15 +60,15 @@ def test_evidence_and_predictor_equal_the_textbook(
     def kernel(left: Floats, right: Floats) -> Floats:
         return np.einsum("paf,ab,qbf->pq", left, order_parameter, right)
 
-    regular = kernel(FEATURES, FEATURES) + 0.3 * np.eye(len(LABELS))
+    regular, across = kernel(FEATURES, FEATURES) + 0.3 * np.eye(len(LABELS)), kernel(at, FEATURES)
     solved = np.linalg.solve(regular, LABELS)
     evidence = -(np.linalg.slogdet(regular)[1] + LABELS @ solved) / 2
     assert process.log_evidence(order_parameter) == pytest.approx(evidence, rel=1e-12)
-    mean, variance = process.predict(order_parameter)
-    across = kernel(at, FEATURES)
-    np.testing.assert_allclose(mean, across @ solved, rtol=1e-10)
-    expected = kernel(at, at) - across @ np.linalg.solve(regular, across.T)
-    np.testing.assert_allclose(variance, np.diag(expected), rtol=1e-10)
+    explained = across @ np.linalg.solve(regular, across.T)
+    expected = across @ solved, np.diag(kernel(at, at) - explained)
+    theory = Predictor(FEATURES, LABELS, 0.3, order_parameter)
+    for found in (process.predict(order_parameter), theory.predict(at)):
+        np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-12)
 
 
 def test_a_kernel_that_float64_cannot_invert_has_no_evidence() -> None:

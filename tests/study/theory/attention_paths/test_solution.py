@@ -25,26 +25,17 @@ UNEQUAL = ((2, 3), (9.0, 14.0, 11.0), 0.05, (1.5, 0.6, 1.2))
 GIVEN = problem(30, (2, 3), 20)
 
 
-def solved_unequally() -> ap.Solution:
-    return ap.solve(*GIVEN, *UNEQUAL)
-
-
-def inverse_of(predictor: ap.Predictor) -> Floats:
-    """M = (K + T)^-1."""
-    noise = predictor.temperature * np.eye(len(predictor.labels))
-    return np.linalg.inv(predictor.kernel + noise)
-
-
 def kernel_of(features: Floats, order_parameter: Floats) -> Floats:
     """K = sum U^{pi pi'} Phi^pi . Phi^pi'."""
     return np.einsum("paf,ab,qbf->pq", features, order_parameter, features, optimize=True)
 
 
-def data_gradient(predictor: ap.Predictor) -> Floats:
-    """G = Tr[M C] - alpha' C alpha, from all kernels."""
-    inverse = inverse_of(predictor)
-    alpha = inverse @ predictor.labels
-    kernels = np.einsum("paf,qbf->abpq", predictor.features, predictor.features)
+def data_gradient(solution: ap.Solution) -> Floats:
+    """G = Tr[M C] - alpha' C alpha, from all kernels; M = (K + T)^-1 and alpha = M Y."""
+    noise = solution.temperature * np.eye(len(solution.labels))
+    inverse = np.linalg.inv(kernel_of(solution.features, solution.order_parameter) + noise)
+    alpha = inverse @ solution.labels
+    kernels = np.einsum("paf,qbf->abpq", solution.features, solution.features)
     gradient = np.einsum("abpq,pq->ab", kernels, inverse - np.outer(alpha, alpha))
     return (gradient + gradient.T) / 2
 
@@ -94,7 +85,7 @@ def test_action_and_gradient_are_those_of_the_published_action(
 
 def test_stationarity_in_the_published_form() -> None:
     """U_1^-1 = I (x) U_2^-1 / sigma_1^2 + G / N_1."""
-    solution = solved_unequally()
+    solution = ap.solve(*GIVEN, *UNEQUAL)
     first, second, _ = solution.hidden
     expected = block_diag(*[np.linalg.inv(second) / 1.5] * 2) + data_gradient(solution) / 9
     np.testing.assert_allclose(np.linalg.inv(first), expected, atol=1e-10)
@@ -121,31 +112,29 @@ def test_one_head_reduces_to_two_numbers() -> None:
     assert solution.hidden[1][0, 0] == pytest.approx(share, rel=1e-10)
 
 
-@pytest.mark.parametrize("width", [1e12, math.inf])
-def test_infinite_and_huge_widths_are_the_limit(width: float) -> None:
-    solution = ap.solve(*GIVEN, (2, 3), width, 0.05, (1.5, 0.6, 1.2))
-    np.testing.assert_allclose(solution.order_parameter, 1.08 * np.eye(6), atol=1e-9)
-    np.testing.assert_array_equal(ap.gp_limit(*GIVEN, 0.05).order_parameter, np.eye(6))
-    assert solution.converged
+@pytest.mark.parametrize("infinite", [(True, True, True), (False, True, False)])
+def test_infinite_layers_stay_at_their_limit_which_huge_ones_approach(
+    infinite: tuple[bool, ...],
+) -> None:
+    variances = (1.5, 0.6, 1.2)
+    first, *_ = found = [
+        ap.solve(*GIVEN, (2, 3), np.where(infinite, width, 8.0).tolist(), 0.05, variances)
+        for width in (math.inf, 1e13)
+    ]
+    assert all(each.converged for each in found)
+    np.testing.assert_allclose(*(each.order_parameter for each in found), atol=1e-9)
+    _, second, readout = first.hidden
+    np.testing.assert_allclose(second, 0.6 * readout * np.eye(3), atol=1e-14)
+    if all(infinite):
+        np.testing.assert_allclose(first.order_parameter, 1.08 * np.eye(6), atol=1e-9)
 
 
-def test_one_infinite_layer_stays_at_its_limit() -> None:
-    solution = ap.solve(*GIVEN, (2, 3), (8, math.inf, 8), 0.05)
-    second, readout = solution.hidden[1:]
-    np.testing.assert_allclose(second, readout * np.eye(3), atol=1e-14)
-    assert solution.converged
-    huge = ap.solve(*GIVEN, (2, 3), (8, 1e13, 8), 0.05)
-    np.testing.assert_allclose(solution.order_parameter, huge.order_parameter, atol=1e-9)
-
-
-def test_all_starts_find_one_minimum_and_a_neighbour_saves_steps() -> None:
+def test_any_start_finds_the_minimum_and_a_neighbour_saves_steps() -> None:
     given = (*problem(60, (2, 2), 40), (2, 2), 10, 0.01)
     cold = ap.solve(*given)
-    starts = [ap.solve(*given[:3], 11, 0.01)]
-    for size in (1, 10):
-        point = size * np.random.default_rng(0).normal(size=cold.architecture.parameters)
-        starts.append(replace(cold, hidden=Nested(cold.architecture, point).hidden))
-    found = [ap.solve(*given, start=start) for start in starts]
+    point = np.random.default_rng(0).normal(size=cold.architecture.parameters)
+    far = replace(cold, hidden=Nested(cold.architecture, 10 * point).hidden)
+    found = [ap.solve(*given, start=start) for start in (ap.solve(*given[:3], 11, 0.01), far)]
     for each in found:
         np.testing.assert_allclose(each.order_parameter, cold.order_parameter, atol=1e-9)
     assert found[0].flops < cold.flops
@@ -153,29 +142,9 @@ def test_all_starts_find_one_minimum_and_a_neighbour_saves_steps() -> None:
         ap.solve(*given[:2], (4,), 10, 0.01, start=cold)
 
 
-def test_256_paths() -> None:
-    """Four layers of four heads, without the kernels of their pairs."""
-    heads = (4, 4, 4, 4)
-    solution = ap.solve(*problem(8, heads, 3), heads, 10, 0.1)
-    assert solution.order_parameter.shape == (256, 256)
-    assert solution.converged
-
-
-def test_the_predictor_is_the_gaussian_process_of_the_kernel() -> None:
-    solution = solved_unequally()
-    new = problem(300, (2, 3), 20, seed=1)[0]
-    together = np.concatenate([solution.features, new])
-    kernel = kernel_of(together, solution.order_parameter)
-    inverse, across = inverse_of(solution), kernel[30:, :30]
-    mean, variance = solution.predict(new)
-    np.testing.assert_allclose(mean, across @ inverse @ solution.labels, atol=1e-10)
-    explained = np.einsum("qp,pr,qr->q", across, inverse, across)
-    np.testing.assert_allclose(variance, np.diag(kernel)[30:] - explained, atol=1e-10)
-    apart = ap.without_interplay(solution)
-    diagonal = np.diag(np.diag(solution.order_parameter))
-    np.testing.assert_array_equal(apart.order_parameter, diagonal)
+def test_features_of_other_paths_are_not_predicted() -> None:
     with pytest.raises(ValueError, match=r"\(Q, 6, 20\), none empty, got \(2, 3, 3\)"):
-        solution.predict(np.zeros((2, 3, 3)))
+        ap.gp_limit(*GIVEN, 0.05).predict(np.zeros((2, 3, 3)))
 
 
 def test_too_few_iterations_are_said_not_raised(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -198,11 +167,9 @@ ARGUMENTS = {
         ({"width": 0.5}, "width must be >= 1, or infinity for the limit, got 0.5"),
         ({"width": (3, 3)}, "one number, or 3 for 2 layers and the readout, got"),
         ({"temperature": 0}, "temperature must be finite and > 0, got 0"),
-        ({"variance": (1, 0, 1)}, "variance must be finite and > 0, got 0"),
         ({"heads": (2, 3)}, "make 6 paths, but the features have 4.*a head that no path uses"),
         ({"heads": (2, 2.5)}, "whole numbers >= 1"),
         ({"labels": GOOD[1][:3]}, r"labels must have .* the shape \(5\)"),
-        ({"features": GOOD[0] * np.nan}, "features must be finite"),
         ({"features": GOOD[0][0]}, r"features must have the axes \(P, D, F\)"),
     ],
 )
@@ -234,8 +201,6 @@ def test_too_many_samples_are_refused_with_the_bytes() -> None:
 def test_overlaps_that_a_hand_can_check() -> None:
     kernel = np.diag([1.0, 3.0, 2.0])
     np.testing.assert_allclose(ap.overlaps(kernel, [0, -3, 4]), [0.6, 0.8, 0], atol=1e-15)
-    with pytest.raises(ValueError, match="must not all be 0"):
-        ap.overlaps(kernel, [0, 0, 0])
 
 
 def test_scores_of_heads_that_a_hand_can_check() -> None:
@@ -246,7 +211,5 @@ def test_scores_of_heads_that_a_hand_can_check() -> None:
     np.testing.assert_allclose(ap.head_scores(order_parameter, (2, 2)), [[1, 0.5]] * 2)
     for scores in ap.head_scores(np.eye(12), (2, 3, 2)):  # equal paths
         np.testing.assert_allclose(scores, scores[0])
-    for wrong, said in ((np.eye(3), "make 4 paths"), (np.ones((4, 3)), r"\(D, D\)"),
-                        (np.zeros((4, 4)), "no head is used")):  # fmt: skip
-        with pytest.raises(ValueError, match=said):
-            ap.head_scores(wrong, (2, 2))
+    with pytest.raises(ValueError, match="no head is used"):
+        ap.head_scores(np.zeros((4, 4)), (2, 2))

@@ -56,16 +56,6 @@ def test_an_output_of_zero_is_a_guess() -> None:
     assert pruning.accuracy(outputs[:1], np.ones(1)) == 1.0
 
 
-def test_a_network_whose_paths_add_nothing_guesses_without_any_head() -> None:
-    by_path, labels, heads = np.zeros((6, 4)), np.tile([-1.0, 1.0], 3), (2, 2)
-    for found in (
-        pruning.without_each_head(by_path, labels, heads),
-        pruning.curve(by_path, labels, [0, 3], heads),
-        pruning.best_curve(by_path, labels, heads),
-    ):
-        assert set(found) == {0.5}
-
-
 def test_orders_keep_a_head_in_each_layer() -> None:
     assert pruning.by_score([0.1, 0.2, 0.9, 0.8], (2, 2)) == [0, 3]
     assert pruning.by_score([5, 5, 1, 1, 1], (2, 3)) == [2, 3, 0]
