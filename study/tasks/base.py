@@ -364,5 +364,5 @@ def min_count(default: int) -> Axis:
         "the vocabulary: words that occur so often in training texts; all others are one word",
         Whole(1),
         (default,),
-        column="how often a word occurs at least that is in the vocabulary",
+        column="fewest occurrences of a word in the vocabulary",
     )
