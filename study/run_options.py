@@ -74,7 +74,7 @@ def _refuse_options_as_axes(space: SearchSpace, changes: Sequence[str]) -> None:
         name = re.split("[@=]", change)[0]
         flag = f"--{name.replace('_', '-')}"
         if flag in flags and name not in axes:
-            raise RequestError(f"--set {change}: {name} is no axis but the option {flag}.")
+            raise RequestError(f"--set {change}: {name} is not an axis, but the option {flag}.")
 
 
 def parser(argv: Sequence[str] | None = None) -> argparse.ArgumentParser:

@@ -92,7 +92,7 @@ COMMANDS = {
             "digits --shard 1/2 --tracking sqlite:///x": "no shard logs; the same command without",
             "digits --shard 1/2 --dry-run": "--dry-run cannot be combined with --shard 1/2",
             "digits --shard 1/2 --minutes 0": "argument --minutes: must be a number > 0",
-            "digits --minutes 5": "--minutes is of a shard: add --shard 1/1",
+            "digits --minutes 5": "--minutes belongs to a shard: add --shard 1/1",
         },
         "study.plan.planning.planned",
         "the same command goes on where this one ended",
@@ -149,7 +149,7 @@ COMMANDS = {
         {
             "": "the following arguments are required: RESULTS_DIR",
             "results --budget much": "invalid float value: 'much'",
-            "results --test a,,b": "argument --test: must be names with commas between them",
+            "results --test a,,b": "argument --test: must be names separated by commas",
             "results --axis steps": "invalid choice: 'steps'",
             "--watch results": "argument --watch: must be a number, got 'results'",
         },

@@ -154,7 +154,7 @@ def test_a_module_that_a_worker_lacks_ends_the_study_with_the_line_that_asks_for
         (HALF.replace('name = "half"', 'name = "soft"'), "line 5: the paradigm soft is taken by"),
         (HALF.replace('name = "half"', 'name = "hybrid"'), "the paradigm hybrid is taken by the"),
         (HALF.replace('name = "half"', 'name = "a+b"'), "'a+b' cannot be typed as the name of a"),
-        (HALF.replace("(Soft)", ""), "Half is no class on study.paradigms.base.Paradigm"),
+        (HALF.replace("(Soft)", ""), "Half is not a subclass of study.paradigms.base.Paradigm"),
         (
             "from study.paradigms.base import Paradigm\n"
             "from study.parts import register_paradigm\n"
@@ -222,7 +222,7 @@ def test_a_study_that_cannot_be_laid_out_is_one_clear_line(
     ("file", "message"),
     [
         ("nowhere.py", "nowhere.py cannot be read (No such file or directory)"),
-        ("/usr/bin/env", "/usr/bin/env is no Python file: it is no text."),
+        ("/usr/bin/env", "/usr/bin/env is not a Python file: it is not text."),
     ],
 )
 def test_a_file_that_is_none_is_named(
@@ -265,7 +265,7 @@ def test_a_copy_of_a_file_may_be_there(tmp_path: Path, written: Callable[[str], 
 
 def test_a_prompt_registers_nothing() -> None:
     code = HALF.replace("\nfrom", "\n__file__ = None\nfrom", 1)
-    with pytest.raises(RequestError, match="parts are registered by a file"):
+    with pytest.raises(RequestError, match="parts have to be registered by a file"):
         exec(code, {"__name__": "prompt"})
 
 

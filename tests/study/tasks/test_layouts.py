@@ -269,7 +269,7 @@ UNUSABLE: dict[Callable[[Path], object], dict[str, tuple[Callable[[Path], object
         ),
         "a file that is no image": (
             lambda folder: (folder / "heron" / "notes.txt").touch(),
-            "{folder}/heron/notes.txt is no image, among images of the class heron.",
+            "{folder}/heron/notes.txt is not an image, but lies among those of the class heron.",
         ),
         "a damaged image": (
             lambda folder: os.truncate(folder / "reed" / "3.png", 60),
