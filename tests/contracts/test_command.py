@@ -65,7 +65,7 @@ COMMANDS = {
             "digits --pla": "unrecognized arguments: --pla. Did you mean --plan?",
             "digits --learning-rate 0.1": "Did you mean --set lr=VALUE?",
             "digits more --seeds 3": "Did you mean --set seed=VALUE?",
-            "digits --num-samples 3.0": "--num-samples is of a search",
+            "digits --num-samples 3.0": "--num-samples belongs to a search",
             "digits --num-samples 1e-3": "must be a whole number, got '1e-3'",
             "digits --preset papr": "unknown preset of digits 'papr'. Did you mean 'paper'",
             "digits --set": "argument --set: expected at least one argument",

@@ -167,8 +167,8 @@ def test_a_module_that_a_worker_lacks_ends_the_study_with_the_line_that_asks_for
             NET.replace('("digits",)', '"digits"'),
             "the tasks of the model mine are a",
         ),
-        ("from study.parts import register_task\nregister_task('t', 3)", "the task t is no study"),
-        ("from study.parts import register_study\nregister_study(3)", "3 is no search_spaces"),
+        ("from study.parts import register_task\nregister_task('t', 3)", "the task t is not a study"),
+        ("from study.parts import register_study\nregister_study(3)", "3 is not a search_spaces"),
     ],
 )
 def test_a_part_that_cannot_be_registered_is_one_clear_line(

@@ -261,7 +261,7 @@ UNUSABLE: dict[Callable[[Path], object], dict[str, tuple[Callable[[Path], object
         ),
         "one class": (
             lambda folder: [shutil.rmtree(folder / each) for each in ("stork", "reed", "water")],
-            "{folder} holds 1 class (heron). Mosaics take 3 or more",
+            "{folder} holds 1 class (heron). Mosaics need 3 or more",
         ),
         "a class without images": (
             lambda folder: nothing(folder / "egret"),
