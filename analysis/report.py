@@ -117,8 +117,8 @@ def _parser() -> Parser:
     parser.add_argument(
         "--interpolate",
         action="store_true",
-        help="take values at X FLOPs itself, between the evaluations around it (of seconds and "
-        "mosaics they always are: cells are evaluated at other numbers of them)",
+        help="interpolate values at exactly X FLOPs between the evaluations around it (as always "
+        "for seconds and mosaics, at which cells are not evaluated alike)",
     )
     parser.add_argument(
         "--out",
@@ -137,8 +137,8 @@ def _parser() -> Parser:
         "--test",
         type=names,
         metavar="MEASURE,...",
-        help="measures whose differences are tested, with commas between them (default: saif, "
-        "accuracy and those of recorded runs, as far as they are known)",
+        help="measures whose differences are tested, separated by commas (default: saif, "
+        "accuracy and those of recorded runs, where known)",
     )
     parser.add_argument("--study", metavar="NAME", help="only the cells that this study recorded")
     parser.add_argument(
@@ -153,8 +153,8 @@ def _parser() -> Parser:
         type=above_zero,
         const=30.0,
         metavar="SECONDS",
-        help="write report.html again whenever a cell is recorded, until Ctrl-C; the page loads "
-        "itself again, too. Seconds between two looks at the results: 30, if not given",
+        help="write report.html again whenever a cell is recorded, until Ctrl-C; the page "
+        "reloads itself. The results are looked at every SECONDS (30)",
     )
     return parser
 

@@ -38,9 +38,9 @@ def _parser() -> Parser:
     return parser
 
 
-_ABOUT = """Merges the small files of a results directory into few large ones. Every row stays as
-it is, and studies and analyses go on with the directory as before. Refuses while a study runs;
-can be stopped at any moment and run again."""
+_ABOUT = """Merges the small files of a results directory into a few large ones. Every row stays as
+it is, and studies and analyses use the directory as before. Refuses while a study runs; can be
+stopped at any moment and run again."""
 
 _EXAMPLES = """
 examples:

@@ -45,8 +45,8 @@ examples:
   python -m study.repeat results 3f2a
   python -m study.repeat s3://bucket/results 3f2a5c0d1e9b8a77 --data-dir ~/data/cifar10
 
-Equal numbers need equal threads, package versions and CPU; where they differ, the line says in
-what. On a GPU two runs are equal only to rounding, which training magnifies. A cell that was
+Equal numbers need equal threads, package versions and CPU; if these differ, the output says which.
+On a GPU two runs are equal only to rounding, which training magnifies. A cell that was
 trained in a pack or from a shared first phase has the same numbers alone.
 """
 

@@ -118,7 +118,8 @@ class Request:
         metavar="K/N",
     )
     minutes: float = option(
-        "of a shard: begin no cell that would not end within so many; the same command goes on",
+        "of a shard: start no cell that would not end within M minutes; the same command "
+        "continues",
         math.inf,
         type=above_zero,
         metavar="M",
@@ -137,19 +138,19 @@ class Request:
         choices=("optuna",),
     )
     num_samples: int | None = option(
-        "suggestions of a search, of each paradigm",
+        "suggestions of a search for each paradigm",
         no_use=(_THEORY, _HEADS),
         type=positive,
         metavar="K",
     )
     tracking: str | None = option(
         "MLflow tracking URI, or none; default: MLFLOW_TRACKING_URI or a database in the results "
-        "directory (in ./databases, where that is a URL)",
+        "directory (in ./databases, if that is a URL)",
         type=mlflow_uri,
         metavar="URI",
     )
     address: str | None = option(
-        "of a running Ray cluster, HOST:PORT or auto; default: this machine, in a job of Ray its "
+        "of a running Ray cluster: HOST:PORT or auto; default: this machine, or in a Ray job its "
         "cluster",
         metavar="ADDR",
     )
@@ -167,8 +168,8 @@ class Request:
         choices=("asha",),
     )
     pack: str = option(
-        "none, seed or seed,lr: cells that differ in these only train together in one process; "
-        "auto: where a GPU is measured to be faster with them",
+        "none, seed or seed,lr: cells that differ only in these train together in one process; "
+        "auto: where a GPU is measured to be faster that way",
         "auto",
         no_use=(_THEORY,),
         choices=("auto", *PACKS),
@@ -176,7 +177,7 @@ class Request:
     )
     share: bool = option(
         "train every cell from its start; default: hybrids fork from the soft cell of the same "
-        "seed and learning rate, with the same numbers, but no time of their own, which "
+        "seed and learning rate, which gives the same numbers, but not the times that "
         "`analysis.report --axis seconds` needs",
         True,
         no_use=(_THEORY,),
@@ -184,52 +185,52 @@ class Request:
         action="store_false",
     )
     micro_batch: int | None = option(
-        "mosaics, posts or captions a forward and backward pass; fewer take less memory "
+        "mosaics, posts or captions in a forward and backward pass; fewer take less memory "
         "(default: by device)",
         no_use=(_THEORY,),
         type=positive,
         metavar="N",
     )
     checkpoint_every: float = option(
-        f"seconds of a cell that a kill may cost ({DEFAULT_INTERVAL:g})",
+        f"seconds of a cell's training that a kill may cost ({DEFAULT_INTERVAL:g})",
         DEFAULT_INTERVAL,
         type=above_zero,
         metavar="S",
     )
     examples: int | None = option(
         f"test inputs of each cell to record with where it looks, at most {MOST_EXAMPLES} "
-        f"(default: {MOST_EXAMPLES}, of hatexplain 0, as its posts are hate speech)",
+        f"(default: {MOST_EXAMPLES}; for hatexplain 0, since its posts are hate speech)",
         no_use=(_THEORY, _HEADS),
         type=typed(Whole(0, MOST_EXAMPLES)),
         metavar="N",
     )
     keep_weights: bool = option(
-        "keep the trained networks of confirming cells, of a study of one stage those of all, in "
-        "networks/ of the results directory",
+        "keep the trained networks of confirming cells, or of all cells of a study with one "
+        "stage, in networks/ of the results directory",
         False,
         no_use=(_THEORY, _HEADS),
         action="store_true",
     )
     gpus_per_trial: float | None = option(
-        "GPUs a trial asks for, a fraction to share one; default: 1 where there are any",
+        "GPUs per trial, or a fraction to share one; default: 1 if there are any",
         no_use=(_THEORY,),
         type=_gpus,
         metavar="G",
     )
     threads: int | None = option(
-        "CPU threads a trial; default: the cores divided among the trials, on a cluster 1",
+        "CPU threads per trial; default: the cores divided among the trials, or 1 on a cluster",
         type=positive,
         metavar="N",
     )
-    max_concurrent: int | None = option("trials at a time at most", type=positive, metavar="N")
+    max_concurrent: int | None = option("most trials at a time", type=positive, metavar="N")
     max_retries: int = option(
-        "how often a trial is tried again whose worker was lost (3)",
+        "how often a trial whose worker was lost is tried again (3)",
         3,
         type=typed(Whole(0)),
         metavar="N",
     )
     price_per_hour: float | None = option(
-        "of a GPU, without GPUs of a core: the plan tells what the study costs",
+        "of a GPU, or of a core without GPUs: the plan says what the study costs",
         type=typed(Number(0, ends="[)")),
         metavar="P",
     )
@@ -238,9 +239,11 @@ class Request:
         if self.search and not self.num_samples:
             raise RequestError("--search needs --num-samples K, the number of its suggestions.")
         if self.num_samples and not self.search:
-            raise RequestError("--num-samples is of a search: add --search optuna.")
+            raise RequestError("--num-samples belongs to a search: add --search optuna.")
         if self.objective and not self.search:
-            raise RequestError("--objective is of a search: add --search optuna --num-samples K.")
+            raise RequestError(
+                "--objective belongs to a search: add --search optuna --num-samples K."
+            )
         if self.search and self.scheduler and len(self.metrics) > 1:
             raise RequestError(
                 "--scheduler asha ranks by one metric: give one --objective, or leave it out."
@@ -255,7 +258,7 @@ class Request:
         if self.shard:
             self._require_shard()
         elif self.minutes < math.inf:
-            raise RequestError("--minutes is of a shard: add --shard 1/1.")
+            raise RequestError("--minutes belongs to a shard: add --shard 1/1.")
         if self.scheduler and possible_values(self.axes["alpha"]) != (None,):
             raise RequestError(
                 "--scheduler asha compares options at equal compute, which cells with a held "
@@ -328,12 +331,12 @@ def _require_fresh(axes: Mapping[str, Rules]) -> None:
     if both := set(seeds) & set(confirm):
         fresh = as_typed(fresh_seeds({*seeds, *confirm}, len(confirm)))
         raise RequestError(
-            f"seed and confirm have {as_typed(both)} in common: a choice is not judged on the "
-            f"seeds that it was made on. Give fresh ones, e.g. --set confirm={fresh}, or leave "
-            "the second stage out with confirm=none."
+            f"seed and confirm have {as_typed(both)} in common: a choice must not be judged on "
+            f"the seeds that made it. Give fresh ones, e.g. --set confirm={fresh}, or leave the "
+            "second stage out with confirm=none."
         )
     if possible_values(axes["alpha"]) != (None,) or LINEAR in possible_values(axes["task"]):
         raise RequestError(
-            f"where attention is held, and in {LINEAR}, no option is chosen, so that none can be "
-            "confirmed. Take one stage with --set confirm=none seed=0-5."
+            f"where attention is held, and in {LINEAR}, no option is chosen, so none can be "
+            "confirmed. Have one stage with --set confirm=none seed=0-5."
         )

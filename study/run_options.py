@@ -9,7 +9,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields
 
 from search_spaces import SearchSpace, all_studies
+from search_spaces.base import By, Values
 from study import tasks
+from study.cell.declared import NONE, Axis
 from study.errors import RequestError, unknown
 from study.kinds import KINDS
 from study.parts import add_parts, load_parts
@@ -58,7 +60,7 @@ def shown(request: Request) -> Iterator[str]:
     named = {re.split("[@=]", change)[0] for change in request.changes}
     named |= {name for preset in space.presets.values() for name in preset.axes}
     yield f"study {space.name}, preset {request.preset}: {request.about}"
-    yield "as --set takes it, with any preset (docs/axes.md tells the defaults of all else):"
+    yield "as --set takes it, with any preset (--help has the defaults of all others):"
     for line in as_assignments(known, request.axes, named):
         yield f" {line}"
 
@@ -72,7 +74,7 @@ def _refuse_options_as_axes(space: SearchSpace, changes: Sequence[str]) -> None:
         name = re.split("[@=]", change)[0]
         flag = f"--{name.replace('_', '-')}"
         if flag in flags and name not in axes:
-            raise RequestError(f"--set {change}: {name} is no axis but the option {flag}.")
+            raise RequestError(f"--set {change}: {name} is not an axis, but the option {flag}.")
 
 
 def parser(argv: Sequence[str] | None = None) -> argparse.ArgumentParser:
@@ -117,9 +119,31 @@ def _of_one(space: SearchSpace) -> Iterator[str]:
     """A study with its presets and axes."""
     yield "the study:"
     yield from _presets(space)
-    yield "\nits axes, for --set AXIS=V,V (docs/axes.md tells values and defaults):"
+    yield "\nits axes, for --set AXIS=V,V, with values and defaults, which presets may change:"
     for name, axis in KINDS[space.kind].axes(tasks_in(space)).items():
-        yield f"  {name:<21}{axis.about}"
+        values = ", ".join([axis.takes.bounds, *axis.words])
+        usual = f"; default: {_default(axis)}" if axis.default else ""
+        yield f"  {name:<21}{axis.about} [{values}{usual}]"
+
+
+def _default(axis: Axis) -> str:
+    """A default for people: ``256``; ``6 at method=slice, else none``."""
+
+    def said(values: Values | By) -> str:
+        if not isinstance(values, By):
+            return ", ".join(axis.nothing if v is None else str(v) for v in values)
+        rest = said(values.otherwise)
+        there = {where or NONE: said(some) for where, some in values.values.items()}
+        own = [
+            f"{what} at {values.axis}={where}"
+            for where, what in there.items()
+            if what not in ("", rest)
+        ]
+        if own and rest:
+            own.append(f"else {rest}")
+        return ", ".join(own) or rest
+
+    return said(axis.default)
 
 
 _EXAMPLES = """

@@ -144,8 +144,8 @@ def _refuse_impossible(table: pd.DataFrame, measures: Sequence[str]) -> None:
         if wrong.any():
             row = table[wrong].iloc[0]
             raise ResultsError(
-                f"cell {row['cell_id']} has {name} {row[name]:g} on the {row['split']} split: no "
-                "fraction. Move its files away and run its study again."
+                f"cell {row['cell_id']} has {name} {row[name]:g} on the {row['split']} split, "
+                "which is not a fraction. Move its files away and run its study again."
             )
 
 

@@ -347,8 +347,8 @@ def _refuse_unknown(unknown: pd.DataFrame, cut: Cut) -> None:
     others = " or ".join(name for name in AXES if name != cut.axis)
     if first["recorded"]:
         raise ResultsError(
-            f"run {first['cell_id']} was recorded without {_RECORDED_AS[cut.axis]}. Make equal "
-            f"what it has, with --axis {others}, or name a study with --study."
+            f"run {first['cell_id']} was recorded without {_RECORDED_AS[cut.axis]}. Compare on an "
+            f"axis that it has, --axis {others}, or name a study with --study."
         )
     raise ResultsError(
         f"cell {first['cell_id']} has evaluations without {cut.column}. Compare on another axis "

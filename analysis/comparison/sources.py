@@ -196,7 +196,8 @@ def _each_once(rows: pd.DataFrame) -> pd.DataFrame:
         at = "" if pd.isna(split) else f" at {100 * fraction:g} % of the budget on {split}"
         what = " and ".join(map(str, names[names].index))
         raise ResultsError(
-            f"cell {cell_id} is in the table twice{at}, with unlike {what}. Keep one of the rows."
+            f"cell {cell_id} is in the table twice{at}, with different {what}. Keep one of the "
+            "rows."
         )
     ordered = rows.sort_values([*KEY, *_REPEATED, "train_seconds"])
     return ordered.drop_duplicates(KEY).reset_index(drop=True)

@@ -82,7 +82,9 @@ def record(
     )
     measures = [name for name in measures if name not in KNOWN]
     if not _STUDY.fullmatch(study):
-        raise ResultsError(f"a study is called by letters, digits, _, . and -, got {study!r}.")
+        raise ResultsError(
+            f"the name of a study has letters, digits, _, . and - only, got {study!r}."
+        )
     table = checked_table(runs, options, measures)
     cells = _cells(table, options, measures, study)
     results = opened(results_dir)

@@ -125,13 +125,13 @@ def _refuse_columns(table: pd.DataFrame, options: Sequence[str], measures: Seque
     known = ("paradigm", "seed", "split", *COSTS, *SETTING, *_OF_A_RUN, *KNOWN)
     for name in (name for name in table.columns if name not in (*known, *options, *measures)):
         raise ResultsError(
-            f"column {name!r} is none that record knows. Name it in options=[...] or "
-            "measures=[...], or leave it out."
+            f"record knows no column {name!r}. Name it in options=[...] or measures=[...], or "
+            "leave it out."
         )
     for name in (*options, *measures):
         if name in known or (name in measures and is_taken(name)):
             raise ResultsError(
-                f"{name!r} can be no option or measure: it has another meaning in results."
+                f"{name!r} cannot be an option or a measure: it has another meaning in results."
             )
     for name in measures:
         if not _NAME.fullmatch(name):

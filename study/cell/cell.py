@@ -65,22 +65,22 @@ class Cell(AnyCell):
     options: Options = NO_OPTIONS
     data_digest: str
     m: int = declared(
-        "segments a mosaic; of posts the most words, longer ones are cut; of captions the regions "
-        "of an image, a square number",
+        "segments of a mosaic; of posts the most words, longer ones are cut; of captions the "
+        "regions of an image, a square number",
         Whole(2, _SEGMENTS),
         column="segments; of texts the most tokens, of captions regions",
     )
     foregrounds: int = declared(
-        "segments of a mosaic that are of the label's class", Whole(1, _SEGMENTS), 1, unsaid=True
+        "segments of a mosaic with the label's class", Whole(1, _SEGMENTS), 1, unsaid=True
     )
     distractors: int = declared(
-        "segments of a mosaic that are of other foreground classes, each of any",
+        "segments of a mosaic with other foreground classes, each drawn by itself",
         Whole(0, _SEGMENTS),
         0,
         unsaid=True,
     )
     n: int = declared(
-        "training mosaics, posts or captions; all: of a data set of posts or captions",
+        "training mosaics, posts or captions; all: every post or caption",
         _SIZE,
         words=(ALL,),
     )
@@ -99,12 +99,14 @@ class Cell(AnyCell):
     width: float = declared("factor on the network's hidden widths", Number(0, 1_000, "(]"), 1.0)
     network: NetworkSettings = part(NetworkSettings, NetworkSettings())
     batch_size: int = declared(
-        "mosaics, posts or captions a step", _SIZE, 256, column="examples a step"
+        "mosaics, posts or captions in a step", _SIZE, 256, column="examples a step"
     )
-    precision: str = declared("float32, tf32 (on a GPU) or bfloat16", Name(PRECISIONS), "float32")
+    precision: str = declared(
+        "of the networks' arithmetic; tf32 on a GPU only", Name(PRECISIONS), "float32"
+    )
     momentum: float = declared("of SGD; of Adam the decay beta_1", Number(0, 1, "[)"), 0.9)
     split: str = declared(
-        "disjoint, or shared-base as in the scripts",
+        "disjoint images in all splits, or shared-base as in the published scripts",
         Name(SPLIT_SCHEMES),
         "disjoint",
         column="how splits were made",
@@ -120,10 +122,10 @@ class Cell(AnyCell):
     transformer: TransformerSettings | None = part(TransformerSettings, None, "episodes")
     evaluation_points: tuple[float, ...] = tuple(i / 10 for i in range(11))
     train_metrics_size: int = declared(
-        "training inputs that train metrics are taken on, or all", _SIZE, 2_000, words=(ALL,)
+        "training inputs on which train metrics are computed", _SIZE, 2_000, words=(ALL,)
     )
-    validation_size: int = declared("validation inputs, or all", _SIZE, 2_000, words=(ALL,))
-    test_size: int = declared("test inputs, or all", _SIZE, 10_000, words=(ALL,))
+    validation_size: int = declared("validation inputs", _SIZE, 2_000, words=(ALL,))
+    test_size: int = declared("test inputs", _SIZE, 10_000, words=(ALL,))
     sources: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:

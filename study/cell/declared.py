@@ -1,7 +1,7 @@
 """A fact of a cell is declared once: what it means, which values it takes, its default.
 
-From the declaration follow how `--set` parses it, what `--help` and docs/axes.md say, how a cell
-refuses a wrong value, the cell's JSON and id, its column in results and its parameter in MLflow.
+From the declaration follow how `--set` parses it, what `--help` says, how a cell refuses a wrong
+value, the cell's JSON and id, its column in results and its parameter in MLflow.
 """
 
 from __future__ import annotations

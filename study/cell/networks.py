@@ -43,19 +43,19 @@ class NetworkSettings(Declared):
         "width of the classifier alone; same: width", _FACTOR, None, words=(SAME,), as_axis=SAME
     )
     depth: int = declared(
-        "hidden linear layers more than the architecture has; below 0: fewer",
+        "hidden linear layers added to the architecture; below 0: removed",
         Whole(-100, 100),
         0,
         unsaid=True,
     )
     normalisation: str | None = declared(
-        "behind every layer but the last: batch, layer, group or none",
+        "after every layer but the last",
         Name(NORMALISATIONS),
         None,
         words=(NONE,),
     )
     activation: str = declared(
-        "relu, tanh or gelu", Name(ACTIVATIONS), ACTIVATIONS[0], unsaid=True
+        "after hidden layers", Name(ACTIVATIONS), ACTIVATIONS[0], unsaid=True
     )
 
 
@@ -67,14 +67,12 @@ class DecoderSettings(Declared):
     attention: int = declared("size in which regions and state are compared", _SIZE, 512)
     hidden: int = declared("size of the LSTM", _SIZE, 512)
     dropout: float = declared(
-        "share of the LSTM's state that the output does not see while training",
+        "share of the LSTM's state hidden from the output while training",
         Number(0, 1, "[)"),
         0.5,
     )
-    longest: int = declared("most words that are written", Whole(1, 1_000), 15)
-    beam: int = declared(
-        "captions that are followed while one is written, 1: greedy", Whole(1, 100), 1
-    )
+    longest: int = declared("most words of a written caption", Whole(1, 1_000), 15)
+    beam: int = declared("captions followed while one is written; 1: greedy", Whole(1, 100), 1)
 
 
 @dataclass(frozen=True, kw_only=True)

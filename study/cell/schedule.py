@@ -45,7 +45,7 @@ class Phase(Declared):
     paradigm: str = checked(Name(PARADIGMS, ", or of a file given with --with FILE"))
     lr: float = declared("learning rate (of a hybrid: its soft part)", Number(0))
     until: float = checked(Number(0, 1, "(]"), 1.0)
-    optimiser: str = declared("sgd or adam", Name(OPTIMISERS), "sgd", unsaid=True)
+    optimiser: str = declared("of all weights", Name(OPTIMISERS), "sgd", unsaid=True)
     encoder_lr: float | None = declared(
         "learning rate of the encoder; none: it is frozen, and its features are computed once",
         Number(0),
@@ -54,8 +54,8 @@ class Phase(Declared):
         of="captions",
     )
     teacher_forcing: float = declared(
-        "share of words before which a decoder reads the true word (of a hybrid: in its soft "
-        "part); all once lr has dropped",
+        "share of words after which the decoder reads the true word, not its own (of a hybrid: in "
+        "its soft part); all once lr has dropped",
         Number(0, 1, "[]"),
         1.0,
         unsaid=True,
@@ -63,7 +63,7 @@ class Phase(Declared):
         of="captions",
     )
     weight_decay: float | None = declared(
-        "of Adam: share of a weight that is added to its gradient; none",
+        "of Adam: share of a weight that is added to its gradient",
         Number(0),
         None,
         words=(NONE,),

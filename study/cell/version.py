@@ -66,5 +66,5 @@ def require_source(source: str, node: str = "") -> None:
     if source_digest() != source:
         raise RequestError(
             f"node {node or socket.gethostname()} has another version of this project than the "
-            "command. Bring them to one (`ray up` again copies it) and restart Ray there."
+            "command. Give both the same one (`ray up` copies it again) and restart Ray there."
         )

@@ -90,7 +90,7 @@ def _parser() -> Parser:
     return parser
 
 
-_ABOUT = """Checks paradigms, models, tasks and studies of your own against what the project
+_ABOUT = """Checks that paradigms, models, tasks and studies of your own keep what the project
 promises of its own: losses against their gradients, masks, costs against the calls that are made,
 seeds, shapes, and a tiny study to its end. Exit status: 0 all promises are kept; 1 some are
 broken; 2 unusable request."""

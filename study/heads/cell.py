@@ -58,7 +58,9 @@ class HeadsCell(AnyCell):
         Name(METHODS),
     )
     examples: int = declared(
-        "P, training episodes on which theory solves and rules score", Whole(2, 1_000_000), 600
+        "P, training episodes for the theory and the rules",
+        Whole(2, 1_000_000),
+        600,
     )
     width: int | None = None
     choice: str | None = checked(Name(CHOICES), None)

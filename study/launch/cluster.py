@@ -172,7 +172,7 @@ def _folder_for_ray() -> str:
                 return path
     raise RequestError(
         f"Ray finds no folder for its sockets (TMPDIR={os.environ.get('TMPDIR', '')}, /tmp). Set "
-        f"RAY_TMPDIR to one that can be written, with a path of at most {LONGEST_FOLDER} bytes."
+        f"RAY_TMPDIR to a writable one whose path has at most {LONGEST_FOLDER} bytes."
     )
 
 

@@ -92,7 +92,7 @@ def _load_installed() -> None:
         except (Exception, SystemExit) as error:
             raise RequestError(
                 f"the parts {point.value} of the package {_package(point)} cannot be imported: "
-                f"{_why(error)} Mend it, or uninstall the package."
+                f"{_why(error)} Fix it, or uninstall the package."
             ) from error
 
 
@@ -110,7 +110,7 @@ def _read(path: str) -> PartFile:
     try:
         return PartFile(path, decode_source(Path(path).read_bytes()))
     except (UnicodeDecodeError, SyntaxError) as error:
-        raise RequestError(f"{path} is no Python file: it is no text.") from error
+        raise RequestError(f"{path} is not a Python file: it is not text.") from error
     except OSError as error:
         raise RequestError(f"{path} cannot be read ({error.strerror}).") from error
 

@@ -58,8 +58,8 @@ def caller(package: str) -> Origin:
     file = names.get("__file__")
     if file is None:
         raise RequestError(
-            "parts are registered by a file, so that its digest can be part of the cells. Write "
-            "them into one, and give it with --with FILE."
+            "parts have to be registered by a file, whose digest becomes part of the cells. "
+            "Write them to one, and pass it with --with FILE."
         )
     return Origin(file, names.get(DIGEST) or text_digest(decode_source(Path(file).read_bytes())))
 
@@ -109,6 +109,6 @@ def require(cell: Cell) -> None:
             )
         raise RequestError(
             f"cell {cell.id} uses {what} of a file with digest {digest}, but {origin.file} has "
-            f"digest {origin.digest}: it changed, or this machine has another version of it. "
-            "Plan anew with this one, or give the one with that digest."
+            f"digest {origin.digest}: it changed, or this machine has another version of it. Run "
+            "the command again to plan with this one, or pass the one with that digest."
         )

@@ -42,7 +42,7 @@ def register_paradigm(paradigm: P) -> P:
 
     label = getattr(paradigm, "__name__", repr(paradigm))
     if not (isinstance(paradigm, type) and issubclass(paradigm, Paradigm)):
-        raise RequestError(f"{label} is no class on study.paradigms.base.Paradigm.")
+        raise RequestError(f"{label} is not a subclass of study.paradigms.base.Paradigm.")
     missing = [each for each in ("name", "exact", "mixes") if not hasattr(paradigm, each)]
     missing += [f"{each}()" for each in sorted(paradigm.__abstractmethods__)]
     if missing:
@@ -53,8 +53,8 @@ def register_paradigm(paradigm: P) -> P:
     cost = paradigm().cost(10, 2, 5)
     if not (isinstance(cost, int) and cost > 0):
         raise RequestError(
-            f"the cost of {label} is {cost!r} for focus_flops=10, classifier_flops=2, m=5. It is "
-            "the FLOPs of its calls, a whole number > 0: equal compute goes by it."
+            f"the cost of {label} is {cost!r} for focus_flops=10, classifier_flops=2, m=5. It "
+            "must be the FLOPs of its calls, a whole number > 0, on which equal compute rests."
         )
     _take("paradigm", paradigm.name, {**paradigms.REGISTERED, **HYBRIDS})
     paradigms.REGISTERED[paradigm.name] = _place(paradigm)
@@ -100,12 +100,12 @@ def register_task(name: str, declaration: Declaration) -> None:
     from study.tasks.base import Declaration
 
     if not isinstance(declaration, Declaration):
-        raise RequestError(f"the task {name} is no study.tasks.base.Declaration.")
+        raise RequestError(f"the task {name} is not a study.tasks.base.Declaration.")
     for option, axis in declaration.options.items():
         if not isinstance(axis, Axis) or option in axes_of(Cell):
             raise RequestError(
-                f"the option {option} of the task {name} must be a study.cell.declared.Axis, and "
-                "its name that of no field of a cell."
+                f"the option {option} of the task {name} must be a study.cell.declared.Axis whose "
+                "name is not that of a field of a cell."
             )
     _take("task", name, tasks.TASKS)
     tasks.TASKS[name] = declaration
@@ -118,7 +118,7 @@ def register_study(space: SearchSpace) -> None:
         RequestError: it is no search space, or its name is taken.
     """
     if not isinstance(space, SearchSpace):
-        raise RequestError(f"{space!r} is no search_spaces.base.SearchSpace.")
+        raise RequestError(f"{space!r} is not a search_spaces.base.SearchSpace.")
     _take("study", space.name, search_spaces.all_studies())
     search_spaces.REGISTERED[space.name] = space
 
@@ -127,7 +127,7 @@ def _take(sort: Sort, name: Any, known: Iterable[str]) -> None:
     """Notes which file a name is of; a file may register its own names again when it changed."""
     if not (isinstance(name, str) and _NAME.fullmatch(name)):
         raise RequestError(
-            f"{name!r} cannot be typed as the name of a {sort}: take letters, digits, - and _."
+            f"{name!r} cannot be typed as the name of a {sort}: use letters, digits, - and _."
         )
     origin, before = caller("study.parts"), ORIGINS.get((sort, name))
     if name in known and (before is None or not before.same_file(origin)):

@@ -65,7 +65,8 @@ def resolve(space: SearchSpace, preset: str, assignments: Sequence[str]) -> dict
                 continue  # as it is here
             having = ", ".join(task for task in tasks.TASKS if name in axes_of((task,)))
             raise RequestError(
-                f"--set {text}: {name} is of {having}, not of {', '.join(of_tasks)}. Leave it out."
+                f"--set {text}: {name} belongs to {having}, not to {', '.join(of_tasks)}. Leave "
+                "it out."
             )
         place = frozenset([name, *wheres])
         if place in given:

@@ -155,7 +155,7 @@ def _trials(plan: Plan) -> Iterator[str]:
         else:
             largest = max((len(pack) for job in jobs for pack in job.packs), default=1)
             yield (
-                f"packs: cells that differ in {choice.replace(',', ' and ')} only train "
+                f"packs: cells that differ only in {choice.replace(',', ' and ')} train "
                 f"together, up to {largest} ({plan.packing.reason})"
             )
         yield f"shared prefixes: {_shared(plan)}"

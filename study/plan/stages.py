@@ -137,9 +137,9 @@ def _require_not_tuning(confirm: Collection[int], recorded: pd.DataFrame) -> Non
     if both := tuned & set(confirm):
         fresh = as_typed(fresh_seeds({*tuned, *confirm}, len(confirm)))
         raise RequestError(
-            f"confirm={as_typed(confirm)}: on seeds {as_typed(both)} the results directory holds "
-            "cells that tuned, and a choice is not judged on what it was made on. Give fresh "
-            f"seeds, e.g. --set confirm={fresh}."
+            f"confirm={as_typed(confirm)}: the results directory holds tuning cells on seeds "
+            f"{as_typed(both)}, and a choice must not be judged on the seeds that made it. Give "
+            f"fresh ones, e.g. --set confirm={fresh}."
         )
 
 
@@ -150,7 +150,7 @@ def _require_not_confirming(cells: Collection[Cell], recorded: pd.DataFrame) -> 
         free = (seed for seed in itertools.count() if seed not in confirmed)
         others = as_typed(itertools.islice(free, len(seeds)))
         raise RequestError(
-            f"seed={as_typed(seeds)}: on seeds {as_typed(both)} the results directory holds cells "
-            "that confirm a choice, and none is made on what it is judged on. Tune on others, "
-            f"e.g. --set seed={others}."
+            f"seed={as_typed(seeds)}: the results directory holds confirming cells on seeds "
+            f"{as_typed(both)}, and a choice must not be made on the seeds that judge it. Tune on "
+            f"others, e.g. --set seed={others}."
         )

@@ -71,7 +71,7 @@ class PosteriorCell(AnyCell):
     task: str = declared(TASK, Name((TASK,)))
     data_digest: str
     heads: str = declared(
-        "heads by layer, as good+random/uniform+random; of good, uniform, random",
+        "heads by layer, from good, uniform and random, as good+random/uniform+random",
         Text("heads as good+random/uniform"),
         as_axis=_of_variant(VARIANTS),
         column="heads of each layer",
@@ -94,13 +94,13 @@ class PosteriorCell(AnyCell):
         column="how the theory was solved or sampled, or the rule that scored heads",
     )
     paths: str = declared(
-        "which paths the network has: all, good or good+denoising",
+        "which paths the network has",
         Name(PATHS),
         "all",
         column="the network's attention paths",
     )
     width: int | None = declared(
-        "N, of every layer; none: infinite, of gp",
+        "N, neurons of every layer; none: infinite, for gp",
         WIDTH,
         None,
         words=(NONE,),
@@ -109,22 +109,22 @@ class PosteriorCell(AnyCell):
         named="network_width",
     )
     draws: int | None = _sampled(
-        "recorded draws of a chain (1,000)",
+        "recorded draws of a chain",
         LEAST_DRAWS,
         1_000,
-        "that a chain keeps; of samples alone, as the next three",
+        "recorded by each chain; samples only, like the next three",
     )
     warmup: int | None = _sampled(
-        "steps of a chain before its first draw (4,000)",
+        "steps of a chain before its first draw",
         1,
         4_000,
-        "draws before them, which are left out",
+        "steps before the first draw",
     )
     thin: int | None = _sampled(
-        "steps of a chain from draw to draw (5)", 1, 5, "draws of which one is kept"
+        "steps of a chain from draw to draw", 1, 5, "steps from draw to draw"
     )
     chains: int | None = _sampled(
-        "chains, each from its own start (4)", 2, 4, "how many", most=1_000
+        "chains, each from a start of its own", 2, 4, "number of chains", most=1_000
     )
     evaluation_points: tuple[float, ...] = (1.0,)
 

@@ -22,7 +22,7 @@ _SIZES = ("n", "validation_size", "test_size")
 _NAMED = [each.name for each in fields(PosteriorCell) if "axis" in each.metadata]
 
 VARIANT = Axis(
-    "plain or noisy: the published heads and noise, which heads and sigma_perp change",
+    "the published heads and noise, unless heads and sigma_perp change them",
     Name(tuple(VARIANTS)),
     tuple(VARIANTS),
 )

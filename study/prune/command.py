@@ -77,7 +77,7 @@ def _parser() -> Parser:
         "--by",
         choices=SCORES,
         help="whose order of removal is printed first; default: of theory, sensitivity, norm and "
-        "entropy the first that the file gives",
+        "entropy the first that the file allows",
     )
     add(
         "--out",
@@ -109,18 +109,18 @@ Rows of attention are divided by their sums, which may be .01 from 1, as in half
 arrays are ignored.
 
 scores, the higher, the more a head matters:
-  theory       how much the order parameter uses the head (arXiv 2405.15926), from 0 to 1; takes
+  theory       how much the order parameter uses the head (arXiv 2405.15926), from 0 to 1; needs
                inputs and labels
-  norm         root mean square of the head's output; takes outputs
+  norm         root mean square of the head's output; needs outputs
   sensitivity  mean of |sum of output x gradient|, each layer divided by its l2 norm (Michel et
-               al., NeurIPS 2019, equation 2); takes outputs and gradients
+               al., NeurIPS 2019, equation 2); needs outputs and gradients
   entropy      1 - entropy of attention / ln(tokens), from 0 (all alike) to 1
 
-The theory is of networks with linear values whose attention is computed from the input, without
+The theory covers networks with linear values whose attention is computed from the input, without
 residual connections, MLPs or layer norms. For any other network its score is a heuristic: see
 "Your own network" in docs/attention-paths.md. It takes at most 4,096 paths (heads of all layers
-multiplied); where it cannot be had, the other scores are given, and why. Exit status: 0 done,
-2 unusable request."""
+multiplied); where it cannot be solved, the other scores are given, and the reason. Exit status:
+0 done, 2 unusable request."""
 
 _EXAMPLES = """
 examples:
@@ -128,12 +128,12 @@ examples:
   python -m study.prune network.safetensors --width 30 --temperature 0.1 --by theory
   python -m study.prune network.npz --readout last --out pruned
 
-FILE from Python, where maps is a list of tensors, one a layer (after model.eval(), which turns
+FILE from Python, where maps is a list of tensors, one per layer (after model.eval(), which turns
 dropout off; torch.nn.MultiheadAttention gives them with average_attn_weights=False):
   arrays = {f"attention.{n}": each.detach().numpy() for n, each in enumerate(maps, start=1)}
   np.savez("network.npz", **arrays, inputs=inputs.numpy(), labels=labels.numpy())
 
-scores.csv has a row a head: layer, head, its scores, and removed_SCORE, the step (1, 2, ...) at
+scores.csv has a row per head: layer, head, its scores, and removed_SCORE, the step (1, 2, ...) at
 which it is removed by that score; empty for heads that stay. order.json has the same orders as
 lists of [layer, head], FILE, what the theory was solved with, and why a score is missing.
 """

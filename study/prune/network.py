@@ -76,7 +76,7 @@ def read(file: Path) -> Network:
     samples, _, _, tokens = attention[0].shape
     if min(samples, tokens) < 2:
         raise RequestError(
-            f"attention must be of at least 2 samples and 2 tokens, got {attention[0].shape}."
+            f"attention must have at least 2 samples and 2 tokens, got {attention[0].shape}."
         )
     for number, maps in enumerate(attention, start=1):
         _require_shape(f"attention.{number}", maps, samples, "heads", tokens, tokens)

@@ -120,7 +120,7 @@ def _require(network: Network, names: Sequence[str]) -> None:
     absent = [name for name in names if getattr(network, name) is None]
     if absent:
         takes, lacks = " and ".join(names), " and no ".join(absent)
-        raise ValueError(f"it takes {takes}; the file has no {lacks}")
+        raise ValueError(f"it needs {takes}; the file has no {lacks}")
 
 
 def _norm(network: Network) -> Floats:
@@ -203,14 +203,14 @@ def _signs(labels: Floats) -> Floats:
         return 2 * labels - 1
     some = ", ".join(f"{label:g}" for label in sorted(classes)[:4])
     raise ValueError(
-        f"it is of two classes: labels must be -1 and +1, or 0 and 1, got {some}"
-        f"{' and more' if len(classes) > 4 else ''}"
+        "it needs two classes: labels must be -1 and +1, or 0 and 1, got "
+        f"{some}{' and more' if len(classes) > 4 else ''}"
     )
 
 
 def _require_classes(labels: Floats, of: str) -> None:
     if len(labels) < 2:
-        raise ValueError(f"{of} are {len(labels)}, at least 2 are needed: bring more samples")
+        raise ValueError(f"{of} are {len(labels)}, at least 2 are needed: use more samples")
     if (labels == labels[0]).all():
         raise ValueError(
             f"{of} are all of class {labels[0]:+.0f}: shuffle the samples, or mark others in "
@@ -226,7 +226,7 @@ def _features(network: Network, readout: Readout) -> Floats:
     if paths > MOST_PATHS:
         raise ValueError(
             f"{' x '.join(map(str, network.heads))} heads make {paths:,} paths, at most "
-            f"{MOST_PATHS:,} are solved: bring fewer layers"
+            f"{MOST_PATHS:,} can be solved: use fewer layers"
         )
     learning = int((~network.held_out).sum())
     needed = 2 * 8 * samples * paths * size + memory(learning, paths, size)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from itertools import groupby
 from typing import Any
 
 import pyarrow as pa
@@ -73,41 +74,40 @@ SOLUTION: Columns = {
     "order_parameter_error": (_NUMBERS, "its Monte Carlo standard error"),
     "overlaps": (
         _NUMBERS,
-        "cosines between the training labels and the principal components of the kernel, by "
-        "falling eigenvalue, without sign",
+        "absolute cosines between the training labels and the principal components of the "
+        "kernel, by falling eigenvalue",
     ),
     "residual": (_NUMBER, "how far the solution is from a stationary point"),
-    "r_hat": (_NUMBER, "how well chains agree: the largest of all sampled numbers"),
-    "effective_sample_size": (_NUMBER, "draws that count: the least of all sampled numbers"),
+    "r_hat": (_NUMBER, "how well the chains agree: the largest over all sampled numbers"),
+    "effective_sample_size": (_NUMBER, "the smallest over all sampled numbers"),
 }
 """Of a cell that solves or samples: what it found."""
 
 HEADS: Columns = {
     "network": (_TEXT, "id of the cell that trained the network, `networks/<id>.safetensors`"),
-    "network_digest": (
-        _TEXT,
-        "of its weights; also of a cell that trained a network which was kept",
-    ),
+    "network_digest": (_TEXT, "of its weights; also of a cell whose own network was kept"),
     "temperature_choice": (_TEXT, "how the temperature was chosen"),
-    "temperatures": (_NUMBERS, "among which"),
-    "head_scores": (_NUMBERS, "layer by layer, the higher the more a head matters"),
+    "temperatures": (_NUMBERS, "the candidates"),
+    "head_scores": (_NUMBERS, "layer by layer; the higher, the more a head matters"),
     "removal_order": (
         _WHOLES,
-        "the heads, counted through all layers from 0, in the order of their removal; missing, "
-        "as the scores, where a rule gives none",
+        "the heads, numbered from 0 through all layers, in the order of their removal; missing, "
+        "like the scores, where a rule gives none",
     ),
 }
 """Of a cell that scores the heads of a trained network, see `study.heads.cell.HeadsCell`."""
 
+_FOCUS_AND_PREDICTION = (
+    _NUMBER,
+    "share with the focus (the argmax of the attention) true (`ft`) or false (`ff`) and the "
+    "prediction true (`pt`) or false (`pf`)",
+)
 METRICS: Columns = {
     "loss": (_NUMBER, "nats; of one-shot images the squared error, of captions of all words"),
-    "accuracy": (_NUMBER, "share of the instances that are right; of captions `bleu_4`"),
+    "accuracy": (_NUMBER, "share of the instances classified right; of captions `bleu_4`"),
     "saif": (_NUMBER, "share with attention and prediction in the right place"),
     "foreground_attention_mean": (_NUMBER, "mean attention on the foreground"),
-    "ftpt": (_NUMBER, "share with the focus (argmax of the attention) and the prediction right"),
-    "ffpt": (_NUMBER, "share with the focus wrong, the prediction right"),
-    "ftpf": (_NUMBER, "share with the focus right, the prediction wrong"),
-    "ffpf": (_NUMBER, "share with both wrong"),
+    **dict.fromkeys(("ftpt", "ffpt", "ftpf", "ffpf"), _FOCUS_AND_PREDICTION),
 }
 """Of an evaluation. All but `loss` are fractions in [0, 1]."""
 
@@ -115,32 +115,31 @@ _KNOWN: Columns = {
     "foreground_share": (
         _NUMBER,
         "share whose foreground is known; SAIF, heat map, `foreground_attention_mean` and `ftpt` "
-        "to `ffpf` are of these alone, and missing if there are none",
+        "to `ffpf` cover these alone, and are missing if there are none",
     ),
 }
-_RATIONALES: Columns = {
-    "token_f1": (_NUMBER, "[plausibility](hatexplain.md#what-is-measured), as the next two"),
-    "iou_f1": (_NUMBER, "may exceed 1"),
-    "auprc": (_NUMBER, "area under the precision-recall curve"),
-}
+_PLAUSIBILITY = (
+    _NUMBER,
+    "of texts: [plausibility](hatexplain.md#what-is-measured); `iou_f1` may exceed 1",
+)
+_RATIONALES: Columns = dict.fromkeys(("token_f1", "iou_f1", "auprc"), _PLAUSIBILITY)
+_BLEU = (_NUMBER, "[Bleu-1 to Bleu-4](captions.md#what-is-measured)")
 _CAPTIONS: Columns = {
-    **{f"bleu_{n}": (_NUMBER, f"[Bleu-{n}](captions.md#what-is-measured)") for n in (1, 2, 3, 4)},
+    **dict.fromkeys([f"bleu_{n}" for n in (1, 2, 3, 4)], _BLEU),
     "cider": (_NUMBER, "CIDEr, on its own scale"),
     "caption_length": (_NUMBER, "mean number of words"),
 }
 FURTHER: Columns = {**_KNOWN, **_RATIONALES, **_CAPTIONS}
 """Measures of an evaluation that some modalities have."""
 
+_IN_THEORY = (
+    _NUMBER,
+    "of linear models: place and time in the [theory](dynamics.md#the-setting-solved)",
+)
 DYNAMICS: Columns = {
     "incentive": (_NUMBER, "where alpha is held: what a better focus would gain"),
     "incentive_slope": (_NUMBER, "its slope"),
-    "mu": (
-        _NUMBER,
-        "of linear models, with `nu` and `flow_time`: where they are in the plane of the "
-        "[theory](dynamics.md#the-setting-solved)",
-    ),
-    "nu": (_NUMBER, "likewise"),
-    "flow_time": (_NUMBER, "likewise"),
+    **dict.fromkeys(("mu", "nu", "flow_time"), _IN_THEORY),
 }
 """Of an evaluation of cells whose attention is held (`study.paradigms.held`), or that are linear
 (`study.models.linear`)."""
@@ -148,8 +147,8 @@ DYNAMICS: Columns = {
 INSTANCES: Columns = {
     "instances": (
         _TEXT,
-        "which base images each holds: the name of a file in `instances/`; missing of mosaics "
-        "with several foreground images",
+        "name of a file in `instances/`, which says what base images each holds; missing for "
+        "mosaics with several foreground images",
     ),
     "instance_right": (_BITS, "those classified right; not of captions, whose score is no share"),
     "instance_known": (_BITS, "those whose foreground is known"),
@@ -170,8 +169,8 @@ PREDICTOR: Columns = {
 _EXAMPLES: Columns = {
     "examples": (
         _TEXT,
-        "JSON of some inputs and the attention on their segments, of captions also on each word; "
-        "in the last row of the test split",
+        "JSON: some inputs and the attention on their segments, for captions at each word; in "
+        "the last row of the test split",
     ),
 }
 """Of the last evaluation on the test split, see `study.evaluate.examples`."""
@@ -180,28 +179,27 @@ PRUNED: Columns = {
     "accuracy_without_head": (_NUMBERS, "accuracy without each head alone, layer by layer"),
     "accuracy_pruned": (
         _NUMBERS,
-        "without the first k heads of `removal_order`, k = 0, 1, ... until each layer has one "
-        "left; without an order the mean of many, or the best of all subsets",
+        "accuracy without the first k heads of `removal_order`, k = 0, 1, ..., until each layer "
+        "has one left; without an order the mean of many, or the best of all subsets",
     ),
-    "accuracy_pruned_reverse": (_NUMBERS, "without those of the reverse order"),
+    "accuracy_pruned_reverse": (_NUMBERS, "the same in reverse order"),
 }
 """Of an evaluation of a trained network whose heads are removed (`study.heads`)."""
 
 _RECORDED: Columns = {
-    "measures": (_TEXT, "JSON: name of a measure of their own -> fraction in [0, 1]"),
+    "measures": (_TEXT, "of recorded runs, JSON: name of a further measure -> fraction in [0, 1]"),
 }
 
 _OF_CELLS: Mapping[str, Columns] = {
     "The cell": {
-        "study": (_TEXT, "that recorded it"),
+        "study": (_TEXT, "the study that recorded it"),
         "kind": (
             _TEXT,
             "`training`, `posterior` (solves or samples), `heads` (takes a trained network apart) "
-            "or `recorded` ([another training loop](your-own.md#your-own-training-loop) trained "
-            "it)",
+            "or `recorded` (trained by [another loop](your-own.md#your-own-training-loop))",
         ),
-        "cell_id": (_TEXT, "hash of all that determines its result"),
-        "comparison_id": (_TEXT, "hash of all of that but what is compared, schedule and seed"),
+        "cell_id": (_TEXT, "hash of everything that determines its result"),
+        "comparison_id": (_TEXT, "hash of the same without schedule and seed, which are compared"),
     },
     "Its data": {
         "task": (_TEXT, "name of the task"),
@@ -209,13 +207,13 @@ _OF_CELLS: Mapping[str, Columns] = {
         "n": (_WHOLE, "training examples"),
         "num_classes": (_WHOLE, "classes of the task"),
         "precision": (_TEXT, "of the arithmetic"),
-        "data_notes": (_TEXT, "sentences for people, one a line"),
+        "data_notes": (_TEXT, "remarks on the data, one a line"),
+        **OF_DATA,
     },
-    "Its data, of some tasks": OF_DATA,
     "How it was set up": TRAINED,
     "How attention was trained": {
-        "paradigm": (_TEXT, "in a word, such as `soft` or `hybrid`"),
-        "schedule": (_TEXT, "all phases, for people"),
+        "paradigm": (_TEXT, "its name, such as `soft` or `hybrid`"),
+        "schedule": (_TEXT, "all phases in words"),
         "lr": (_NUMBER, "learning rate of the first phase"),
         "last_lr": (_NUMBER, "learning rate of the last phase"),
         "switch_point": (_NUMBER, "fraction of the budget at which a hybrid switches"),
@@ -225,7 +223,7 @@ _OF_CELLS: Mapping[str, Columns] = {
             "`tune` (options are tried) or `confirm` (the chosen one on fresh seeds); missing "
             "where a study has one stage",
         ),
-        "budget_amount": (_WHOLE, "what it was given"),
+        "budget_amount": (_WHOLE, "the budget it was given"),
         "budget_unit": (_TEXT, "`flops` or `mosaics`"),
     },
     "Of `attention-paths` and `one-shot`: network and method": NETWORK,
@@ -234,21 +232,21 @@ _OF_CELLS: Mapping[str, Columns] = {
         "cell": (_TEXT, "JSON of all that is hashed; in the metadata of the file"),
         "status": (_TEXT, "`done`, `diverged` or `censored` (stopped early by a scheduler)"),
         "status_reason": (_TEXT, "why"),
-        "steps": (_WHOLE, "taken"),
+        "steps": (_WHOLE, "steps taken"),
         "total_train_seconds": (_NUMBER, "wall time of the steps; in a pack, of the whole pack"),
-        "total_evaluate_seconds": (_NUMBER, "wall time of the evaluations; likewise"),
-        "total_seconds": (_NUMBER, "wall time from its start to its record; likewise"),
+        "total_evaluate_seconds": (_NUMBER, "the same of the evaluations"),
+        "total_seconds": (_NUMBER, "the same from its start to its record"),
     },
     "How it was run": {
         "device": (_TEXT, "that trained it"),
-        "threads": (_WHOLE, "of the CPU"),
+        "threads": (_WHOLE, "CPU threads"),
         "pack": (_WHOLE, "cells that were trained together"),
-        "micro_batch": (_WHOLE, "examples at a time"),
+        "micro_batch": (_WHOLE, "examples in a pass"),
         "shared_prefix": (_FLAG, "whether it forked from another cell"),
         "planned_seeds": (
             _WHOLE,
-            "of a confirming cell: how many seeds were to confirm when it ran; further ones were "
-            "added after a look",
+            "of a confirming cell: how many seeds were to confirm when it ran; any further ones "
+            "were added after a look",
         ),
     },
     "Of a theory: what was found": SOLUTION,
@@ -262,18 +260,18 @@ _OF_CELLS: Mapping[str, Columns] = {
 _OF_EVALUATIONS: Mapping[str, Columns] = {
     "The evaluation": {
         "step": (_WHOLE, "steps taken"),
-        "mosaics_seen": (_WHOLE, "examples seen in training"),
+        "mosaics_seen": (_WHOLE, "training examples seen"),
         "budget_fraction": (_NUMBER, "the target, a fraction of the budget"),
         "compute_flops": (_WHOLE, "training FLOPs spent, exactly"),
         "train_seconds": (_NUMBER, "of training; in a pack, of the whole pack"),
-        "split": (_TEXT, "`train`, `validation` or `test`; missing: the cell has no evaluation"),
+        "split": (_TEXT, "`train`, `validation` or `test`; missing if the cell has no evaluation"),
         "inference": (_TEXT, "paradigm whose formula made the predictions"),
         "num_evaluated": (_WHOLE, "instances"),
     },
     "Its measures": {**METRICS, **_KNOWN},
-    "Of texts": _RATIONALES,
-    "Of a held attention, and of linear models": DYNAMICS,
-    "Its heat map": {
+    "Further measures, of some cells": {
+        **_RATIONALES,
+        **DYNAMICS,
         "heatmap": (
             _NUMBERS,
             "5 x 5 row by row, axis 0 the attention on the foreground; of captions 3 x 3 (edges "
@@ -283,9 +281,7 @@ _OF_EVALUATIONS: Mapping[str, Columns] = {
     "Of each instance, at the last evaluation on the test split": INSTANCES,
     "Of a predictor": PREDICTOR,
     "Of written captions": _CAPTIONS,
-    "Of single inputs": _EXAMPLES,
-    "Of a pruned network": PRUNED,
-    "Of recorded runs": _RECORDED,
+    "Of single inputs, pruned networks and recorded runs": {**_EXAMPLES, **PRUNED, **_RECORDED},
 }
 """Heading -> columns, in the order of the schema."""
 
@@ -337,10 +333,11 @@ def selected(schema: pa.Schema, columns: Any) -> pa.Schema:
 
 
 def as_markdown() -> str:
-    """The table of all columns for docs/results.md."""
+    """The table of all columns for docs/results.md; neighbours that mean the same share a row."""
     lines = ["| column | type | meaning |", "|---|---|---|"]
     for heading, columns in {**_OF_CELLS, **_OF_EVALUATIONS}.items():
         lines.append(f"| **{heading}** | | |")
-        for name, (kind, meaning) in columns.items():
-            lines.append(f"| `{name}` | {_IN_WORDS[kind]} | {meaning} |")
+        for (kind, meaning), names in groupby(columns, columns.__getitem__):
+            several = ", ".join(f"`{name}`" for name in names)
+            lines.append(f"| {several} | {_IN_WORDS[kind]} | {meaning} |")
     return "\n".join(lines)

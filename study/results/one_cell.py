@@ -127,8 +127,8 @@ def row_of(results: Results, asked: str) -> dict[Any, Any]:
         near = nearest(asked, [cell_id[: len(asked)] for cell_id in ids])
         hint = f"Did you mean {near}? " if near else ""
         raise RequestError(
-            f"{results.url} has no cell {asked}. {hint}A report and the files in its folder "
-            "cells/ name cells by 16 hexadecimal digits, of which the first ones are enough."
+            f"{results.url} has no cell {asked}. {hint}Reports and the files in cells/ name cells "
+            "by 16 hexadecimal digits, of which the first few are enough."
         )
     if len(found) > 1:
         some = ", ".join(found[:5])

@@ -310,9 +310,9 @@ class Records:
         """
         if not self.storage.exists(CELLS):
             raise ResultsError(
-                f"{self.storage.url} is no results directory (it has no folder cells/). Name the "
-                "one that was given to `python -m study.run` as --results DIR, or run a study "
-                "first."
+                f"{self.storage.url} is not a results directory (it has no folder cells/). Name "
+                "the one that was given to `python -m study.run` as --results DIR, or run a "
+                "study first."
             )
 
     # --- the files

@@ -100,8 +100,8 @@ class Results(Records):
         except OSError as error:
             raise ResultsError(
                 f"cannot lock the results directory {self.url} ({error}). It has to be writable, "
-                "on a file system with locks that hold on all machines, as Lustre has with the "
-                "mount option flock. Or choose another directory."
+                "on a file system whose locks hold on all machines, as those of Lustre do with "
+                "the mount option flock. Otherwise choose another directory."
             ) from error
         self._locked = True
         try:
@@ -162,9 +162,9 @@ class Results(Records):
             another = "another results directory at" if there else "no results directory"
             raise ResultsError(
                 f"node {node or socket.gethostname()} sees {another} {self.url}, where the "
-                "command has its own. Where it was lost, bring it back: the same command goes on. "
-                "On a cluster it has to be on a file system that all nodes share, or at a URL as "
-                "s3://bucket/results."
+                "command has its own. If it was lost, bring it back: the same command goes on. "
+                "On a cluster it has to be on a file system that all nodes share, or at a URL "
+                "such as s3://bucket/results."
             )
 
     def base_images(self, digest: str) -> NDArray[np.int64] | None:

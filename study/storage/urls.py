@@ -61,8 +61,7 @@ def expanded(path: str | os.PathLike[str]) -> Path:
         return Path(path).expanduser()
     except RuntimeError as error:
         raise ResultsError(
-            f"{path} lies in a home directory, which is not known. Give an absolute path, or set "
-            "HOME."
+            f"{path} is in a home directory that is not known. Give an absolute path, or set HOME."
         ) from error
 
 
@@ -78,7 +77,7 @@ def local_path(url: str | os.PathLike[str]) -> Path | None:
     if "://" in text:
         return None
     if found := _NO_URL.match(text):
-        raise ResultsError(f"{text} is no URL. It must begin with {found[1]}://.")
+        raise ResultsError(f"{text} is not a URL. It must begin with {found[1]}://.")
     return expanded(text)
 
 
@@ -169,7 +168,7 @@ def open_url(url: str, what: str) -> tuple[fsspec.AbstractFileSystem, str]:
     if _PASSWORD.search(url) or (kind in _S3 and "@" in host):
         instead = f" {_CREDENTIALS}." if kind in _S3 else ""
         raise ResultsError(
-            f"the {kind}:// URL of {what} holds a user or a password, which would stand in logs "
+            f"the {kind}:// URL of {what} holds a user or a password, which would appear in logs "
             f"and reports. Leave it out of the URL.{instead}"
         )
     options: dict[str, Any] = _S3_OPTIONS if kind in _S3 else {}

@@ -77,7 +77,7 @@ def resolved(name: str, options: Options) -> Options:
             )
     for option, axis in known.items():
         if not axis.default and option not in options:
-            raise RequestError(f"{name} takes a {option}. Give it with --set {option}=VALUE.")
+            raise RequestError(f"{name} needs a {option}. Give it with --set {option}=VALUE.")
         usual = axis.default[0] if isinstance(axis.default, tuple) and axis.default else None
         if (value := options.get(option, usual)) is not None:
             try:

@@ -359,8 +359,8 @@ def pixels(least: int, most: int, default: int) -> Axis:
 def min_count(default: int) -> Axis:
     """The option of texts that have a vocabulary."""
     return Axis(
-        "the vocabulary: words that occur so often in training texts; all others are one word",
+        "occurrences in training texts that put a word in the vocabulary; the others are one word",
         Whole(1),
         (default,),
-        column="how often a word occurs at least that is in the vocabulary",
+        column="fewest occurrences of a word in the vocabulary",
     )

@@ -41,7 +41,7 @@ def names(text: str) -> tuple[str, ...]:
     """Names from the command line, with commas between them, at least one."""
     found = tuple(name.strip() for name in text.split(","))
     if not all(found):
-        raise argparse.ArgumentTypeError(f"must be names with commas between them, got {text!r}")
+        raise argparse.ArgumentTypeError(f"must be names separated by commas, got {text!r}")
     return found
 
 
@@ -100,14 +100,14 @@ def add_places(parser: Any, further: Any = None) -> None:
     parser.add_argument(
         "--data-dir",
         metavar="DIR",
-        help="where the data set lies: a directory, or a URL such as s3://bucket/folder that "
-        "every machine copies to its cache once; default: downloaded",
+        help="where the data set is: a directory, or a URL such as s3://bucket/folder that every "
+        "machine copies to its cache once; default: downloaded",
     )
     add(
         "--cache-dir",
         metavar="DIR",
-        help="for downloads and prepared data; a URL keeps downloads for all machines, the rest "
-        "is then in the cache of each",
+        help="for downloads and prepared data; a URL shares the downloads among machines, each "
+        "of which keeps the rest in its own cache",
     )
     add(
         "--weights",

@@ -199,7 +199,7 @@ class Store:
                 self._client.create_experiment(self._study, artifact_location=here)
             found = self._client.get_experiment_by_name(self._study)
         if found is None:
-            raise LookupError(f"it takes no experiment {self._study!r}")
+            raise LookupError(f"it refuses an experiment {self._study!r}")
         return found
 
     def sync(

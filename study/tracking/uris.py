@@ -58,7 +58,7 @@ def database_folder(url: str) -> Path:
     except OSError as error:
         raise ResultsError(
             f"{folder}, for MLflow's database of {url}, cannot be made ({error.strerror}). Run "
-            "the command in a directory that can be written."
+            "the command in a writable directory."
         ) from error
     return folder
 

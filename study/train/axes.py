@@ -16,25 +16,25 @@ OF_HYBRIDS = ("paradigm", tuple(HYBRIDS))
 """The axis, and the values without which an axis of hybrids means nothing."""
 
 CONFIRM = Axis(
-    "fresh seeds, on which alone the chosen options are judged, e.g. 100-111; none: options are "
-    "chosen and judged on the same seeds",
+    "fresh seeds that judge the chosen options, e.g. 100-111; none: options are chosen and judged "
+    "on the same seeds",
     Whole(0, LARGEST),
     (None,),
     (NONE,),
     whole=True,
 )
 DROP_AT = Axis(
-    "share of the steps (of a hybrid: of its soft part) after which lr falls to a tenth; none",
+    "share of the steps (of a hybrid's soft part) after which lr falls to a tenth",
     WITHIN,
     (None,),
     (NONE,),
 )
 SWITCH_POINT = Axis(
-    "budget fraction at which a hybrid turns hard", WITHIN, (0.5,), only=OF_HYBRIDS
+    "fraction of the budget at which a hybrid turns hard", WITHIN, (0.5,), only=OF_HYBRIDS
 )
-EPOCHS = Axis("the budget: that many epochs of soft, see budget_unit", Number(0))
+EPOCHS = Axis("the budget in epochs of soft, see budget_unit", Number(0))
 BUDGET_UNIT = Axis(
-    "what is equal: flops (of those epochs of soft), or mosaics; where alpha is held, mosaics",
+    "what is equal: the FLOPs of those epochs of soft, or the mosaics seen",
     Name(BUDGET_UNITS),
     By("alpha", {None: ("flops",)}, otherwise=("mosaics",)),
 )
@@ -61,7 +61,7 @@ def _axes(
     following = {
         "seed": {"confirm": CONFIRM},
         "task": _of_data(of_tasks),
-        "n": {"paradigm": Axis(", ".join(paradigms), Name(paradigms))},
+        "n": {"paradigm": Axis("paradigms to compare", Name(paradigms))},
         "alpha": {"epochs": EPOCHS, "budget_unit": BUDGET_UNIT},
     }
     declared = axes_of(Cell)
@@ -89,7 +89,7 @@ def _of_hard(axis: Axis) -> Axis:
     """The same axis of a hybrid's hard part."""
     return replace(
         axis,
-        about="the same of a hybrid's hard part, or same",
+        about="the same for a hybrid's hard part",
         default=(SAME,),
         words=(*axis.words, SAME),
         only=OF_HYBRIDS,

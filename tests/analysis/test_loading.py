@@ -40,7 +40,7 @@ def test_a_cell_without_evaluations_stays(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("where", ["missing", "nosuch://bucket/results"])
 def test_refuses_what_holds_no_results(tmp_path: Path, where: str) -> None:
-    with pytest.raises(ResultsError, match=r"is no results directory|nosuch"):
+    with pytest.raises(ResultsError, match=r"is not a results directory|nosuch"):
         analysis.load(where if "://" in where else tmp_path / where)
 
 

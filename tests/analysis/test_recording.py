@@ -288,7 +288,7 @@ def test_whole_numbers_may_be_written_as_floats(results: Results) -> None:
     [
         ({"paradigm": None}, "has no column paradigm. It has: seed"),
         ({"compute": None}, r"no column compute \(training FLOPs, or else seconds or examples\)"),
-        ({"step": 3}, "column 'step' is none that record knows. Name it in options"),
+        ({"step": 3}, "record knows no column 'step'. Name it in options"),
         ({"dice": 87.2}, r"row 0 \(a, seed 0\): dice must be a fraction .*87 % is .87.*got 87.2"),
         ({"seed": "1 a"}, "seed must be a whole number >= 0, got '1 a'"),
         ({"compute": 1.5}, "compute must be a whole number from 0 to 9e18 .* got 1.5"),
@@ -344,7 +344,7 @@ def test_no_measure_can_be_called_as_a_column_of_a_comparison(results: Results) 
     assert not {name for name in columns - set(METRICS) if not is_taken(name)}
     for name in ("top-1", "dice_low", "step", "seed", "num_images"):
         odd = runs({"a": 0.4}).assign(**{name: 0})
-        with pytest.raises(ResultsError, match=f"'{name}' can be no option|be called '{name}'"):
+        with pytest.raises(ResultsError, match=f"'{name}' cannot be an option|be called '{name}'"):
             analysis.record(results, odd, measures=["dice", name])
 
 

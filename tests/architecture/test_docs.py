@@ -14,7 +14,6 @@ import pytest
 
 from study import tasks
 from study.cell.work import Job, Work
-from study.kinds import axes_as_markdown
 from study.launch.run_job import run_job
 from study.results.columns import as_markdown
 from study.run_options import requested
@@ -179,10 +178,6 @@ def test_the_index_names_every_document() -> None:
 def test_every_column_is_explained_as_it_is_declared() -> None:
     """Else `python -c "from study.results.columns import *; print(as_markdown())"` says how."""
     assert as_markdown() in (PROJECT / "docs" / "results.md").read_text()
-
-
-def test_every_axis_is_explained_as_it_is_declared() -> None:
-    assert axes_as_markdown() in (PROJECT / "docs" / "axes.md").read_text()
 
 
 def anchors(document: Path) -> set[str]:

@@ -47,7 +47,7 @@ def called(house: Path, *words: str) -> str:
 
 
 def test_a_field_is_in_the_help_and_its_bounds_are_checked(house: Path) -> None:
-    assert "  warp                 made up for a test\n" in called(
+    assert "  warp                 made up for a test [from 1 to 9; default: 2]\n" in called(
         house, "study.run", "digits", "--help"
     )
     refused = called(house, "study.run", "digits", "--set", "warp=10")

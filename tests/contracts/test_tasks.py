@@ -84,7 +84,7 @@ def test_options_that_are_not_given_are_the_usual_ones(name: str) -> None:
     """And what None stands for has no other name."""
     declared, own = tasks.TASKS[name].options, OF_TASK[name].options
     if needed := [option for option, axis in declared.items() if not axis.default]:
-        with pytest.raises(RequestError, match=f"{name} takes a {needed[0]}"):
+        with pytest.raises(RequestError, match=f"{name} needs a {needed[0]}"):
             tasks.resolved(name, NO_OPTIONS)
     else:
         usual = tasks.resolved(name, NO_OPTIONS)

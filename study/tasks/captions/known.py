@@ -42,7 +42,7 @@ TASKS: Mapping[str, Declaration] = {
         {
             "min_count": min_count(5),
             "encoder": Axis(
-                "network that makes regions of images: vgg19, lite0 or small",
+                "network that turns images into regions",
                 Name(tuple(ENCODERS)),
                 ("vgg19",),
                 column="of the image",

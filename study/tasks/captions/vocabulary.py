@@ -76,7 +76,7 @@ def read_category_words(
     path = expanded(chosen) if chosen else folder / "category_words.txt"
     remedy = (
         f"It must have one line for each of the {len(categories)} categories, in the order of "
-        "their ids, with its words separated by commas. Mend it, or pass another one with "
+        "their ids, with its words separated by commas. Fix it, or pass another one with "
         "--category-words FILE."
     )
     with reading(path, remedy):

@@ -90,8 +90,8 @@ def background_names(
     names = others or tuple(name for name in known if name not in foreground)
     if not names:
         raise RequestError(
-            f"all {len(known)} classes of {source} are in the foreground, so that none is "
-            "background. Mosaics take three classes or more: choose with --set foreground=A+B."
+            f"all {len(known)} classes of {source} are in the foreground, so none is left for the "
+            "background. Mosaics need three classes or more: choose with --set foreground=A+B."
         )
     return names
 

@@ -95,14 +95,14 @@ def _linear_orthogonal(options: Options) -> TaskInfo:
 
 
 FOREGROUND = Axis(
-    "classes that are labels, e.g. 1+2+3; none: those of the paper, of your own images a list of "
-    "all",
+    "classes that are labels, e.g. 1+2+3; none: those of the paper, or for your own images a list "
+    "of the classes",
     Text(),
     (None,),
     (NONE,),
 )
 BACKGROUND = Axis(
-    "classes of the other segments, or rest; none: all others", Text(), (None,), (NONE,)
+    "classes of the other segments; rest or none: all others", Text(), (None,), (NONE,)
 )
 _PIXELS = pixels(own_images.LEAST_PIXELS, 1_024, own_images.PIXELS)
 

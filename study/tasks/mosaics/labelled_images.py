@@ -144,13 +144,13 @@ def _class_names(train: Labelled, data_dir: Path) -> tuple[str, ...]:
     if len(names) < LEAST_CLASSES:
         raise RequestError(
             f"{data_dir} holds {len(names)} class{'es' * (len(names) != 1)} ({', '.join(names)}). "
-            f"Mosaics take {LEAST_CLASSES} or more: two of the foreground, one of the background. "
+            f"Mosaics need {LEAST_CLASSES} or more: two of the foreground, one of the background. "
             "Add images of other classes."
         )
     for name in names:
         if name != name.encode(errors="ignore").decode():
             raise RequestError(
-                f"{data_dir}: the name of the class {name!a} is no text. Rename it."
+                f"{data_dir}: the name of the class {name!a} is not text. Rename it."
             )
     if REST in names:
         raise RequestError(
@@ -177,6 +177,6 @@ def _labels(
         if labels[each] < 0:
             raise RequestError(
                 f"{unknown('class', name, names)} There are images of it in {data_dir}: rename "
-                "it, or take them away."
+                "it, or move them away."
             )
     return np.array([labels[each] for each in called], np.int64)

@@ -225,12 +225,12 @@ def _images(folders: Sequence[Path], own: bool) -> tuple[Path, ...]:
         if own and len(others) == len(entries):
             raise RequestError(
                 f"{folder} is the folder of a class and holds no image "
-                f"({', '.join(IMAGE_SUFFIXES)}). Put images there, or take the folder away."
+                f"({', '.join(IMAGE_SUFFIXES)}). Put images there, or remove the folder."
             )
         if own and others:
             raise RequestError(
-                f"{others[0]} is no image, among images of the class {folder.name}. Move it away; "
-                f"images are {', '.join(IMAGE_SUFFIXES)}."
+                f"{others[0]} is not an image, but lies among those of the class {folder.name}. "
+                f"Move it away; images are {', '.join(IMAGE_SUFFIXES)}."
             )
         paths += [each for each in entries if each not in others]
     by_class = own or len({path.stem for path in paths}) < len(paths)

@@ -93,8 +93,8 @@ def _create(read: Read) -> BaseImages:
     if not len(train.labels) or not len(test.labels):
         raise RequestError(
             f"{read.data_dir} has too few images: none is left to "
-            f"{'test' if len(train.labels) else 'train'}. Of a class, 3 different ones at least "
-            "give one to test."
+            f"{'test' if len(train.labels) else 'train'}. A class needs at least 3 different ones "
+            "to have one for testing."
         )
     # Each image has its own file, or none.
     files = read.found.test if len(read.found.test) == len(test.images) else ()

@@ -51,14 +51,14 @@ TASKS: Mapping[str, Declaration] = {
         _info("hatexplain", _hatexplain, hatexplain.CLASSES),
         {
             "label_rule": Axis(
-                "label of a post that several people labelled: the majority's, or the first",
+                "label of a post that several people labelled: of the majority, or of the first",
                 Name(hatexplain.LABEL_RULES),
                 ("majority",),
                 column="how posts got their labels",
             ),
             "rationale_rule": Axis(
-                "rationale of a post: words that a majority of the people marked, or the union "
-                "of theirs, or the first",
+                "rationale of a post: words marked by a majority of the people, by any of them "
+                "(union), or by the first",
                 Name(hatexplain.RATIONALE_RULES),
                 ("majority",),
                 column="how posts got their rationales",

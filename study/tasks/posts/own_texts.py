@@ -51,7 +51,7 @@ _ACCEPTED = (
     "label; files whose names begin with train, validation and test, or files of no split, maybe "
     "with a column split"
 )
-_MEND = "Mend it, or leave the text out."
+_MEND = "Fix it, or leave the text out."
 
 
 class _Text(NamedTuple):
@@ -182,7 +182,7 @@ def _read(path: Path, split: str) -> Iterator[_Text]:
             )
         yield text
     if source is None:
-        raise RequestError(f"{path} holds no text. Fill it, or take it away.")
+        raise RequestError(f"{path} holds no text. Fill it, or remove it.")
 
 
 def _source(row: Mapping[str, Any]) -> str:
@@ -196,7 +196,7 @@ def _source(row: Mapping[str, Any]) -> str:
     found = known[:1] or texts
     if len(found) != 1 or "label" not in row:
         raise ValueError(
-            f"it has the columns {', '.join(row)}; it takes label, and tokens or text"
+            f"it has the columns {', '.join(row)}; it needs label, and tokens or text"
         )
     return found[0]
 
@@ -208,11 +208,11 @@ def _label(label: Any, names: Sequence[str] | None) -> tuple[int, str] | None:
     if isinstance(label, str) and as_seen(label):
         return 0, as_seen(label)
     if type(label) is not int:
-        raise ValueError("its label is no text and no whole number")
+        raise ValueError("its label is neither text nor a whole number")
     if names is None:
         return label, str(label)
     if label >= len(names):
-        raise ValueError(f"its label is {label}, of {len(names)} classes that are named")
+        raise ValueError(f"its label is {label}, but only {len(names)} classes are named")
     return (label, names[label]) if label >= 0 else None
 
 
@@ -245,7 +245,9 @@ def _divide(texts: pd.DataFrame, data_dir: Path) -> str:
         texts["split"] = "train"
     if "" in given:
         where = texts["where"][texts["split"] == ""].iloc[0]
-        raise RequestError(f"{where} has no split, other texts have. Write one of {SPLIT_NAMES}.")
+        raise RequestError(
+            f"{where} has no split, though other texts do. Write one of {SPLIT_NAMES}."
+        )
     if "train" not in given:
         raise RequestError(f"{data_dir} has no train split, only {' and '.join(given)}. Add it.")
     how = []

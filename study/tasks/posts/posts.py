@@ -45,7 +45,7 @@ def checked_tokens(tokens: Any) -> list[str]:
         TypeError: it is no list of texts.
     """
     if not isinstance(tokens, list):
-        raise TypeError("its tokens are no list of words")
+        raise TypeError("its tokens are not a list of words")
     "".join(tokens)
     return tokens
 
@@ -57,5 +57,5 @@ def checked_marks(marks: Any) -> list[bool]:
         ValueError: it is no list, or holds something else than 0 and 1.
     """
     if not isinstance(marks, list) or not set(marks) <= {0, 1}:
-        raise ValueError("its rationale is no list of a 0 or a 1 for each token")
+        raise ValueError("its rationale is not a list with a 0 or a 1 for each token")
     return list(map(bool, marks))

@@ -79,7 +79,7 @@ TASKS: Mapping[str, Declaration] = {
         _series,
         {  # by default three of the nine speakers, and the steps of the shortest series
             "foreground": Axis("classes that are labels, e.g. 1+2+3", Text(), ("1+2+3",)),
-            "background": Axis("classes of the other segments, or rest", Text(), (REST,)),
+            "background": Axis("classes of the other segments; rest: all others", Text(), (REST,)),
             # As many steps at least as the networks' first kernel has.
             "window": Axis("steps of a segment", Whole(3, 1_000_000), (7,)),
         },

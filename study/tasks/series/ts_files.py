@@ -30,7 +30,7 @@ ACCEPTED = (
 
 _FILE = re.compile(r"((?P<folder>[^/]+)/)?(?P<name>[^/]+)_(?P<part>TRAIN|TEST)\.ts", re.IGNORECASE)
 _COMMENTS = ("#", "%")
-_MEND = "Mend it, or copy it again."
+_MEND = "Fix it, or copy it again."
 
 
 class TsFile(NamedTuple):
@@ -111,7 +111,9 @@ def _read(path: Path, like: TsFile | None = None) -> TsFile:
             with reading(f"{path}, line {number}", _MEND):
                 values, label = _parsed(line, classes)
                 if series and values.shape[1] != series[0].shape[1]:
-                    raise ValueError(f"it has not the {series[0].shape[1]} dimensions of all")
+                    raise ValueError(
+                        f"it does not have the {series[0].shape[1]} dimensions of the others"
+                    )
             series.append(values)
             labels.append(label)
         if not labels:

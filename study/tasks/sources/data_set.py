@@ -161,7 +161,7 @@ def _copy(data_set: DataSet, url: str, places: Places) -> _Found:
         except FileNotFoundError as error:
             raise RequestError(
                 f"{source.url} cannot be copied: a file is gone, or a broken link ({why(error)}). "
-                "Mend it, and run the command again."
+                "Fix it, and run the command again."
             ) from error
         if _files(data_set, source) != files:
             raise RequestError(
@@ -169,7 +169,7 @@ def _copy(data_set: DataSet, url: str, places: Places) -> _Found:
                 "when it is complete."
             )
 
-    mend = f"It was copied from {source.url}: mend it there, or delete {folder}."
+    mend = f"It was copied from {source.url}: fix it there, or delete {folder}."
     return _Found(folder, make, mend)
 
 

@@ -121,7 +121,7 @@ def files_by_split(
         found.setdefault(split or "", []).append(path)
     if "" in found and len(found) > 1:
         raise RequestError(
-            f"{found[''][0]} is of no split, other files are. Begin its name with one of "
-            f"{SPLIT_NAMES}, or take it away."
+            f"{found[''][0]} belongs to no split, though other files do. Begin its name with one "
+            f"of {SPLIT_NAMES}, or remove it."
         )
     return {split: tuple(paths) for split, paths in found.items()}

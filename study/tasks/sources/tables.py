@@ -37,7 +37,7 @@ def read_rows(path: Path, mend: str) -> Iterator[tuple[str, dict[str, Any]]]:
             with reading(where, mend):
                 content = json.loads(row) if isinstance(row, bytes) else row
                 if not isinstance(content, dict):
-                    raise ValueError("it is no JSON object, one a line")
+                    raise ValueError("it is not one JSON object per line")
             yield where, content
 
 
@@ -107,7 +107,7 @@ def fetch_of_the_hub(url: str, folder: Path) -> None:
                     whole.with_format(None).to_parquet(folder / f"{split}.parquet")
             if not any(folder.iterdir()):
                 raise ValueError(
-                    f"its splits are {', '.join(map(str, found))}; taken are {SPLIT_NAMES}"
+                    f"its splits are {', '.join(map(str, found))}; known are {SPLIT_NAMES}"
                 )
     except Exception as error:  # of many libraries below it
         raise RequestError(
@@ -125,8 +125,8 @@ def parsed(url: str) -> tuple[str, str | None, str | None]:
     kind, *parts = url.removeprefix(HUB).strip("/").split("/")
     if kind != "datasets" or not 2 <= len(parts) <= 3 or not all(parts):
         raise RequestError(
-            f"{url} names no data set of the Hub. Write hf://datasets/ORG/NAME, with "
-            "/CONFIGURATION behind it where there are several."
+            f"{url} names no data set of the Hub. Write hf://datasets/ORG/NAME, followed by "
+            "/CONFIGURATION if there are several."
         )
     organisation, name, *configuration = parts
     name, _, revision = name.partition("@")

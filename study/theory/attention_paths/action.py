@@ -91,7 +91,9 @@ def heads_of(heads: Sequence[int], paths: int) -> tuple[int, ...]:
     """
     counts = tuple(np.atleast_1d(heads).tolist())
     if not counts or not all(isinstance(count, int) and count >= 1 for count in counts):
-        raise ValueError(f"heads must be whole numbers >= 1, one a layer, as (2, 2), got {heads}.")
+        raise ValueError(
+            f"heads must be whole numbers >= 1, one per layer, such as (2, 2), got {heads}."
+        )
     if math.prod(counts) != paths:
         raise ValueError(
             f"heads {counts} make {math.prod(counts)} paths, but the features have {paths}. Give "

@@ -74,7 +74,7 @@ def test_rows_that_contradict_each_other_are_refused(
     evaluations = analysis.load(results)
     at = (evaluations["split"] == "test") & (evaluations["budget_fraction"] == 1)
     twice = pd.concat([evaluations, evaluations[at].assign(**{column: value})])
-    with pytest.raises(ResultsError, match=f"cell {cell.id} .*twice.* with unlike {column}"):
+    with pytest.raises(ResultsError, match=f"cell {cell.id} .*twice.* with different {column}"):
         analysis.equal_compute(twice)
 
 

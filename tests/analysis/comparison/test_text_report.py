@@ -133,7 +133,7 @@ def test_iou_f1_may_exceed_one_and_no_other(results: Results) -> None:
     evaluations = analysis.load(results)
     (found,) = compare(evaluations.assign(iou_f1=1.2))
     assert set(found.summary["iou_f1"]) == {1.2}
-    with pytest.raises(ResultsError, match=r"token_f1 1\.2 .* no fraction"):
+    with pytest.raises(ResultsError, match=r"token_f1 1\.2 .* not a fraction"):
         compare(evaluations.assign(token_f1=1.2))
 
 

@@ -146,8 +146,8 @@ def test_a_module_that_a_worker_lacks_ends_the_study_with_the_line_that_asks_for
     ("text", "message"),
     [
         ("\x00", "source code string cannot contain null bytes"),
-        ("\udcff", "my_parts.py is no Python file: it is no text."),
-        ("\n\n\udcff", "my_parts.py is no Python file: it is no text."),
+        ("\udcff", "my_parts.py is not a Python file: it is not text."),
+        ("\n\n\udcff", "my_parts.py is not a Python file: it is not text."),
         ("def f(:\n", "my_parts.py, line 1: SyntaxError: invalid syntax."),
         ("import sys\nsys.exit(0)\n", "my_parts.py, line 2: SystemExit: 0."),
         ("x = 1\n", "my_parts.py registers nothing. Call register_paradigm"),
@@ -156,7 +156,7 @@ def test_a_module_that_a_worker_lacks_ends_the_study_with_the_line_that_asks_for
         (HALF.replace('name = "half"', 'name = "soft"'), "line 5: the paradigm soft is taken by"),
         (HALF.replace('name = "half"', 'name = "hybrid"'), "the paradigm hybrid is taken by the"),
         (HALF.replace('name = "half"', 'name = "a+b"'), "'a+b' cannot be typed as the name of a"),
-        (HALF.replace("(Soft)", ""), "Half is no class on study.paradigms.base.Paradigm"),
+        (HALF.replace("(Soft)", ""), "Half is not a subclass of study.paradigms.base.Paradigm"),
         (
             "from study.paradigms.base import Paradigm\n"
             "from study.parts import register_paradigm\n"
@@ -169,8 +169,11 @@ def test_a_module_that_a_worker_lacks_ends_the_study_with_the_line_that_asks_for
             NET.replace('("digits",)', '"digits"'),
             "the tasks of the model mine are a",
         ),
-        ("from study.parts import register_task\nregister_task('t', 3)", "the task t is no study"),
-        ("from study.parts import register_study\nregister_study(3)", "3 is no search_spaces"),
+        (
+            "from study.parts import register_task\nregister_task('t', 3)",
+            "the task t is not a study",
+        ),
+        ("from study.parts import register_study\nregister_study(3)", "3 is not a search_spaces"),
         (STUDY.replace('"digits"', '"digit"'), "unknown task of the study mine 'digit'. Did you"),
         (STUDY.replace("(4,)", "4"), "preset quick of mine: m is 4, must be a tuple of values"),
         (
@@ -225,7 +228,7 @@ def test_a_copy_of_a_file_may_be_there(tmp_path: Path, written: Callable[[str], 
 
 def test_a_prompt_registers_nothing() -> None:
     code = HALF.replace("\nfrom", "\n__file__ = None\nfrom", 1)
-    with pytest.raises(RequestError, match="parts are registered by a file"):
+    with pytest.raises(RequestError, match="parts have to be registered by a file"):
         exec(code, {"__name__": "prompt"})
 
 

@@ -126,7 +126,7 @@ def test_scores_and_the_order_that_a_hand_can_check(prune: Prune, tmp_path: Path
     assert (order["by"], order["theory"]) == ("sensitivity", None)
     assert "Remove by sensitivity (layer.head): 2.1, 1.2, 1.3; each layer" in printed
     assert (
-        "No theory: it takes inputs and labels; the file has no inputs and no labels." in printed
+        "No theory: it needs inputs and labels; the file has no inputs and no labels." in printed
     )
 
 
@@ -298,7 +298,7 @@ def unsolved(prune: Prune, file: Path, *args: object) -> str:
         (
             {"inputs": np.ones((8, 2, 3)), "labels": [0, 1] * 4}
             | {f"attention.{layer}": np.full((8, 17, 2, 2), 0.5) for layer in (1, 2, 3)},
-            "17 x 17 x 17 heads make 4,913 paths, at most 4,096 are solved",
+            "17 x 17 x 17 heads make 4,913 paths, at most 4,096 can be solved",
         ),
     ],
 )
@@ -348,7 +348,7 @@ def test_a_score_or_a_folder_that_cannot_be_is_refused_before_the_theory(
     file = npz(tmp_path, network(of_heads=False))
     (tmp_path / "taken").touch()
     for words, *args in (
-        ("--by sensitivity is not possible: it takes outputs and", "--by", "sensitivity"),
+        ("--by sensitivity is not possible: it needs outputs and", "--by", "sensitivity"),
         (f"the folder of the scores {tmp_path / 'taken'}", "--out", tmp_path / "taken"),
         ("cannot write to the folder of the scores /proc", "--out", "/proc/scores"),
     ):

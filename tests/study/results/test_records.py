@@ -138,7 +138,7 @@ def test_what_is_no_results_directory_is_refused(results: Results) -> None:
     nothing = Results(f"{results.url}/nothing")
     assert nothing.finished() == nothing.finished() == set()
     for read in (nothing.cells, nothing.evaluations, nothing.tables, nothing.files):
-        with pytest.raises(ResultsError, match=r"nothing is no results directory \(it has no"):
+        with pytest.raises(ResultsError, match=r"nothing is not a results directory \(it has no"):
             read()
     assert [len(frame) for frame in frames(results)] == [0, 0]
 

@@ -21,7 +21,7 @@ def cache_of(cache_dir: str) -> object:
 def test_an_unknown_home_is_refused_and_no_folder_is_named_after_it(
     opens: Callable[[str], object],
 ) -> None:
-    with pytest.raises(RequestError, match=r"^~nobody-of-this-name/results lies in a home"):
+    with pytest.raises(RequestError, match=r"^~nobody-of-this-name/results is in a home"):
         opens("~nobody-of-this-name/results")
 
 

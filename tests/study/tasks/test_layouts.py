@@ -245,7 +245,7 @@ UNUSABLE: dict[Callable[[Path], object], dict[str, tuple[Callable[[Path], object
         ),
         "one class": (
             lambda folder: [shutil.rmtree(folder / each) for each in ("stork", "reed", "water")],
-            "{folder} holds 1 class (heron). Mosaics take 3 or more",
+            "{folder} holds 1 class (heron). Mosaics need 3 or more",
         ),
         "a class without images": (
             lambda folder: nothing(folder / "egret"),
@@ -253,7 +253,7 @@ UNUSABLE: dict[Callable[[Path], object], dict[str, tuple[Callable[[Path], object
         ),
         "a file that is no image": (
             lambda folder: (folder / "heron" / "notes.txt").touch(),
-            "{folder}/heron/notes.txt is no image, among images of the class heron.",
+            "{folder}/heron/notes.txt is not an image, but lies among those of the class heron.",
         ),
         "a damaged image": (
             lambda folder: os.truncate(folder / "reed" / "3.png", 60),
