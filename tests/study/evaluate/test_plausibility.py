@@ -90,20 +90,6 @@ def test_hand_checked_posts(
     assert list(found.values()) == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("garbage", [np.nan, -np.inf, 9.0])
-@pytest.mark.parametrize("seed", range(20))
-def test_padding_changes_nothing(seed: int, garbage: float) -> None:
-    """Not by a bit."""
-    attention, rationale, mask = make_split(seed)
-    more = (len(mask), 150)
-    wider = (
-        np.hstack([np.where(mask, attention, garbage), np.full(more, garbage)]),
-        np.hstack([rationale, np.ones(more, bool)]),
-        np.hstack([mask, np.zeros(more, bool)]),
-    )
-    assert plausibility(*wider) == plausibility(attention, rationale, mask)
-
-
 @pytest.mark.parametrize("marked", [False, True])
 @pytest.mark.parametrize("shape", [(0, 0), (0, 6), (3, 0), (3, 6)])
 def test_without_any_rationale_there_is_no_measure(shape: tuple[int, int], marked: bool) -> None:

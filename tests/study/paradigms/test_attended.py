@@ -1,0 +1,91 @@
+"""The mixture of soft attention, without a copy of images; segments that go through in parts."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from study import paradigms
+from study.cell import PARADIGMS
+from study.paradigms import parts
+from study.paradigms.base import Attended
+
+
+class Calls(TorchDispatchMode):
+    """Records the names of the operators that run."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: list[str] = []
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        self.names.append(function.overloadpacket.__name__)
+        return function(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize(
+    ("shape", "layout"),
+    [
+        ((5,), None),
+        ((3, 6, 7), torch.contiguous_format),
+        ((3, 6, 7), torch.channels_last),
+        ((1, 4, 4), torch.channels_last),
+    ],
+)
+def test_a_mixture_is_the_weighted_sum(
+    shape: tuple[int, ...], layout: torch.memory_format | None
+) -> None:
+    """Images stay channels-last and are not copied: convolutions would else reorder them."""
+    generator = torch.Generator().manual_seed(0)
+    segments = torch.randn(12, *shape, dtype=torch.float64, generator=generator)
+    if layout:
+        segments = segments.to(memory_format=layout)
+    segments = segments.unflatten(0, (4, 3))
+    scores = torch.randn(4, 3, dtype=torch.float64, requires_grad=True)
+    attended = Attended(scores, torch.nn.Identity(), segments, None)
+    reference = torch.einsum("bm,bm...->b...", attended.attention, segments)
+    with Calls() as calls:
+        mixture = attended.mixture
+        (found,) = torch.autograd.grad(mixture.square().sum(), scores, retain_graph=True)
+    (expected,) = torch.autograd.grad(reference.square().sum(), scores)
+    torch.testing.assert_close(mixture, reference, rtol=1e-14, atol=1e-14)
+    torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-14)
+    if layout is torch.channels_last:
+        assert mixture.is_contiguous(memory_format=layout)
+        assert "bmm" in calls.names
+        assert not {"clone", "copy_", "_to_copy"} & set(calls.names)
+
+
+B, M, D, C = 3, 20, 6, 4
+
+
+@pytest.mark.parametrize("name", PARADIGMS)
+def test_segments_in_parts_give_the_same_step(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Loss and gradients, of the segments, too, to 1e-6; and what samples draws the same."""
+    torch.manual_seed(0)
+    f, g = nn.Linear(D, 1), nn.Sequential(nn.Linear(D, 8), nn.ReLU(), nn.Linear(8, C))
+    labels = torch.randint(C, (B,))
+    largest: list[int] = []
+
+    def classifier(x: Tensor) -> Tensor:
+        largest.append(len(x))
+        return g(x)
+
+    found = []
+    for limit in (2**24, 4 * D * 7):  # parts of 7 segments
+        monkeypatch.setattr(parts, "PART_BYTES", limit)
+        segments = torch.randn(B, M, D, generator=torch.Generator().manual_seed(1))
+        segments.requires_grad_()
+        draws = torch.Generator().manual_seed(2)
+        largest.clear()
+        loss = paradigms.get(name).loss(
+            lambda x: f(x).squeeze(1), classifier, segments, labels, generator=draws
+        )
+        weights = [*f.parameters(), *g.parameters()]
+        found.append([loss, *torch.autograd.grad(loss, [segments, *weights])])
+        if name in ("hard", "lvml", "lvml-logits"):
+            assert max(largest) == (B * M if limit == 2**24 else 7)
+    for whole, in_parts in zip(*found, strict=True):
+        torch.testing.assert_close(in_parts, whole, rtol=1e-6, atol=1e-7)
