@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from study import paradigms
 from study.cell import PARADIGMS
+from study.check.of_paradigms import B, D, M, Problem
 from study.paradigms import parts
 from study.paradigms.base import Attended
 
@@ -58,34 +59,25 @@ def test_a_mixture_is_the_weighted_sum(
         assert not {"clone", "copy_", "_to_copy"} & set(calls.names)
 
 
-B, M, D, C = 3, 20, 6, 4
-
-
 @pytest.mark.parametrize("name", PARADIGMS)
 def test_segments_in_parts_give_the_same_step(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Loss and gradients, of the segments, too, to 1e-6; and what samples draws the same."""
-    torch.manual_seed(0)
-    f, g = nn.Linear(D, 1), nn.Sequential(nn.Linear(D, 8), nn.ReLU(), nn.Linear(8, C))
-    labels = torch.randint(C, (B,))
+    """Loss and gradients, of the segments, too; and what samples draws the same."""
+    problem, found = Problem(curved=True), []
     largest: list[int] = []
 
     def classifier(x: Tensor) -> Tensor:
         largest.append(len(x))
-        return g(x)
+        return problem.classifier(x)
 
-    found = []
-    for limit in (2**24, 4 * D * 7):  # parts of 7 segments
-        monkeypatch.setattr(parts, "PART_BYTES", limit)
-        segments = torch.randn(B, M, D, generator=torch.Generator().manual_seed(1))
-        segments.requires_grad_()
-        draws = torch.Generator().manual_seed(2)
+    for most in (B * M, 4):
+        monkeypatch.setattr(parts, "PART_BYTES", 4 * D * most)
+        segments = problem.segments.clone().requires_grad_()
         largest.clear()
         loss = paradigms.get(name).loss(
-            lambda x: f(x).squeeze(1), classifier, segments, labels, generator=draws
-        )
-        weights = [*f.parameters(), *g.parameters()]
-        found.append([loss, *torch.autograd.grad(loss, [segments, *weights])])
+            problem.focus, classifier, segments, problem.labels,
+            generator=torch.Generator().manual_seed(2),
+        )  # fmt: skip
+        found.append([loss, *torch.autograd.grad(loss, [segments, *problem.parameters()])])
         if name in ("hard", "lvml", "lvml-logits"):
-            assert max(largest) == (B * M if limit == 2**24 else 7)
-    for whole, in_parts in zip(*found, strict=True):
-        torch.testing.assert_close(in_parts, whole, rtol=1e-6, atol=1e-7)
+            assert max(largest) == most
+    torch.testing.assert_close(*found, rtol=1e-12, atol=1e-14)
