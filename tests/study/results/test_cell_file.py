@@ -140,6 +140,7 @@ def test_damage_is_named_set_aside_and_its_cells_run_again(results: Results) -> 
         results.storage.write(name, files[name])
         assert again.finished() == {cell.id for cell in cells}
         results.storage.write(name, content)
+        again = Results(results.url)
         (aside,) = again.set_aside(again.survey().damaged)
         assert Path(aside).read_bytes() == content
         assert again.set_aside([Damage(name, "")]) == []  # another process did

@@ -130,16 +130,18 @@ def test_nothing_is_said_unasked(capsys: Captured) -> None:
     assert capsys.readouterr() == ("", "")
 
 
-@pytest.mark.usefixtures("quick")
-def test_a_report_says_how_far_it_is(results: Results, capsys: Captured) -> None:
+def test_a_report_says_how_far_it_is(
+    results: Results, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What it prints is as ever; nothing of that is on stdout."""
+    monkeypatch.setattr(module, "LINE_EVERY", 0.001)
     for seed in range(2):
         for paradigm in ("soft", "hard"):
             write(results, make_cell(paradigm, 0.1, seed))
     with not_drawn():
         status, printed, errors = called(report.main, capsys, results.url)
     assert status == 0
-    assert re.search(r"^drawing the report: 1 of \d+ figures, \d+ s left$", errors, re.M)
+    assert re.search(r"^drawing the report: \d+ of \d+ figures, \d+ s left$", errors, re.M)
     assert "drawing" not in printed
 
 
