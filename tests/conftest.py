@@ -75,7 +75,7 @@ LONGEST = (
     "test_golden", "test_launch",
     "test_benchmarks", "test_s3",
     "test_recording", "test_report", "test_tracker", "test_store", "test_cut", "test_search",
-    "test_track",
+    "test_track", "test_shard_command", "test_two_stages",
     "test_run", "test_report_command", "test_sections", "test_merging",
 )  # fmt: skip
 """The files of both stages that take longest, see `--durations`."""

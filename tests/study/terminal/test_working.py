@@ -138,7 +138,9 @@ def test_a_report_says_how_far_it_is(
     for seed in range(2):
         for paradigm in ("soft", "hard"):
             write(results, make_cell(paradigm, 0.1, seed))
-    with not_drawn():
+    with not_drawn(), monkeypatch.context() as patch:
+        slowly = "analysis.section.picture.figure_pdf"
+        patch.setattr(slowly, lambda _: time.sleep(0.02) or b"%PDF-1.4")
         status, printed, errors = called(report.main, capsys, results.url)
     assert status == 0
     assert re.search(r"^drawing the report: \d+ of \d+ figures, \d+ s left$", errors, re.M)
