@@ -76,7 +76,7 @@ LONGEST = (
     "test_golden", "test_launch",
     "test_benchmarks", "test_s3",
     "test_recording", "test_report", "test_tracker", "test_store", "test_cut", "test_search",
-    "test_track",
+    "test_track", "test_shard_command", "test_two_stages",
     "test_run", "test_report_command", "test_sections", "test_merging",
 )  # fmt: skip
 """The files of both stages that take longest, see `--durations`."""
@@ -350,11 +350,11 @@ def run_without_ray(arguments: Sequence[str]) -> None:
 @pytest.fixture(scope="session")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
     """What an uninterrupted run of `tests.made_up.small_study` records."""
-    from tests.made_up import small_study
+    from tests.made_up import jobs, small_study
 
     results = tmp_path_factory.mktemp("whole") / "results"
     run_without_ray(small_study.arguments(results))
-    rows = small_study.table(results)
+    rows = jobs.table(results)
     assert rows["cell_id"].nunique() == small_study.CELLS
     return rows
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pandas as pd
 
 from study.results import Results
+from tests.made_up.jobs import table
 
 PROJECT = Path(__file__).parents[2]
 GRID = [
@@ -45,12 +46,6 @@ def start(
 def files(results: Path) -> dict[Path, bytes]:
     """Every file of recorded cells."""
     return {path: path.read_bytes() for path in results.glob("cells/*.parquet")}
-
-
-def table(results: Path) -> pd.DataFrame:
-    keys = ["cell_id", "budget_fraction", "split"]
-    rows = Results(results).evaluations().drop(columns="train_seconds")
-    return rows.sort_values(keys, ignore_index=True)
 
 
 def assert_whole(results: Path, kept: dict[Path, bytes], whole: pd.DataFrame) -> None:

@@ -128,19 +128,3 @@ class TableCaptions:
 
     def thumbnail(self, image: int) -> bytes:
         return f"the picture {self.file_names[image]}".encode()
-
-
-def permuted(
-    model: TableModel, split: TableCaptions, order: Sequence[int]
-) -> tuple[TableModel, TableCaptions]:
-    """Both with the images in another order."""
-    index = torch.tensor(order)
-    place = {image: at for at, image in enumerate(order)}
-    moved = [one._replace(image=place[one.image]) for one in split.objects]
-    tables = model.probabilities[index], model.attention[index]
-    return TableModel(*tables, model.settings), TableCaptions(
-        split.m,
-        [split.references[image] for image in order],
-        sorted(moved, key=lambda one: one.image),
-        [split.file_names[image] for image in order],
-    )

@@ -15,6 +15,7 @@ from study.results import Results
 from study.tracking.runs import Answer, Point, Run
 from study.tracking.store import Store
 from study.tracking.tracker import Tracker, open_tracker
+from tests.made_up.comparisons import make_cell, write
 
 COUNTS = {"cells done": 3.0}
 
@@ -40,6 +41,15 @@ SUMMARIES = (summary("hard", 0.25), summary("soft", 0.5), summary("lvml", 0.75))
 
 def answer(summaries: Sequence[Run] = SUMMARIES) -> Answer:
     return Answer("the answer", summaries, COUNTS)
+
+
+def write_cells(results: Results) -> list[Cell]:
+    """Three cells: a hybrid, one that diverged, and soft of another seed."""
+    return [
+        write(results, make_cell("hybrid", 0.1)),
+        write(results, make_cell("lvml", 1e20), status="diverged", loss=float("inf")),
+        write(results, make_cell("soft", seed=3), accuracy=0.7),
+    ]
 
 
 def statuses(cells: Sequence[Cell], results: Results) -> dict[str, str]:

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 
 from study import repeat
-from study.cell import Cell, Schedule
+from study.cell import Schedule
 from study.cell.version import code_version
 from study.cell.work import Job, Work
 from study.launch.repetition import compare_evaluations, differing_circumstances
@@ -27,6 +27,7 @@ from study.results.records import DUPLICATE_TOLERANCE
 from study.tasks.mosaics.mosaics import MosaicTask
 from tests.conftest import tiny_cell
 from tests.made_up.commands import one_line
+from tests.made_up.jobs import trained
 from tests.made_up.tables import contents
 
 Run = Callable[..., tuple[int, str]]
@@ -37,20 +38,13 @@ def recorded(digits: MosaicTask, tmp_path_factory: pytest.TempPathFactory) -> Re
     """Cells that were trained in each of the ways a study may train them."""
     results = Results(tmp_path_factory.mktemp("repeat") / "results")
     results.prepare()
-
-    def train(*packs: tuple[Cell, ...], micro_batch: int | None = None) -> None:
-        work = Work(
-            study="digits",
-            results=results.url,
-            gpu=False,
-            code_version=code_version(),
-            micro_batch=micro_batch,
-        )
-        run_job(Job(packs, share=True), work)
-
-    train((tiny_cell(digits, Schedule.single("hard-sampled", 0.1), seed=3),), micro_batch=7)
-    train(tuple(tiny_cell(digits, Schedule.single("lvml", lr)) for lr in (0.1, 1e20)))
-    train((tiny_cell(digits),), (tiny_cell(digits, Schedule.hybrid(0.1, 0.05, 0.5)),))
+    how: dict[str, Any] = {"code_version": code_version(), "share": True}
+    sampled = tiny_cell(digits, Schedule.single("hard-sampled", 0.1), seed=3)
+    trained(results, (sampled,), micro_batch=7, **how)
+    pack = (tiny_cell(digits, Schedule.single("lvml", lr)) for lr in (0.1, 1e20))
+    trained(results, tuple(pack), **how)
+    hybrid = tiny_cell(digits, Schedule.hybrid(0.1, 0.05, 0.5))
+    trained(results, (tiny_cell(digits),), (hybrid,), **how)
     return results
 
 

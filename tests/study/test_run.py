@@ -19,8 +19,7 @@ from mlflow.entities import Run
 
 import analysis
 from study import run
-from study.plan import overhead
-from study.plan.plan import THIS_MACHINE, Plan
+from study.plan.plan import Plan
 from study.plan.planning import planned
 from study.results import Results
 from study.results.merging import compact
@@ -77,9 +76,14 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """One study: its results directory, what it printed."""
     results = tmp_path_factory.mktemp("study") / "results"
     with log_levels_kept(), not_drawn(), trials_here():
-        status, said = answer(run.main, tiny(results))
+        status, said = answer(run.main, [*tiny(results), *cache_of(results)])
     assert status == DONE
     return results, said
+
+
+def cache_of(results: Path) -> tuple[str, str]:
+    """A cache of its own, which knows of no other study."""
+    return "--cache-dir", str(results.parent / "cache")
 
 
 def test_what_is_printed_results_mlflow_and_report_agree(finished: tuple[Path, str]) -> None:
@@ -114,53 +118,39 @@ def test_the_same_command_again_runs_nothing_and_a_wider_one_the_rest(
     assert "8 cells: 8 done already, 0 to run" in printed
     assert first[first.index("digits m=3: ") : first.index("preset quick:", 200)] in printed
     assert files(results) == before
-    _, printed, _ = main(capsys, *tiny(results, "--plan", seed="0-2"))
+    assert "start and report assumed" in first
+    _, printed, _ = main(capsys, *tiny(results, "--plan", *cache_of(results), seed="0-2"))
     assert "12 cells: 8 done already, 4 to run" in printed
+    assert "start and report as in the last study here" in printed
 
 
 @pytest.mark.usefixtures("without_ray")
 def test_commands_of_one_study_make_one_report(
-    tmp_path: Path, capsys: Capsys, monkeypatch: pytest.MonkeyPatch
+    finished: tuple[Path, str], tmp_path: Path, capsys: Capsys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The second adds a paradigm; the third another m, which is told apart from what is there."""
+    """One adds a paradigm; another one m, which is told apart from what is there."""
+    shutil.copytree(finished[0] / "cells", tmp_path / "cells")
     answers: list[Any] = []
     monkeypatch.setattr(Tracker, "finish", lambda _, answer: answers.append(answer))
 
     def page() -> str:
         return (tmp_path / "report" / "digits" / "report.md").read_text()
 
-    def summarised(name: str) -> set[str]:
-        return {run.params[name] for run in answers[-1].summaries}
-
-    assert "new: " not in untracked(capsys, tmp_path, paradigm="soft")[0]
-    printed, _ = untracked(capsys, tmp_path, paradigm="hard")
-    for name in ("soft", "hard"):
+    assert "new: " not in finished[1]
+    printed, _ = untracked(capsys, tmp_path, paradigm="hard-sampled")
+    for name in ("soft", "hard-sampled"):
         assert re.search(rf"^{name} .* 2$", printed, re.M), printed
         assert f"| {name} |" in page()
-    assert "\nnew: 2 of the study's 4 cells (hard 2)\n" in printed
-    assert re.search(r"The last command: .*; new: 2 of the study's 4 cells", page())
-    assert summarised("paradigm") == {"soft", "hard"}
+    assert "\nnew: 2 of the study's 10 cells (hard-sampled 2)\n" in printed
+    assert re.search(r"The last command: .*; new: 2 of the study's 10 cells", page())
+    assert {"soft", "hard-sampled"} < {run.params["paradigm"] for run in answers[-1].summaries}
     printed, _ = untracked(capsys, tmp_path, paradigm="soft", m="4")
     assert "digits m=4: " in printed
     assert "digits m=3: " not in printed
-    assert "new: 2 of the study's 6 cells (soft 2)" in printed
+    assert "new: 2 of the study's 12 cells (soft 2)" in printed
     assert "the report also shows 1 other setting of the study" in printed
-    assert summarised("m") == {"3", "4"}
+    assert {run.params["m"] for run in answers[-1].summaries} == {"3", "4"}
     assert re.findall("m=[34]", page()).count("m=3")
-
-
-@pytest.mark.usefixtures("without_ray")
-def test_the_next_plan_counts_what_a_study_took_besides_training(
-    tmp_path: Path, capsys: Capsys
-) -> None:
-    cache = ["--cache-dir", str(tmp_path)]
-    first, _ = untracked(capsys, tmp_path / "results", *cache, paradigm="soft")
-    assert "start and report assumed" in first
-    plan, _ = untracked(capsys, tmp_path / "others", *cache, "--plan", paradigm="soft")
-    assert "start and report as in the last study here" in plan
-    measured = overhead.recall(tmp_path, THIS_MACHINE)
-    assert measured.start > 0
-    assert measured.report > 0
 
 
 def test_a_command_trains_nothing_that_another_has_recorded_meanwhile(
@@ -246,20 +236,16 @@ def test_what_a_search_finds_is_confirmed_and_a_second_run_goes_on(
     tmp_path: Path, capsys: Capsys
 ) -> None:
     axes = {"lr": "0.01,0.3", "paradigm": "hard", "confirm": "100,101"}
-    how = "--search optuna --objective saif,accuracy --num-samples"
-    search = how.split()
-    plan, _ = untracked(capsys, tmp_path, *search, "2", "--plan", **axes)
-    assert "search: 2 suggestions a paradigm, 2 in all, x 2 seeds = 4 cells" in plan
-    assert "hard: lr 0.01 to 0.3 (log-uniform)" in plan
-    assert not list(tmp_path.iterdir())
+    search = ["--search", "optuna", "--objective", "saif,accuracy", "--num-samples"]
     printed, errors = untracked(capsys, tmp_path, *search, "2", **axes)
     assert "2 suggestions: 2 done" in printed
-    assert "Pareto front" in printed
     asked = "--search optuna --num-samples 2 --objective accuracy,saif"
     assert asked in (tmp_path / "report" / "digits" / "report.md").read_text()
     assert "6/6 cells done, 0 running, 0 left" in errors
     assert stages(tmp_path) == [("confirm", (100, 101))] + [("tune", (0, 1))] * 2
     kept = files(tmp_path)
+    plan, _ = untracked(capsys, tmp_path, *search, "3", "--plan", **axes)
+    assert "search: 3 suggestions a paradigm, 3 in all, x 2 seeds = 6 cells" in plan
     printed, _ = untracked(capsys, tmp_path, *search, "3", **axes)
     assert "3 suggestions: 3 done" in printed
     assert files(tmp_path).items() >= kept.items()

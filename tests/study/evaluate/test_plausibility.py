@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -64,44 +63,6 @@ def by_definition(split: Split) -> dict[str, float]:
 def test_equals_the_definitions(seed: int) -> None:
     split = make_split(seed)
     assert plausibility(*split) == pytest.approx(by_definition(split), rel=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("attention", "rationale", "expected"),
-    [
-        # Selected are the last five tokens; 3, 4 (a run of two) and 6 match, of three runs.
-        # In falling order: 1 1 1 0 0 0 1; the last of four at precision 4 / 7.
-        (
-            [0.01, 0.02, 0.1, 0.3, 0.2, 0.15, 0.22],
-            [1, 0, 0, 1, 1, 0, 1],
-            [f1(3 / 5, 3 / 4), f1(3 / 5, 3 / 3), 3 / 4 + (3 / 6 + 4 / 7) / 8],
-        ),
-        ([0.5, 0.5], [1, 1], [1, f1(1, 2), 1]),  # both tokens match the one run
-        ([1.0, 0.0, 0.0], [0, 1, 1], [f1(2 / 3, 1), f1(2 / 3, 2), 1 / 3]),  # 0 is a token, too
-        # Of equal tokens the later are selected; there is one threshold for all of them.
-        ([1 / 8] * 8, [0, 0, 0, 1, 1, 1, 1, 1], [1, 0, (1 + 5 / 8) / 2]),
-        ([1 / 8] * 8, [1, 1, 1, 0, 0, 0, 0, 0], [0, 0, (1 + 3 / 8) / 2]),
-    ],
-)
-def test_hand_checked_posts(
-    attention: Sequence[float], rationale: Sequence[int], expected: Sequence[float]
-) -> None:
-    found = plausibility([attention], [rationale], np.ones((1, len(attention)), bool))
-    assert list(found.values()) == pytest.approx(expected)
-
-
-@pytest.mark.parametrize("garbage", [np.nan, -np.inf, 9.0])
-@pytest.mark.parametrize("seed", range(20))
-def test_padding_changes_nothing(seed: int, garbage: float) -> None:
-    """Not by a bit."""
-    attention, rationale, mask = make_split(seed)
-    more = (len(mask), 150)
-    wider = (
-        np.hstack([np.where(mask, attention, garbage), np.full(more, garbage)]),
-        np.hstack([rationale, np.ones(more, bool)]),
-        np.hstack([mask, np.zeros(more, bool)]),
-    )
-    assert plausibility(*wider) == plausibility(attention, rationale, mask)
 
 
 @pytest.mark.parametrize("marked", [False, True])

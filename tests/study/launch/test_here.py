@@ -98,18 +98,6 @@ def test_what_the_user_must_mend_ends_it(training: Training) -> None:
         training.of(CELLS)
 
 
-def test_as_many_cells_begin_as_end_in_time() -> None:
-    now = [0.0]
-    pace = Pace(estimate, 3.5 * MARGIN * SECONDS, lambda: now[0])
-    for now[0], size in ((0.0, 3), (2 * MARGIN * SECONDS, 1)):
-        waiting = [Job((tuple(CELLS),))]
-        taken = pace.take(waiting)
-        assert taken is not None
-        assert (len(taken.cells), len(waiting[0].cells)) == (size, 4 - size)
-    now[0] = 3 * MARGIN * SECONDS
-    assert pace.take([Job((tuple(CELLS),))]) is None
-
-
 def test_if_jobs_take_longer_than_estimated_others_do_too() -> None:
     """A first one, which warms up, counts for less the more have ended; none is faster."""
     pace = Pace(estimate)

@@ -17,14 +17,13 @@ import pytest
 from study.cell import Cell, Schedule
 from study.cell.work import Job
 from study.launch.failures import Failure, failure_of_trial
-from study.launch.run_job import run_job
 from study.launch.watching import Watch
 from study.parts import PartFile
 from study.results import Results
 from study.tasks.mosaics.mosaics import MosaicTask
 from study.terminal.progress import Progress
 from tests.conftest import tiny_cell
-from tests.study.launch.test_run_job import table, work_in
+from tests.made_up.jobs import table, trained, work_in
 
 FAILING = '''
 """A job whose first cell is {which} fails, as long as it can make a file for each attempt."""
@@ -125,7 +124,7 @@ def test_trials_equal_cells_trained_without_ray(
     assert rows["shared_prefix"][hybrid.id]
     direct = Results(tmp_path / "direct")
     direct.prepare()
-    run_job(Job(tuple((cell,) for cell in every)), work_in(direct))
+    trained(direct, *((cell,) for cell in every))
     expected = table(direct)
     expected = expected[~expected["cell_id"].isin(stopped) | (expected["budget_fraction"] <= 0.5)]
     pd.testing.assert_frame_equal(table(results), expected.reset_index(drop=True))
@@ -161,7 +160,7 @@ def test_a_lost_worker_is_tried_again_in_another_process_and_stops_no_other(
 def test_workers_have_this_interpreter_and_keep_memory() -> None:
     """Under `uv run`, Ray would start each through `uv run`, in a copy of the project.
 
-    What the setting of memory does, tests/study/train/test_execution.py shows.
+    What the setting of memory does, tests/study/test_hardware.py shows.
     """
     import ray
     from ray._private import ray_constants

@@ -14,7 +14,7 @@ import torch
 from study.cell import Cell, Schedule
 from study.cell.events import Report
 from study.cell.version import source_digest
-from study.cell.work import Job, Work
+from study.cell.work import Job
 from study.errors import RequestError
 from study.launch.run_job import run_job
 from study.results import Results
@@ -22,21 +22,13 @@ from study.tasks.mosaics.mosaics import MosaicTask
 from study.train.steps.loop import train_pack
 from tests.conftest import tiny_cell
 from tests.made_up.comparisons import write
+from tests.made_up.jobs import table, work_in
 from tests.made_up.posts import load, text_cell, write_posts
 from tests.made_up.tables import contents
 
 
-def work_in(results: Results, **more: Any) -> Work:
-    return Work(study="digits", results=results.url, code_version="test", **more)
-
-
 def side_by_side(cells: Sequence[Cell], results: Results, report: Report | None = None) -> Any:
     return run_job(Job((tuple(cells),)), work_in(results), report)
-
-
-def table(results: Results) -> pd.DataFrame:
-    keys = ["cell_id", "budget_fraction", "split"]
-    return results.evaluations().drop(columns="train_seconds").sort_values(keys, ignore_index=True)
 
 
 def test_how_a_cell_was_run_is_recorded_beside_it(digits: MosaicTask, results: Results) -> None:

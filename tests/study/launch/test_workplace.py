@@ -65,7 +65,7 @@ def test_a_study_goes_on_with_small_files_where_they_cannot_be_merged(
     assert len(results.survey().small) == 2
 
 
-@pytest.mark.usefixtures("without_ray")
+@pytest.mark.usefixtures("without_ray", "no_pictures")
 def test_nothing_is_merged_while_its_trial_may_be_tried_again(
     results: Results, monkeypatch: pytest.MonkeyPatch
 ) -> None:

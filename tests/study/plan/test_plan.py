@@ -9,6 +9,7 @@ import itertools
 import re
 from dataclasses import replace
 from operator import attrgetter
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -21,6 +22,7 @@ from study.plan.axes import resolve
 from study.plan.describe import describe
 from study.plan.divide import with_packing
 from study.plan.jobs import Seconds
+from study.plan.overhead import FILE, Overhead, recall, remember
 from study.plan.plan import Plan
 from study.plan.planning import planned
 from study.request import Request
@@ -145,6 +147,7 @@ REFUSED = {
     "digits seed=0-9999999999": "1,000,000",
     "digits seed=0-999999 paradigm=soft,hard confirm=none": "1,000,000 Narrow",
     "digits confirm=x": "none",
+    "digits confirm=none,100": "not both",
     "digits epochs=1e30": "budget",
     "digits evaluations=1000000000": "10,000",
     "digits m=1000000000": "100,000",
@@ -153,8 +156,14 @@ REFUSED = {
     "digits hard_drop_at=1": "--set hard_drop_at=1: (0, 1)",
     "digits weight_decay=0.1": "adam",
     "digits epochs=0.001 n=10": "nothing no step",
+    "digits n=all": "number",
+    "texts min_count=0": "1",
+    "texts min_count=none": "whole 'none'",
+    "series background=none": "names +",
     "fixed-focus alpha=1.5": "[0, 1]",
+    "fixed-focus depth=-5": "-2 layers",
     "linear-orthogonal num_classes=1": "2",
+    "linear-orthogonal depth=1": "0 linear",
     # Names.
     "digits bs=32": "'batch_size'",
     "digits num_segments=5": "'m'",
@@ -163,13 +172,21 @@ REFUSED = {
     "digits paradigm=marginal": "'lvml' hard,",
     "digits task=CIFAR-10": "'cifar10'",
     "digits split=shared": "'shared-base'",
+    "digits foreground=3+x": "'x' 9",
+    "digits background=": "empty",
+    "digits threads=2": "--threads",
+    "digits pack@soft=none": "--pack",
     "digits budget_unit=seconds": "flops",
     # What has no meaning together.
     "digits teacher_forcing=0.5": "mscoco",
     "digits window=7": "series",
+    "digits background=3": "'3' foreground=3+5+8",
+    "series foreground=1": "two",
+    "hatexplain split=shared-base": "own",
     "digits task=cifar10": "cifar10 'perceptron'",
     "digits alpha=0.5 paradigm=hybrid confirm=none": "soft, hard, lvml",
     "digits alpha=0.5 budget_unit=flops confirm=none": "mosaics",
+    "fixed-focus confirm=100": "linear-orthogonal confirm=none",
     "fixed-focus num_classes=5": "linear-orthogonal",
     "fixed-focus num_classes=none": "given, linear-orthogonal",
     "mscoco m=50": "square",
@@ -390,3 +407,33 @@ def test_what_a_plan_costs(gpus: float, threads: int, price: float | None, cost:
     described = describe(made, "", price)
     assert (f"estimated {cost}" if cost else "estimated time on this machine") in described
     assert ("hours:" in described) == bool(cost)
+
+
+@pytest.mark.parametrize("text", [None, "", "[]", '{"here": 3}', '{"here": [1, NaN]}'])
+def test_what_was_measured_is_recalled_where_it_was(tmp_path: Path, text: str | None) -> None:
+    """Whatever the file held before; a cache that cannot be written stops nothing."""
+    cache = tmp_path / "cache"
+    if text is not None:
+        cache.mkdir()
+        (cache / FILE).write_text(text)
+    assert recall(cache, "here") == Overhead(measured=False)
+    for where, start in (("here", 20.04), ("there", 1.0), ("here", 21.0)):
+        remember(cache, where, Overhead(start, start + 10))
+    assert recall(cache, "here") == Overhead(21.0, 31.0, measured=True)
+    assert recall(cache, "there") == Overhead(1.0, 11.0, measured=True)
+    assert [path.name for path in cache.iterdir()] == [FILE]
+    remember(cache / FILE, "here", Overhead(1.0, 2.0))
+    assert recall(cache / FILE, "here") == Overhead(measured=False)
+
+
+def test_the_plan_counts_what_precedes_and_follows_training() -> None:
+    """Two settings, each with a cell and a section of the report."""
+    made = plan("digits", "m=5,10", "seed=0", "paradigm=soft", "lr=0.1")
+    costs = {cell.id: Seconds(7.0, 0.0) for cell in made.cells}
+    made = replace(made, concurrent=2, costs=costs)
+    measured = replace(made, overhead=Overhead(13.0, 10.0, measured=True))
+    assert (
+        "estimated time on this machine: 40 s (start 13 s, training 7 s, report 20 s; "
+        "start and report as in the last study here)\n"
+    ) in describe(measured, "")
+    assert "assumed: none trained here yet" in describe(made, "")

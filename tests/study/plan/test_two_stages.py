@@ -228,7 +228,7 @@ def test_the_second_stage_is_the_chosen_option_on_fresh_seeds_alone() -> None:
     assert set(found.chosen["lr"]) == {0.1}  # though 0.3, which is not tuned, looks better
 
 
-@pytest.mark.parametrize("killed_after", [0, 1, 5, 7, 8, 9, 11, 13])
+@pytest.mark.parametrize("killed_after", [0, 5, 8, 11])
 def test_killed_anywhere_and_resumed_is_as_if_uninterrupted(killed_after: int) -> None:
     results = in_memory()
     killed = Command(results, most=killed_after)

@@ -7,13 +7,18 @@ import fcntl
 import os
 import shutil
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
 import pytest
 
-from study.results import Results, ResultsError
+from study.errors import RequestError
+from study.results import Results, ResultsError, report_folder
 from study.results.merging import compact
+from study.storage.storage import Storage
+from study.storage.urls import absolute
+from study.tasks.sources.places import CACHE_VARIABLE, Places, default_cache_dir
 from tests.made_up.comparisons import make_cell, make_results, write
 from tests.made_up.tables import assert_same, frames, write_some
 
@@ -144,3 +149,25 @@ def test_a_directory_is_moved_copied_and_merged_by_copying(tmp_path: Path) -> No
     assert both.disagreements() == []
     assert both.finished() == {*moved.finished(), make_cell(seed=7).id}
     assert_same(frames(both, moved.finished()), expected)
+
+
+# --- without a home
+
+
+def cache_of(cache_dir: str) -> object:
+    return Places(cache_dir=cache_dir).cache
+
+
+@pytest.mark.parametrize("opens", [absolute, cache_of, report_folder, Storage])
+def test_an_unknown_home_is_refused_and_no_folder_is_named_after_it(
+    opens: Callable[[str], object],
+) -> None:
+    with pytest.raises(RequestError, match=r"^~nobody-of-this-name/results is in a home"):
+        opens("~nobody-of-this-name/results")
+
+
+@pytest.mark.usefixtures("homeless")
+def test_without_a_home_the_cache_has_no_place_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(CACHE_VARIABLE, raising=False)
+    with pytest.raises(RequestError, match="set HOME"):
+        default_cache_dir()

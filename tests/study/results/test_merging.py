@@ -116,11 +116,8 @@ def record(results: Results) -> None:
 
 @pytest.mark.parametrize(
     ("act", "beside"),
-    [
-        (compact, compact), (compact, merge_some), (merge_some, compact), (compact, record),
-        (merge_small, merge_small), (merge_small, record),
-    ],
-)  # fmt: skip
+    [(compact, compact), (merge_some, compact), (merge_small, merge_small), (compact, record)],
+)
 def test_others_may_merge_and_write_at_the_same_time(
     act: Callable[[Results], object], beside: Callable[[Results], object]
 ) -> None:

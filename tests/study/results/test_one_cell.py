@@ -14,7 +14,7 @@ import torch
 
 from study import paradigms, run, tasks
 from study.cell import Cell, NetworkSettings, Schedule
-from study.cell.work import Job, Work
+from study.cell.work import Job
 from study.errors import RequestError
 from study.launch.run_job import run_job
 from study.models import kept
@@ -23,6 +23,7 @@ from study.results.merging import compact
 from study.tasks.mosaics.mosaics import MosaicTask
 from tests.conftest import tiny_cell
 from tests.made_up import small_networks
+from tests.made_up.jobs import trained
 from tests.made_up.posts import load, text_cell, write_posts
 
 STUDY = """digits --shard 1/1 --threads 1 --pack seed,lr --keep-weights --set n=100 m=3 epochs=2
@@ -33,15 +34,7 @@ switch_point=0.4 train_metrics_size=20 validation_size=20 test_size=20"""
 def train(results: Results, *cells: Cell, **given: Any) -> None:
     """As one pack, whose networks are kept."""
     results.prepare()
-    work = Work(
-        study="test",
-        results=results.url,
-        gpu=False,
-        code_version="test",
-        keep_weights=True,
-        **given,
-    )
-    assert set(run_job(Job((cells,)), work).values()) == {"done"}
+    assert set(trained(results, cells, keep_weights=True, **given).values()) == {"done"}
 
 
 def files(results: Results) -> set[str]:

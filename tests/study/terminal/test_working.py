@@ -14,6 +14,7 @@ from analysis import report
 from study.results import Results
 from study.terminal import working as module
 from study.terminal.working import LINE_EVERY, draws, duration, telling, working
+from tests.conftest import not_drawn
 from tests.made_up.commands import called
 from tests.made_up.comparisons import make_cell, write
 from tests.made_up.screen import in_a_terminal, screen
@@ -129,35 +130,40 @@ def test_nothing_is_said_unasked(capsys: Captured) -> None:
     assert capsys.readouterr() == ("", "")
 
 
-@pytest.mark.usefixtures("quick")
-def test_a_report_says_how_far_it_is(results: Results, capsys: Captured) -> None:
+def test_a_report_says_how_far_it_is(
+    results: Results, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What it prints is as ever; nothing of that is on stdout."""
+    monkeypatch.setattr(module, "LINE_EVERY", 0.001)
     for seed in range(2):
         for paradigm in ("soft", "hard"):
             write(results, make_cell(paradigm, 0.1, seed))
-    status, printed, errors = called(report.main, capsys, results.url)
+    with not_drawn(), monkeypatch.context() as patch:
+        slowly = "analysis.section.picture.figure_pdf"
+        patch.setattr(slowly, lambda _: time.sleep(0.02) or b"%PDF-1.4")
+        status, printed, errors = called(report.main, capsys, results.url)
     assert status == 0
-    assert re.search(r"^drawing the report: 1 of \d+ figures, \d+ s left$", errors, re.M)
+    assert re.search(r"^drawing the report: \d+ of \d+ figures, \d+ s left$", errors, re.M)
     assert "drawing" not in printed
 
 
-@pytest.mark.parametrize("lacks", ["a terminal", "its abilities", "its signs", "rich", "all"])
+@pytest.mark.parametrize(
+    ("lacks", "instead"),
+    [
+        ("sys.stderr", None),  # it is closed
+        ("sys.stderr.isatty", lambda: False),
+        ("sys.stderr", Mock(isatty=lambda: True, encoding="ISO-8859-1")),  # which lacks the signs
+        ("os.environ", {"TERM": "dumb"}),
+        ("importlib.util.find_spec", lambda name: None),  # rich
+    ],
+)
 def test_without_what_bars_need_there_are_lines(
-    lacks: str, monkeypatch: pytest.MonkeyPatch
+    lacks: str, instead: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     assert draws(sys.stderr)
-    if lacks == "a terminal":
-        monkeypatch.setattr("sys.stderr.isatty", lambda: False)
-    elif lacks == "rich":
-        monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    elif lacks == "all":  # it is closed
-        monkeypatch.setattr("sys.stderr", None)
-    elif lacks == "its signs":
-        monkeypatch.setattr("sys.stderr", Mock(isatty=lambda: True, encoding="ISO-8859-1"))
-    else:
-        monkeypatch.setenv("TERM", "dumb")
+    monkeypatch.setattr(lacks, instead)
     assert not draws(sys.stderr)
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from study.cell import Cell
 from study.results import Results
-from tests.made_up.comparisons import make_cell, write
+from tests.made_up.tracking import write_cells
 
 
 @pytest.fixture
@@ -23,8 +23,4 @@ def results(results_with_store: Results) -> Results:
 
 @pytest.fixture
 def cells(results: Results) -> list[Cell]:
-    return [
-        write(results, make_cell("hybrid", 0.1)),
-        write(results, make_cell("lvml", 1e20), status="diverged", loss=float("inf")),
-        write(results, make_cell("soft", seed=3), accuracy=0.7),
-    ]
+    return write_cells(results)

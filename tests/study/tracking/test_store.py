@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -36,11 +36,29 @@ from tests.made_up.tracking import (
     statuses,
     summary,
     track,
+    write_cells,
 )
 
+Tracked = tuple[Results, list[Cell]]
 
-def test_a_run_holds_curves_and_last_values(results: Results, cells: list[Cell]) -> None:
-    track(results, cells)
+
+@pytest.fixture(scope="module")
+def in_store(tmp_path_factory: pytest.TempPathFactory, empty_database: Path) -> Tracked:
+    """A directory whose store several tests look at, or harm."""
+    results = make_results(tmp_path_factory.mktemp("tracked") / "results")
+    shutil.copy(empty_database, results.url)
+    return results, write_cells(results)
+
+
+@pytest.fixture
+def tracked(in_store: Tracked) -> Tracked:
+    """The same, once its store has all runs."""
+    track(*in_store)
+    return in_store
+
+
+def test_a_run_holds_curves_and_last_values(tracked: Tracked) -> None:
+    results, cells = tracked
     assert_holds(results, cells)
     client, evaluations = client_of(results), results.evaluations()
     for run in runs_of(client)["cell"]:
@@ -62,22 +80,10 @@ def test_a_run_holds_curves_and_last_values(results: Results, cells: list[Cell])
                 ]
 
 
-def test_a_cell_that_diverged_before_the_first_evaluation_and_one_of_posts(
-    results: Results,
-) -> None:
-    """What only posts have is there, too."""
-    diverged = write(results, make_cell(), status="diverged", points=())
-    of_posts = write_text(results, make_text_cell(), 0.9, 0.5, study="digits")
-    track(results, [diverged, of_posts])
-    found = {run.data.tags["cell_id"]: run.data for run in runs_of(client_of(results))["cell"]}
-    assert found[diverged.id].tags["status"] == "diverged"
-    assert found[of_posts.id].metrics["test/auprc"] == pytest.approx(0.5 / 3)
-
-
 def test_what_is_there_is_neither_read_nor_logged_again(
-    results: Results, cells: list[Cell], monkeypatch: pytest.MonkeyPatch
+    tracked: Tracked, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    track(results, cells)
+    results, cells = tracked
     before = {run.info.run_id for runs in runs_of(client_of(results)).values() for run in runs}
     wanted = statuses(cells, results)
     monkeypatch.setattr(Results, "tables", None)
@@ -86,6 +92,24 @@ def test_what_is_there_is_neither_read_nor_logged_again(
     monkeypatch.undo()
     after = {run.info.run_id for runs in runs_of(client_of(results)).values() for run in runs}
     assert after == before
+
+
+def test_a_cell_that_went_on_is_logged_anew_and_of_any_cell_there_is_a_run(
+    results: Results,
+) -> None:
+    """Of one that diverged before the first evaluation, too, and of posts what only they have."""
+    stopped = write(results, make_cell(seed=7), accuracy=0.2, status="censored")
+    diverged = write(results, make_cell(), status="diverged", points=())
+    of_posts = write_text(results, make_text_cell(), 0.9, 0.5, study="digits")
+    cells = [stopped, diverged, of_posts]
+    track(results, cells)
+    write(results, stopped, accuracy=0.8, status="done")
+    track(results, cells)
+    found = {run.data.tags["cell_id"]: run.data for run in runs_of(client_of(results))["cell"]}
+    assert found.keys() == {cell.id for cell in cells}
+    assert found[stopped.id].metrics["test/accuracy"] == 0.8
+    assert found[diverged.id].tags["status"] == "diverged"
+    assert found[of_posts.id].metrics["test/auprc"] == pytest.approx(0.5 / 3)
 
 
 def test_a_run_that_cannot_be_made_is_no_reason_to_look_all_others_up(
@@ -106,41 +130,16 @@ def test_a_run_that_cannot_be_made_is_no_reason_to_look_all_others_up(
         store.sync(wanted)
 
 
-def test_a_cell_that_went_on_is_logged_anew(results: Results, cells: list[Cell]) -> None:
-    cell = write(results, make_cell(seed=7), accuracy=0.2, status="censored")
-    track(results, [*cells, cell])
-    write(results, cell, accuracy=0.8, status="done")
-    track(results, [*cells, cell])
-    assert_holds(results, [*cells, cell])
-    found = {run.data.tags["cell_id"]: run for run in runs_of(client_of(results))["cell"]}
-    assert found[cell.id].data.metrics["test/accuracy"] == 0.8
-
-
-def test_what_a_kill_left_is_made_good(results: Results, cells: list[Cell]) -> None:
-    """Runs that are half logged are made anew, and nobody else's is touched."""
-    track(results, cells)
-    client = client_of(results)
-    found = runs_of(client)
-    experiment = found["study"][0].info.experiment_id
+def killed(client: MlflowClient, found: Mapping[str, list[Logged]]) -> None:
+    """Some runs are half logged, and one is gone."""
     for run in (found["cell"][0], found["summary"][0], found["study"][0]):
         client.update_run(run.info.run_id, status="RUNNING")
     client.set_tag(found["study"][0].info.run_id, "state", "")
     client.delete_run(found["cell"][1].info.run_id)
-    strange = client.create_run(experiment, tags={"note": "somebody's", "key": "C major"})
-    client.set_terminated(strange.info.run_id)
-    theirs = client.create_run(experiment, tags={"key": cells[2].id, "results": "another"})
-    track(results, cells)
-    for other in (strange, theirs):
-        assert client.get_run(other.info.run_id).info.lifecycle_stage == "active"
-        client.delete_run(other.info.run_id)
-    assert_holds(results, cells)
 
 
-def test_what_was_logged_twice_is_left_once(results: Results, cells: list[Cell]) -> None:
-    """Two drivers may do so, and a server that acts on a request whose answer was lost."""
-    track(results, cells)
-    client = client_of(results)
-    found = runs_of(client)
+def doubled(client: MlflowClient, found: Mapping[str, list[Logged]]) -> None:
+    """By two drivers, or by a server that acts on a request whose answer was lost."""
 
     def double(run: Logged, later: int) -> Logged:
         tags = {name: text for name, text in run.data.tags.items() if name != "mlflow.runName"}
@@ -154,15 +153,29 @@ def test_what_was_logged_twice_is_left_once(results: Results, cells: list[Cell])
     client.set_tag(found["cell"][0].info.run_id, "mlflow.parentRunId", older.info.run_id)
     for run in (*found["cell"], *found["summary"]):
         double(run, -10_000)
+
+
+@pytest.mark.parametrize("harm", [killed, doubled])
+def test_harm_is_made_good_and_no_run_of_others_is_touched(
+    tracked: Tracked, harm: Callable[[MlflowClient, Mapping[str, list[Logged]]], None]
+) -> None:
+    results, cells = tracked
+    client = client_of(results)
+    found = runs_of(client)
+    experiment = found["study"][0].info.experiment_id
+    harm(client, found)
+    strange = client.create_run(experiment, tags={"note": "somebody's", "key": "C major"})
+    client.set_terminated(strange.info.run_id)
+    theirs = client.create_run(experiment, tags={"key": cells[2].id, "results": "another"})
     track(results, cells)
+    for other in (strange, theirs):
+        assert client.get_run(other.info.run_id).info.lifecycle_stage == "active"
+        client.delete_run(other.info.run_id)
     assert_holds(results, cells)
 
 
-def test_summaries_stand_above_the_study_in_their_order(
-    results: Results, cells: list[Cell]
-) -> None:
-    track(results, cells)
-    client = client_of(results)
+def test_summaries_stand_above_the_study_in_their_order(tracked: Tracked) -> None:
+    client = client_of(tracked[0])
     found = runs_of(client)
     assert [run.info.run_name for run in found["summary"]] == [each.name for each in SUMMARIES]
     tags = client.get_experiment_by_name("digits").tags
@@ -172,10 +185,8 @@ def test_summaries_stand_above_the_study_in_their_order(
     assert len(view["compareRunCharts"]) == 2  # bars of SAIF, and its curve
 
 
-def test_an_answer_that_changes_replaces_what_it_changes(
-    results: Results, cells: list[Cell]
-) -> None:
-    track(results, cells)
+def test_an_answer_that_changes_replaces_what_it_changes(tracked: Tracked) -> None:
+    results, cells = tracked
     before = {run.data.tags["key"]: run for run in runs_of(client_of(results))["summary"]}
     later = answer([SUMMARIES[0], summary("soft", 0.6), summary("hybrid", 0.9)])
     track(results, cells, later)
@@ -208,22 +219,17 @@ def test_a_directory_that_is_moved_or_copied_has_its_artifacts(
     assert capsys.readouterr().err == ""
 
 
-def test_artifacts_that_are_kept_elsewhere_stay_there(
-    results: Results, cells: list[Cell], tmp_path: Path
+def test_a_deleted_experiment_comes_back_with_artifacts_where_they_were_kept(
+    results: Results, tmp_path: Path
 ) -> None:
-    root = (tmp_path / "own").as_uri()
-    client_of(results).create_experiment("digits", artifact_location=root)
-    track(results, cells)
-    assert_holds(results, cells)
-    assert client_of(results).get_experiment_by_name("digits").artifact_location == root
-
-
-def test_a_deleted_experiment_comes_back(results: Results, cells: list[Cell]) -> None:
-    track(results, cells)
-    client = client_of(results)
-    client.delete_experiment(client.get_experiment_by_name("digits").experiment_id)
-    track(results, cells)
-    assert_holds(results, cells)
+    cell = write(results, make_cell())
+    client, root = client_of(results), (tmp_path / "own").as_uri()
+    experiment = client.create_experiment("digits", artifact_location=root)
+    track(results, [cell])
+    client.delete_experiment(experiment)
+    track(results, [cell])
+    assert_holds(results, [cell])
+    assert client.get_experiment_by_name("digits").artifact_location == root
 
 
 def test_two_directories_of_any_names_share_an_experiment(

@@ -32,16 +32,12 @@ def refusal(results: Results, uri: str | None) -> RequestError:
     [
         ("nonsense://store", "nonsense"),
         ("sqlite:////proc/x.db", "/proc"),
-        ("sqlite:///{tmp}/text.db", "not a database"),
         ("sqlite:///:memory:", "names no file"),
         ("http://host:99999", "99999|[Pp]ort"),
     ],
 )
-def test_a_store_that_cannot_work_is_named(
-    results: Results, tmp_path: Path, uri: str, why: str
-) -> None:
-    (tmp_path / "text.db").write_text("this is not a database " * 100)
-    error = refusal(results, uri.format(tmp=tmp_path))
+def test_a_store_that_cannot_work_is_named(results: Results, uri: str, why: str) -> None:
+    error = refusal(results, uri)
     assert error.__class__ is RequestError
     assert any(word in str(error) for word in why.split("|")), str(error)
 

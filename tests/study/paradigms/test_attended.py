@@ -1,14 +1,17 @@
-"""The mixture of soft attention: the weighted sum of the segments, without a copy of images."""
+"""The mixture of soft attention, without a copy of images; segments that go through in parts."""
 
 from __future__ import annotations
 
 import pytest
 import torch
+from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from study import paradigms
+from study.cell import PARADIGMS
+from study.check.of_paradigms import B, D, M, Problem
+from study.paradigms import parts
 from study.paradigms.base import Attended
-
-B, M = 4, 3
 
 
 class Calls(TorchDispatchMode):
@@ -32,16 +35,16 @@ class Calls(TorchDispatchMode):
         ((1, 4, 4), torch.channels_last),
     ],
 )
-def test_it_is_the_weighted_sum(
+def test_a_mixture_is_the_weighted_sum(
     shape: tuple[int, ...], layout: torch.memory_format | None
 ) -> None:
     """Images stay channels-last and are not copied: convolutions would else reorder them."""
     generator = torch.Generator().manual_seed(0)
-    segments = torch.randn(B * M, *shape, dtype=torch.float64, generator=generator)
+    segments = torch.randn(12, *shape, dtype=torch.float64, generator=generator)
     if layout:
         segments = segments.to(memory_format=layout)
-    segments = segments.unflatten(0, (B, M))
-    scores = torch.randn(B, M, dtype=torch.float64, requires_grad=True)
+    segments = segments.unflatten(0, (4, 3))
+    scores = torch.randn(4, 3, dtype=torch.float64, requires_grad=True)
     attended = Attended(scores, torch.nn.Identity(), segments, None)
     reference = torch.einsum("bm,bm...->b...", attended.attention, segments)
     with Calls() as calls:
@@ -54,3 +57,27 @@ def test_it_is_the_weighted_sum(
         assert mixture.is_contiguous(memory_format=layout)
         assert "bmm" in calls.names
         assert not {"clone", "copy_", "_to_copy"} & set(calls.names)
+
+
+@pytest.mark.parametrize("name", PARADIGMS)
+def test_segments_in_parts_give_the_same_step(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Loss and gradients, of the segments, too; and what samples draws the same."""
+    problem, found = Problem(curved=True), []
+    largest: list[int] = []
+
+    def classifier(x: Tensor) -> Tensor:
+        largest.append(len(x))
+        return problem.classifier(x)
+
+    for most in (B * M, 4):
+        monkeypatch.setattr(parts, "PART_BYTES", 4 * D * most)
+        segments = problem.segments.clone().requires_grad_()
+        largest.clear()
+        loss = paradigms.get(name).loss(
+            problem.focus, classifier, segments, problem.labels,
+            generator=torch.Generator().manual_seed(2),
+        )  # fmt: skip
+        found.append([loss, *torch.autograd.grad(loss, [segments, *problem.parameters()])])
+        if name in ("hard", "lvml", "lvml-logits"):
+            assert max(largest) == most
+    torch.testing.assert_close(*found, rtol=1e-12, atol=1e-14)
