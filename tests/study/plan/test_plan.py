@@ -161,6 +161,7 @@ REFUSED = {
     "texts min_count=none": "whole 'none'",
     "series background=none": "names +",
     "fixed-focus alpha=1.5": "[0, 1]",
+    "fixed-focus alpha=none": "no alpha=none: give a number in [0, 1]",
     "fixed-focus depth=-5": "-2 layers",
     "linear-orthogonal num_classes=1": "2",
     "linear-orthogonal depth=1": "0 linear",
