@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from analysis.comparison.choice import choose, summarise
     from analysis.comparison.compare import compare, compare_results, comparisons, equal_compute
-    from analysis.comparison.curves import learning_curve
     from analysis.comparison.heat_maps import mean_heatmaps
+    from analysis.comparison.learning_curves import learning_curve
     from analysis.reading import load
     from analysis.recording.recorder import record
 

@@ -19,9 +19,9 @@ from analysis.page.exports import exports
 from analysis.page.files import write
 from analysis.reading import opened
 from analysis.rendering import html, markdown
-from analysis.section.base import Chapter, Question, Section, by_chapter
 from analysis.section.blocks import Block, Details, Heading, Shown, Text
 from analysis.section.picture import Picture
+from analysis.section.section import Chapter, Question, Section, by_chapter
 from analysis.section.summary import counts_of, told_apart
 from analysis.words import listed
 from study import terminal

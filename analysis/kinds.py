@@ -7,7 +7,7 @@ from analysis.dynamics import fixed_focus, trajectories
 from analysis.paths import heads
 from analysis.paths import theory as attention_paths
 from analysis.reading import cells_of
-from analysis.section.base import Kind, Question, Section
+from analysis.section.section import Kind, Question, Section
 from study.results import Results
 
 KINDS: tuple[Kind, ...] = (comparison, fixed_focus, trajectories, attention_paths, heads)

@@ -55,7 +55,7 @@ from study.plan.jobs import Seconds
 from study.plan.plan import Plan
 from study.results import SPLITS, Results, cell_columns
 from study.results.merging import compact, merge
-from study.tasks.base import Task
+from study.tasks.task import Task
 from study.terminal.progress import Progress
 from study.tracking.tracker import Tracker, open_tracker
 from study.train.steps.pack_member import Outcome
@@ -75,13 +75,13 @@ METHODS = ("GET", "HEAD", "PUT", "DELETE", "POST")
 NOTHING = f"""
 import sys
 sys.path.insert(0, {str(PROJECT)!r})
-import study.train.run
+import study.train.run_training
 from benchmarks.scheduling import made_up
 from search_spaces.base import Preset, SearchSpace
 from study.parts import register_study
 
 register_study(SearchSpace("nothing", "digits", "", {{"quick": Preset("", {{}})}}))
-study.train.run.train_pack = made_up
+study.train.run_training.train_pack = made_up
 """
 """A part with which workers train nothing."""
 
@@ -386,7 +386,7 @@ def requests(evaluations: int) -> Iterator[tuple[str, ...]]:
     first, cell = plan_of(2, evaluations).cells
 
     def train(cell: Cell) -> None:
-        with patch("study.train.run.train_pack", made_up):
+        with patch("study.train.run_training.train_pack", made_up):
             run_job(Job(((cell,),)), work)
 
     parts: dict[str, Callable[[], object]] = {

@@ -33,7 +33,7 @@ from benchmarks.support.baseline import ResearchScript
 from benchmarks.support.stepping import Figures, Step, build_model, timed
 from study import hardware, paradigms
 from study.cell import PRECISIONS
-from study.paradigms.base import Paradigm
+from study.paradigms.paradigm import Paradigm
 from study.tasks.mosaics.mosaics import Mosaics
 from study.train.budget.cost import training_flops
 

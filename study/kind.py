@@ -17,7 +17,7 @@ from study.cell.events import Report, Runner
 from study.cell.work import Work
 from study.errors import RequestError
 from study.storage.storage import Storage
-from study.tasks.base import Facts, FactsOf
+from study.tasks.task import Facts, FactsOf
 
 if TYPE_CHECKING:
     import pandas as pd

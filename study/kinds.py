@@ -7,10 +7,10 @@ from typing import Any
 
 from study.cell.work import RECORDED
 from study.errors import RequestError
-from study.heads.kind import HEADS
+from study.heads.heads_kind import HEADS
 from study.kind import Kind
-from study.posterior.kind import POSTERIOR
-from study.train.kind import TRAINING
+from study.posterior.posterior_kind import POSTERIOR
+from study.train.training_kind import TRAINING
 
 KINDS: Mapping[str, Kind[Any]] = {
     "training": TRAINING,

@@ -26,7 +26,7 @@ def _run(argv: Sequence[str] | None) -> int:
         return DONE
     if request.shard:
         with importing(), working("starting"):
-            from study.shards.run import run_shard
+            from study.shards.run_shard import run_shard
 
         return run_shard(request, request.shard, began)
     with importing(), working("starting"):

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from analysis.dynamics.closed_form import HORIZON, LEVELS, NAMES, TIMES, at_time, time_text
-from analysis.dynamics.trained import lost_seeds
+from analysis.dynamics.trained_trajectories import lost_seeds
 from analysis.section.claim import LOST, Claim, Evidence, Finding, Verdict, decided, side
 from analysis.words import listed
 

@@ -8,18 +8,18 @@ from collections.abc import Collection, Sequence
 import numpy as np
 import pandas as pd
 
-from analysis.dynamics.base import DynamicsSection
+from analysis.dynamics.dynamics_section import DynamicsSection
 from analysis.dynamics.focus_claims import claims
 from analysis.dynamics.focus_pictures import pictures
+from analysis.dynamics.focus_settings import MEASURES, Setting, read_settings
 from analysis.dynamics.focus_tables import FINAL, OPTIONS, short_cells, tables, warnings
-from analysis.dynamics.settings import MEASURES, Setting, read_settings
 from analysis.groups import LINEAR_ORTHOGONAL, PARADIGMS, is_fixed_focus
-from analysis.section.base import Question
 from analysis.section.blocks import Block, Details, Table, Text
 from analysis.section.claim import Claim
 from analysis.section.columns import by_columns
 from analysis.section.parts import end_states
 from analysis.section.picture import Picture
+from analysis.section.section import Question
 from analysis.section.summary import claims_note, run_files, summary_run
 from analysis.words import aligned, network_text, number
 from study.results import Results
@@ -50,7 +50,7 @@ _PARAMS = ("task", "m", "n", "architecture", "batch_size", "budget_amount", "bud
 
 
 def mine(cells: pd.DataFrame) -> pd.Series:
-    """Whether each row held attention; see `analysis.section.base.Kind`."""
+    """Whether each row held attention; see `analysis.section.section.Kind`."""
     return is_fixed_focus(cells)
 
 
@@ -87,7 +87,7 @@ def find(results: Results, cell_ids: Collection[str], question: Question) -> lis
 
 
 class FixedFocus(DynamicsSection):
-    """See `analysis.section.base.Section`.
+    """See `analysis.section.section.Section`.
 
     Args:
         settings: one row of panels each, at least one.

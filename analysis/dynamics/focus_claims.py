@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
+from analysis.dynamics.focus_settings import Setting
 from analysis.dynamics.measures import (
     BELOW_ONE,
     WIDEST_GAP,
@@ -30,7 +31,6 @@ from analysis.dynamics.measures import (
     signed_text,
     within,
 )
-from analysis.dynamics.settings import Setting
 from analysis.groups import PARADIGMS
 from analysis.section.claim import LOST, Claim, Evidence, Finding, Side, Verdict, decided
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from analysis.dynamics.focus_settings import Setting, floors, solution
 from analysis.dynamics.measures import WIDEST_GAP
-from analysis.dynamics.settings import Setting, floors, solution
-from analysis.figures.dynamics.fixed_focus import Row, panels_figure
+from analysis.figures.dynamics.focus_panels import Row, panels_figure
 from analysis.groups import LINEAR_ORTHOGONAL, PARADIGMS
 from analysis.section.picture import Picture
 from analysis.statistics import CONFIDENCE

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import pandas as pd
 
-from analysis.dynamics.settings import MEASURES, Setting, floors
+from analysis.dynamics.focus_settings import MEASURES, Setting, floors
 from analysis.groups import with_chosen
 from analysis.section.columns import measured, plain
 from analysis.section.parts import stacked

@@ -10,7 +10,7 @@ from itertools import compress, pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.dynamics.settings import Setting
+from analysis.dynamics.focus_settings import Setting
 from analysis.section.claim import TOO_FEW, Finding, Side, evidence, lost_text
 from analysis.statistics import CONFIDENCE, MIN_SEEDS, ROUNDING, t_interval
 from analysis.words import points

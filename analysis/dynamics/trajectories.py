@@ -7,8 +7,7 @@ from collections.abc import Collection, Sequence
 
 import pandas as pd
 
-from analysis.dynamics import closed_form, trained
-from analysis.dynamics.base import DynamicsSection
+from analysis.dynamics import closed_form, trained_trajectories
 from analysis.dynamics.closed_form import (
     CONFIDENT,
     HORIZON,
@@ -20,9 +19,10 @@ from analysis.dynamics.closed_form import (
     time_text,
 )
 from analysis.dynamics.convergence import exact_claim, trained_claim
-from analysis.dynamics.curves import mean_curves
-from analysis.dynamics.trained import LINE, QUANTITIES, deviation_cells, lost_seeds
-from analysis.figures.dynamics.trajectories import (
+from analysis.dynamics.dynamics_section import DynamicsSection
+from analysis.dynamics.mean_curves import mean_curves
+from analysis.dynamics.trained_trajectories import LINE, QUANTITIES, deviation_cells, lost_seeds
+from analysis.figures.dynamics.growth import (
     LARGEST,
     curvature_figure,
     of_pair,
@@ -30,11 +30,11 @@ from analysis.figures.dynamics.trajectories import (
 )
 from analysis.figures.illustration import illustration_figure
 from analysis.groups import PARADIGMS, is_trajectory, paradigm_order
-from analysis.section.base import Question
 from analysis.section.blocks import Block, Details, Table, Text
 from analysis.section.claim import Claim
 from analysis.section.parts import end_states
 from analysis.section.picture import Picture
+from analysis.section.section import Question
 from analysis.section.summary import claims_note, run_files, summary_run
 from analysis.statistics import CONFIDENCE
 from analysis.words import aligned, level, number, span, tally
@@ -54,7 +54,7 @@ _SAMPLES, _MOSAICS, _SEED = 300, 500, 0
 
 
 def mine(cells: pd.DataFrame) -> pd.Series:
-    """Whether each row trained a whole linear model; see `analysis.section.base.Kind`."""
+    """Whether each row trained a whole linear model; see `analysis.section.section.Kind`."""
     return is_trajectory(cells)
 
 
@@ -67,18 +67,18 @@ def find(results: Results, cell_ids: Collection[str], question: Question) -> lis
         question: unused, as it concerns comparisons.
 
     Raises:
-        ResultsError: see `analysis.dynamics.trained.read`.
+        ResultsError: see `analysis.dynamics.trained_trajectories.read`.
     """
-    cells = trained.with_settings(results.cells(cell_ids))
-    return [Trajectories(cells, trained.read(results, cells))]
+    cells = trained_trajectories.with_settings(results.cells(cell_ids))
+    return [Trajectories(cells, trained_trajectories.read(results, cells))]
 
 
 class Trajectories(DynamicsSection):
-    """See `analysis.section.base.Section`.
+    """See `analysis.section.section.Section`.
 
     Args:
         cells: the rows of `cells`, with `setting`.
-        rows: their evaluations, see `analysis.dynamics.trained.read`.
+        rows: their evaluations, see `analysis.dynamics.trained_trajectories.read`.
 
     Attributes:
         cells, rows: as given.
@@ -107,13 +107,13 @@ class Trajectories(DynamicsSection):
 
     @functools.cached_property
     def curves(self) -> pd.DataFrame:
-        """Means over seeds of mu, nu and loss, see `analysis.dynamics.curves.mean_curves`."""
+        """Means over seeds of mu, nu and loss, see `analysis.dynamics.mean_curves.mean_curves`."""
         return mean_curves(self.rows, LINE, ("compute_flops", "flow_time"), QUANTITIES)
 
     @functools.cached_property
     def deviations(self) -> pd.DataFrame:
-        """Deviations from theory, see `analysis.dynamics.trained.deviations`."""
-        return trained.deviations(self.rows)
+        """Deviations from theory, see `analysis.dynamics.trained_trajectories.deviations`."""
+        return trained_trajectories.deviations(self.rows)
 
     @property
     def horizon(self) -> float:

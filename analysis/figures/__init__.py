@@ -9,10 +9,10 @@ with their captions.
 from __future__ import annotations
 
 from analysis.figures.curves import compute_figure
-from analysis.figures.files import figure_pdf, figure_png, figure_svg
 from analysis.figures.forest import forest_figure
+from analysis.figures.formats import figure_pdf, figure_png, figure_svg
 from analysis.figures.heatmaps import heatmap_figure
-from analysis.figures.responses import learning_rate_figure, switch_figure
+from analysis.figures.response_figures import learning_rate_figure, switch_figure
 from analysis.figures.style import metric_label
 
 __all__ = [

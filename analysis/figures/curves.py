@@ -42,8 +42,9 @@ def compute_figure(
     chance before. It holds all means and seeds; bands may go beyond.
 
     Args:
-        curve: as `analysis.comparison.curves.learning_curve` gives it for one split; a line ends
-            where a seed has no evaluation, as a mean over others would look like progress.
+        curve: as `analysis.comparison.learning_curves.learning_curve` gives it for one split; a
+            line ends where a seed has no evaluation, as a mean over others would look like
+            progress.
         metric: `saif`, `accuracy`, or a measure of recorded runs.
         seeds: `paradigm`, `seed` and the metric (a fraction) of each at the end.
         axis: what is compute here.

@@ -1,6 +1,6 @@
 """Marks and tiles that say their name and numbers where they are pointed at on a page.
 
-What one says is its URL, see `analysis.figures.files`.
+What one says is its URL, see `analysis.figures.formats`.
 """
 
 from __future__ import annotations

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 
 import pandas as pd
 
-from analysis.section.base import Section, by_chapter
 from analysis.section.blocks import Block, Heading, Table, Text
 from analysis.section.claim import Claim, Verdict
+from analysis.section.section import Section, by_chapter
 from study.terminal import counted
 
 _NUMBERED = re.compile(r"C[0-9]+")

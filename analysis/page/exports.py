@@ -15,7 +15,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from analysis.page.claim_matrix import claim_matrix
-from analysis.section.base import Section, by_chapter
+from analysis.section.section import Section, by_chapter
 
 
 def exports(sections: Sequence[Section]) -> dict[str, bytes]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from analysis.section.base import Section, by_chapter
+from analysis.section.section import Section, by_chapter
 from study.results import Results
 
 _RUNNING = (

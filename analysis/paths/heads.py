@@ -7,12 +7,21 @@ from collections.abc import Callable, Collection, Iterator
 import pandas as pd
 
 from analysis.groups import is_one_shot
-from analysis.paths import answer, beside, claims, means, pictures, pruning, tables, warnings
+from analysis.paths import (
+    beside,
+    findings,
+    means,
+    path_claims,
+    path_pictures,
+    path_tables,
+    pruning,
+    warnings,
+)
 from analysis.paths.networks import NETWORK, of_network, scorer_text
+from analysis.paths.paths_section import Part, Paths, PathsSection
 from analysis.paths.pruning import REMOVAL
-from analysis.paths.section import Part, Paths, PathsSection
 from analysis.paths.trained import Trained, read
-from analysis.section.base import Question
+from analysis.section.section import Question
 from study.results import Results
 
 
@@ -93,12 +102,12 @@ _HEADS = Paths(
         "correction over the table (p < 0.05) and there are at least 6 networks; a lost network "
         "counts against either verdict.",
     ),
-    found=answer.of_trained,
+    found=findings.of_trained,
     warnings=warnings.of_trained,
-    claims=claims.of_trained,
-    drawn=pictures.of_trained,
-    listings=tables.of_trained,
-    beside=tables.beside_published,
+    claims=path_claims.of_trained,
+    drawn=path_pictures.of_trained,
+    listings=path_tables.of_trained,
+    beside=path_tables.beside_published,
     tables_of={
         "heads-trained": pruning.trained,
         "heads-networks": _without_paths(pruning.networks),

@@ -7,11 +7,19 @@ from collections.abc import Collection, Iterator
 import pandas as pd
 
 from analysis.groups import is_posterior
-from analysis.paths import answer, beside, claims, means, pictures, tables, warnings
+from analysis.paths import (
+    beside,
+    findings,
+    means,
+    path_claims,
+    path_pictures,
+    path_tables,
+    warnings,
+)
 from analysis.paths.networks import NETWORK, network_text, of_network
-from analysis.paths.section import Part, Paths, PathsSection
+from analysis.paths.paths_section import Part, Paths, PathsSection
 from analysis.paths.settings import Setting, read
-from analysis.section.base import Question
+from analysis.section.section import Question
 from study.results import Results
 
 _PARAMS = ("variant", "sigma_perp", "n", "tokens", "temperature", "heads")
@@ -19,7 +27,7 @@ _AGREEMENT = ["predictor_error", "accuracy_difference", "r_hat", "effective_samp
 
 
 def mine(cells: pd.DataFrame) -> pd.Series:
-    """Whether each row was solved or sampled; see `analysis.section.base.Kind`."""
+    """Whether each row was solved or sampled; see `analysis.section.section.Kind`."""
     return is_posterior(cells)
 
 
@@ -78,12 +86,12 @@ _THEORY = Paths(
         "Distance from the limit and error of the mean: root mean square over the test split, as "
         "a share of the reference's root mean square.",
     ),
-    found=answer.of_theory,
+    found=findings.of_theory,
     warnings=warnings.of_theory,
-    claims=claims.of_theory,
-    drawn=pictures.of_theory,
-    listings=tables.of_theory,
-    beside=tables.beside_prototype,
+    claims=path_claims.of_theory,
+    drawn=path_pictures.of_theory,
+    listings=path_tables.of_theory,
+    beside=path_tables.beside_prototype,
     tables_of={
         "attention-paths-networks": means.networks,
         "attention-paths-agreement": means.agreement,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from matplotlib.figure import Figure
 
-from analysis.figures.files import figure_pdf, figure_png, figure_svg
+from analysis.figures.formats import figure_pdf, figure_png, figure_svg
 from analysis.figures.style import WIDTH
 
 FILE_STEM = re.compile(

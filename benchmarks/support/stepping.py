@@ -20,10 +20,10 @@ from torch import Tensor
 from benchmarks.support.measure import Timer, write
 from study import hardware, models, paradigms, tasks
 from study.cell import NO_OPTIONS, Budget, Cell, Schedule
-from study.models.base import Model
-from study.paradigms.base import Paradigm, Sampling
-from study.tasks.base import Task
+from study.models.model import Model
+from study.paradigms.paradigm import Paradigm, Sampling
 from study.tasks.mosaics.mosaics import Mosaics
+from study.tasks.task import Task
 from study.train.steps.step import SGD, train_step
 
 Step = Callable[[Tensor], Tensor]

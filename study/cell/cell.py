@@ -25,7 +25,7 @@ from study.cell.declared import (
     declared,
     part,
 )
-from study.cell.networks import DecoderSettings, NetworkSettings, TransformerSettings
+from study.cell.network_settings import DecoderSettings, NetworkSettings, TransformerSettings
 from study.cell.schedule import PARADIGMS, Budget, Schedule
 
 Group = tuple[str, str]

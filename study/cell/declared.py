@@ -185,7 +185,7 @@ class Axis:
             has a meaning.
         whole: whether its values are of the study as a whole: no direction of its grid, so that no
             condition (``@``) narrows or names it.
-        of: what alone has it, the `noun` of a `study.tasks.base.Modality`; empty: all.
+        of: what alone has it, the `noun` of a `study.tasks.task.Modality`; empty: all.
         column: its meaning as a column of results, in Markdown; empty: it is none.
         named: name of that column; empty: that of the axis.
         usual: the value that is left out of a cell, since None stands for it.
@@ -258,7 +258,7 @@ def part(of: type[Declared], default: Any = MISSING, inputs: str = "") -> Any:
     Args:
         of: the class.
         default: of the field.
-        inputs: what alone has it, the `noun` of a `study.tasks.base.Modality`; empty: all.
+        inputs: what alone has it, the `noun` of a `study.tasks.task.Modality`; empty: all.
     """
     return dataclasses.field(default=default, metadata={"of": of, "inputs": inputs})
 

@@ -32,7 +32,7 @@ class Ended:
         evaluations: rows of `study.results.EVALUATIONS_SCHEMA` without `cell_id`.
         earlier_seconds: wall time of earlier, interrupted processes.
         base_images: (n, k) of the instances whose bits are among the evaluations, see
-            `study.tasks.base.Split`; None: not known.
+            `study.tasks.task.Split`; None: not known.
     """
 
     status: str

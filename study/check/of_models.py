@@ -11,9 +11,9 @@ from torch.utils.flop_counter import FlopCounterMode
 from study import models, paradigms, tasks
 from study.check.promises import Promise, promise, require, require_equal
 from study.errors import unknown
-from study.models.base import Model
 from study.models.flops import evaluating, forward_flops
-from study.tasks.base import TaskInfo
+from study.models.model import Model
+from study.tasks.task import TaskInfo
 
 B = 6
 
@@ -58,7 +58,7 @@ def has_both_heads(architecture: Architecture) -> None:
     model = architecture.build()
     require(
         isinstance(model, Model),
-        f"its builder returns a {type(model).__name__}, must be a study.models.base.Model",
+        f"its builder returns a {type(model).__name__}, must be a study.models.model.Model",
     )
     segments = architecture.segments(model)
     for what, head, shape in (
@@ -81,7 +81,7 @@ def follows_its_seed(architecture: Architecture) -> None:
     require(
         torch.equal(before, torch.random.get_rng_state()),
         "building it draws from PyTorch's global random stream: build it within "
-        "torch.random.fork_rng(devices=[]), and draw by the seed (study.models.base.initialise)",
+        "torch.random.fork_rng(devices=[]), and draw by the seed (study.models.model.initialise)",
     )
     equal = all(torch.equal(one[name], same[name]) for name in one)
     require(equal, "two models of one seed differ: draw by the seed that the builder is given")

@@ -12,7 +12,7 @@ from torch.nn import functional
 from study import paradigms
 from study.check.promises import Promise, promise, require, require_equal
 from study.errors import RequestError
-from study.paradigms.base import Paradigm, focus_scores
+from study.paradigms.paradigm import Paradigm, focus_scores
 
 B, M, D, C = 7, 5, 4, 3
 

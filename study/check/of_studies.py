@@ -18,8 +18,8 @@ from study.plan.axes import resolve
 from study.plan.grid import make_plan
 from study.plan.planning import nominal
 from study.results import Results
-from study.tasks.base import ONE_SHOT, Facts
 from study.tasks.sources.places import Places
+from study.tasks.task import ONE_SHOT, Facts
 
 PROMISES: list[Promise] = []
 

@@ -11,8 +11,8 @@ import torch
 from study import tasks
 from study.cell import NO_OPTIONS, Budget, Cell, Options, Schedule
 from study.check.promises import Promise, promise, require
-from study.tasks.base import ONE_SHOT, SPLITS, Batch, Split, Task, TaskInfo
 from study.tasks.sources.places import NO_PLACES, Places
+from study.tasks.task import ONE_SHOT, SPLITS, Batch, Split, Task, TaskInfo
 
 N, M = 40, 4
 

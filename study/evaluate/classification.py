@@ -17,11 +17,11 @@ from study.evaluate.examples import examples
 from study.evaluate.plausibility import plausibility
 from study.evaluate.saif_and_heat_map import foreground_metrics, in_saif
 from study.hardware import pass_size
-from study.models.base import Model
-from study.paradigms.base import Classifier, Focus, Paradigm, focus_scores
+from study.models.model import Model
 from study.paradigms.held import held_attention, incentive
 from study.paradigms.padding import padded, real
-from study.tasks.base import Distinct, Split
+from study.paradigms.paradigm import Classifier, Focus, Paradigm, focus_scores
+from study.tasks.task import Distinct, Split
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,9 @@ from torch import Tensor
 
 from study.cell.seeds import stream_seed
 from study.cell.work import MOST_EXAMPLES
-from study.tasks.base import Split
 from study.tasks.mosaics.mosaics import Mosaics
 from study.tasks.posts.texts import Texts
+from study.tasks.task import Split
 
 if TYPE_CHECKING:
     from PIL import Image

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
-from study.tasks.base import MOSAICS, Modality
+from study.tasks.task import MOSAICS, Modality
 
 # Pixels.
 _PANEL = 290

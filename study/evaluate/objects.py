@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from study.evaluate.decoding import Written
+from study.evaluate.beam_search import Written
 from study.tasks.captions.boxes import Boxed
 from study.tasks.captions.vocabulary import PADDING
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from study.hardware import pass_size
 from study.models.attention_paths import AttentionPaths, signs
-from study.paradigms.base import Paradigm
+from study.paradigms.paradigm import Paradigm
 from study.tasks.one_shot.episodes import Episodes
 from study.theory.heads.pruning import accuracy, without_each_head
 

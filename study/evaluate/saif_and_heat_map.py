@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from study.tasks.base import MOSAICS, Modality
+from study.tasks.task import MOSAICS, Modality
 
 HEATMAP_EDGES = MOSAICS.heatmap_edges
 """Edges of the recorded heat map on both axes; bins [lo, hi), the last closed."""

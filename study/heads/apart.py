@@ -11,10 +11,10 @@ import torch
 from study.cell import Cell
 from study.models.attention_paths import AttentionPaths, signs
 from study.posterior.methods import Split
-from study.tasks.base import SPLITS
 from study.tasks.one_shot.episodes import Episodes, OneShotTask
+from study.tasks.task import SPLITS
 from study.theory.attention_paths import path_features
-from study.theory.attention_paths.checks import Floats
+from study.theory.attention_paths.arguments import Floats
 from study.theory.heads.scores import focus
 
 BYTES_AT_ONCE = 2**26

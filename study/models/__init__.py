@@ -9,8 +9,8 @@ from study.cell import Cell, DecoderSettings, NetworkSettings
 from study.errors import unknown
 
 if TYPE_CHECKING:
-    from study.models.base import Model
-    from study.tasks.base import Task
+    from study.models.model import Model
+    from study.tasks.task import Task
 
 _OWN: dict[str, dict[str, str]] = {
     "scripts": {
@@ -38,7 +38,7 @@ ARCHITECTURES: dict[str, dict[str, str]] = {
     name: {task: f"{__name__}.{place}" for task, place in by_task.items()}
     for name, by_task in _OWN.items()
 }
-"""Name -> task -> module and builder (`study.models.base.Builder`)."""
+"""Name -> task -> module and builder (`study.models.model.Builder`)."""
 
 
 class Captions(NamedTuple):

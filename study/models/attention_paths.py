@@ -26,11 +26,11 @@ from torch import Tensor, nn
 from study.cell import TransformerSettings
 from study.cell.seeds import stream_seed
 from study.hardware import in_precision
-from study.models.base import Model, scaled
 from study.models.flops import Length, ModelFlops
 from study.models.layers import sinusoids
-from study.paradigms.base import NO_SAMPLING, Paradigm, Sampling
-from study.tasks.base import IMAGES, Batch
+from study.models.model import Model, scaled
+from study.paradigms.paradigm import NO_SAMPLING, Paradigm, Sampling
+from study.tasks.task import IMAGES, Batch
 
 
 class Tokens(nn.Module):
@@ -221,7 +221,7 @@ def attention_paths(
     precision: str,
     settings: TransformerSettings,
 ) -> AttentionPaths:
-    """See `study.models.base.Builder`; the width scales d_model.
+    """See `study.models.model.Builder`; the width scales d_model.
 
     Raises:
         ValueError: patches do not fill the images.

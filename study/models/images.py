@@ -11,8 +11,8 @@ from torch import nn
 from study.cell import NetworkSettings
 from study.cell.checks import require
 from study.cell.seeds import stream_seed
-from study.models.base import Builder, Model, Network, initialise, scaled
 from study.models.layers import normalised
+from study.models.model import Builder, Model, Network, initialise, scaled
 
 _ACTIVATIONS = {"relu": nn.ReLU, "tanh": nn.Tanh, "gelu": nn.GELU}
 _USUAL = NetworkSettings()
@@ -23,7 +23,7 @@ class Net:
     """Convolutions, each followed by its pooling and ReLU, then linear layers with ReLU between.
 
     Settings may put a normalisation behind every layer but the last, another activation in place
-    of ReLU, and other hidden linear layers (`study.cell.networks`).
+    of ReLU, and other hidden linear layers (`study.cell.network_settings`).
 
     The sources write ReLU before pooling. Both orders give bitwise the same outputs and gradients,
     because ReLU is monotone; pooling first leaves a quarter of the values to ReLU. The last ReLU

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from study.models.base import Model, Network
+from study.models.model import Model, Network
 
 
 class LinearModel(Model):
@@ -29,7 +29,7 @@ class LinearModel(Model):
 def linear(
     input_shape: tuple[int, ...], num_classes: int, width: float, seed: int, precision: str
 ) -> Model:
-    """See `study.models.base.Builder`; width and seed have no effect."""
+    """See `study.models.model.Builder`; width and seed have no effect."""
     size = int(torch.Size(input_shape).numel())
     with torch.random.fork_rng(devices=[]):  # construction draws from the global stream
         u, w = nn.Linear(size, 1, bias=False), nn.Linear(size, num_classes, bias=False)

@@ -7,8 +7,8 @@ from torch import Tensor, nn
 
 from study.cell.seeds import stream_seed
 from study.hardware import in_precision
-from study.models.base import Model, Network, initialise, scaled
 from study.models.layers import Part, SelfAttention, sinusoids
+from study.models.model import Model, Network, initialise, scaled
 from study.paradigms.padding import padded, real
 
 EMBEDDING_SIZE = 100

@@ -1,4 +1,4 @@
-"""Attention paradigms: one file each, one contract (`study.paradigms.base.Paradigm`).
+"""Attention paradigms: one file each, one contract (`study.paradigms.paradigm.Paradigm`).
 
 Their names are known without PyTorch.
 """
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from study.errors import unknown
 
 if TYPE_CHECKING:
-    from study.paradigms.base import Paradigm
+    from study.paradigms.paradigm import Paradigm
 
 REGISTERED = {
     "soft": "study.paradigms.soft:Soft",

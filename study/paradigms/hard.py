@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from study.paradigms.base import NO_SAMPLING, Attended, Paradigm, Sampling, of_label
+from study.paradigms.paradigm import NO_SAMPLING, Attended, Paradigm, Sampling, of_label
 
 
 class Hard(Paradigm):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from study.paradigms.base import Sampling
 from study.paradigms.hard_sampled import HardSampled
+from study.paradigms.paradigm import Sampling
 
 DECAY = 0.9
 

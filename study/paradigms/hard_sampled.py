@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from study.paradigms.base import NO_SAMPLING, Attended, Decision, Sampling, of_label
 from study.paradigms.hard import Hard
+from study.paradigms.paradigm import NO_SAMPLING, Attended, Decision, Sampling, of_label
 
 
 class HardSampled(Hard):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from study.paradigms.base import NO_SAMPLING, Attended, Paradigm, Sampling, of_label
+from study.paradigms.paradigm import NO_SAMPLING, Attended, Paradigm, Sampling, of_label
 
 
 class LVML(Paradigm):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor
 from torch.nn import functional
 
-from study.paradigms.base import NO_SAMPLING, Attended, Paradigm, Sampling
+from study.paradigms.paradigm import NO_SAMPLING, Attended, Paradigm, Sampling
 
 
 class LVMLLogits(Paradigm):

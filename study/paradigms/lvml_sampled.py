@@ -7,9 +7,9 @@ import math
 import torch
 from torch import Tensor
 
-from study.paradigms.base import NO_SAMPLING, Attended, Sampling
 from study.paradigms.hard_sampled import drawn
 from study.paradigms.lvml import LVML
+from study.paradigms.paradigm import NO_SAMPLING, Attended, Sampling
 
 
 class LVMLSampled(LVML):

@@ -19,9 +19,9 @@ from study.errors import RequestError
 from study.parts.origin import ORIGINS, Sort, caller
 
 if TYPE_CHECKING:
-    from study.models.base import Builder
-    from study.paradigms.base import Paradigm
-    from study.tasks.base import Declaration
+    from study.models.model import Builder
+    from study.paradigms.paradigm import Paradigm
+    from study.tasks.task import Declaration
 
 P = TypeVar("P", bound="type[Paradigm]")
 B = TypeVar("B", bound="Builder")
@@ -33,22 +33,22 @@ def register_paradigm(paradigm: P) -> P:
     """Registers a paradigm by its `name`; a decorator of its class.
 
     Args:
-        paradigm: a class on `study.paradigms.base.Paradigm`, made without arguments.
+        paradigm: a class on `study.paradigms.paradigm.Paradigm`, made without arguments.
 
     Raises:
         RequestError: it lacks something, or its name is taken.
     """
-    from study.paradigms.base import Paradigm
+    from study.paradigms.paradigm import Paradigm
 
     label = getattr(paradigm, "__name__", repr(paradigm))
     if not (isinstance(paradigm, type) and issubclass(paradigm, Paradigm)):
-        raise RequestError(f"{label} is not a subclass of study.paradigms.base.Paradigm.")
+        raise RequestError(f"{label} is not a subclass of study.paradigms.paradigm.Paradigm.")
     missing = [each for each in ("name", "exact", "mixes") if not hasattr(paradigm, each)]
     missing += [f"{each}()" for each in sorted(paradigm.__abstractmethods__)]
     if missing:
         raise RequestError(
             f"{label} lacks {', '.join(missing)}, which every paradigm declares; see "
-            "study/paradigms/base.py."
+            "study/paradigms/paradigm.py."
         )
     cost = paradigm().cost(10, 2, 5)
     if not (isinstance(cost, int) and cost > 0):
@@ -91,16 +91,16 @@ def register_task(name: str, declaration: Declaration) -> None:
 
     Args:
         name: as on the command line.
-        declaration: of mosaics, see `study.tasks.mosaics.known.of_images`.
+        declaration: of mosaics, see `study.tasks.mosaics.mosaic_tasks.of_images`.
 
     Raises:
         RequestError: it is no declaration, or its name is taken.
     """
     from study import tasks
-    from study.tasks.base import Declaration
+    from study.tasks.task import Declaration
 
     if not isinstance(declaration, Declaration):
-        raise RequestError(f"the task {name} is not a study.tasks.base.Declaration.")
+        raise RequestError(f"the task {name} is not a study.tasks.task.Declaration.")
     for option, axis in declaration.options.items():
         if not isinstance(axis, Axis) or option in axes_of(Cell):
             raise RequestError(

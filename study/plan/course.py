@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from study.kinds import KINDS
 from study.launch.workplace import Workplace
-from study.plan.networks import with_networks_first
+from study.plan.networks_first import with_networks_first
 from study.plan.plan import Plan
 from study.plan.stages import Choose, staged
 from study.request import Request

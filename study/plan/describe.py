@@ -13,7 +13,7 @@ from study.cell import AnyCell
 from study.kinds import KINDS
 from study.plan.jobs import MOST_TRIALS
 from study.plan.plan import Plan, ToCome
-from study.tasks.base import UNKNOWN_DIGEST
+from study.tasks.task import UNKNOWN_DIGEST
 from study.terminal import counted
 from study.terminal.working import duration
 from study.train.budget.timeline import timeline

@@ -13,7 +13,7 @@ from study.errors import RequestError
 from study.kinds import KINDS
 from study.plan.axes import as_assignments, tasks_of
 from study.plan.plan import Plan, Skip
-from study.tasks.base import FactsOf
+from study.tasks.task import FactsOf
 from study.terminal.working import working
 
 LARGEST_GRID = 1_000_000

@@ -12,7 +12,7 @@ from study.cell.cell import Group
 from study.cell.work import Job
 from study.plan.jobs import Seconds, forks, jobs_of, option_jobs
 from study.plan.overhead import Overhead
-from study.tasks.base import Facts
+from study.tasks.task import Facts
 from study.train.steps.packs import Packing
 
 THIS_MACHINE = "this machine"

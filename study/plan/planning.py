@@ -26,7 +26,7 @@ from study.plan.grid import make_plan
 from study.plan.plan import Plan, ToCome
 from study.request import Request
 from study.search.space import Space
-from study.tasks.base import Facts
+from study.tasks.task import Facts
 from study.terminal.working import working
 from study.train.steps.packs import Packing
 

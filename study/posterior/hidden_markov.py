@@ -27,7 +27,7 @@ from scipy.special import softmax
 from study.cell.seeds import stream_seed
 from study.posterior.network import Head, Network
 from study.theory.attention_paths import path_features
-from study.theory.attention_paths.checks import Floats
+from study.theory.attention_paths.arguments import Floats
 
 DIGEST = "hidden-markov-1"
 """Of the generator: to be raised when it draws others."""

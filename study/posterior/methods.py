@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg import LinAlgError
 
-from study.tasks.base import SPLITS
+from study.tasks.task import SPLITS
 from study.theory.attention_paths import (
     Predictor,
     Solution,
@@ -19,7 +19,7 @@ from study.theory.attention_paths import (
     solve,
     without_interplay,
 )
-from study.theory.attention_paths.checks import Floats
+from study.theory.attention_paths.arguments import Floats
 from study.theory.heads.pruning import accuracy
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-from study.theory.attention_paths.checks import Floats
+from study.theory.attention_paths.arguments import Floats
 
 _LARGEST_LABELLED = 16
 """Most paths whose names and numbers are written; of more, the squares are small."""

@@ -13,17 +13,17 @@ import numpy as np
 from scipy.linalg import LinAlgError
 from threadpoolctl import threadpool_limits
 
-from study.cell.networks import MOST_PATHS
+from study.cell.network_settings import MOST_PATHS
 from study.errors import RequestError
-from study.heads.cell import TEMPERATURES
-from study.posterior import cost
-from study.posterior.cell import THEORY
+from study.heads.heads_cell import TEMPERATURES
+from study.posterior import posterior_cost
 from study.posterior.methods import Split, at_best_temperature
+from study.posterior.posterior_cell import THEORY
 from study.prune.names import PREFERRED, SCORES
-from study.prune.network import Network
+from study.prune.network_file import Network
 from study.terminal.working import duration
-from study.theory.attention_paths import Solution, checks, head_scores, memory, path_features
-from study.theory.attention_paths.checks import Floats
+from study.theory.attention_paths import Solution, arguments, head_scores, memory, path_features
+from study.theory.attention_paths.arguments import Floats
 from study.theory.attention_paths.features import Readout
 from study.theory.heads import pruning, scores
 
@@ -171,7 +171,8 @@ def _theory(
         raise ValueError("its numbers overflow: scale the inputs to a mean square of 1")
     temperatures = TEMPERATURES if temperature is None else (temperature,)
     samples, paths, size = features.shape
-    _announce(cost.Sizes(paths, int((~held_out).sum()), samples, size), len(temperatures))
+    sizes = posterior_cost.Sizes(paths, int((~held_out).sum()), samples, size)
+    _announce(sizes, len(temperatures))
     training, choosing = (Split(features[part], labels[part]) for part in (~held_out, held_out))
     try:
         # As estimated; more threads make its many small products slower.
@@ -230,7 +231,7 @@ def _features(network: Network, readout: Readout) -> Floats:
         )
     learning = int((~network.held_out).sum())
     needed = 2 * 8 * samples * paths * size + memory(learning, paths, size)
-    checks.fits(needed, f"solving for {samples} samples of {paths:,} paths")
+    arguments.fits(needed, f"solving for {samples} samples of {paths:,} paths")
     features = np.empty((samples, paths, size))
     at_once = max(1, _BYTES_AT_ONCE // (8 * sum(network.heads) * tokens**2))
     for start in range(0, samples, at_once):
@@ -240,11 +241,11 @@ def _features(network: Network, readout: Readout) -> Floats:
     return features
 
 
-def _announce(sizes: cost.Sizes, temperatures: int) -> None:
+def _announce(sizes: posterior_cost.Sizes, temperatures: int) -> None:
     """Says about how long the theory takes, if that is long."""
-    flops = temperatures * cost.nominal_flops(THEORY, sizes)
+    flops = temperatures * posterior_cost.nominal_flops(THEORY, sizes)
     with threadpool_limits(1):  # on a busy machine, threads would make the measurement useless
-        seconds = flops / cost.flops_a_second(sizes.samples)
+        seconds = flops / posterior_cost.flops_a_second(sizes.samples)
     if seconds > _LONG:
         paths = f"theory of {sizes.paths:,} paths at {temperatures} temperatures"
         print(f"{paths}: about {duration(seconds)}", file=sys.stderr)

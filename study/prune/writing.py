@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from study import terminal
-from study.prune.network import Network
+from study.prune.network_file import Network
 from study.prune.scoring import Scored
 from study.storage.storage import Storage
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 from study import tasks
 from study.cell import AnyCell, Cell
 from study.cell.declared import Axis, Name, Number, Text, Whole, axes_of
-from study.posterior.cell import PosteriorCell
+from study.posterior.posterior_cell import PosteriorCell
 
 _TEXT, _WHOLE, _NUMBER, _FLAG = pa.string(), pa.int64(), pa.float64(), pa.bool_()
 _TEXTS, _WHOLES, _NUMBERS = pa.list_(_TEXT), pa.list_(pa.int32()), pa.list_(_NUMBER)
@@ -50,7 +50,7 @@ OF_DATA: Columns = {
     for task in tasks.OWN
     for name, column in _declared(tasks.TASKS[task].options).items()
 }
-"""What the project's tasks declare of their data, see `study.tasks.base.Declaration`. Options of
+"""What the project's tasks declare of their data, see `study.tasks.task.Declaration`. Options of
 tasks from outside are in the JSON of cells alone, as not all that read results know them."""
 
 NETWORK: Columns = {
@@ -58,8 +58,8 @@ NETWORK: Columns = {
     "network_width": (_NUMBER, axes_of(PosteriorCell)["width"].column),  # it may be infinite
     "variant": (_TEXT, "of the theory"),
 }
-"""Of a cell that solves or samples, see `study.posterior.cell.PosteriorCell`; some also of one
-that scores heads (`study.heads.cell.HeadsCell`)."""
+"""Of a cell that solves or samples, see `study.posterior.posterior_cell.PosteriorCell`; some also
+of one that scores heads (`study.heads.heads_cell.HeadsCell`)."""
 
 CAPTIONING: Columns = {
     "optimiser": (_TEXT, "of the first phase"),
@@ -95,7 +95,7 @@ HEADS: Columns = {
         "like the scores, where a rule gives none",
     ),
 }
-"""Of a cell that scores the heads of a trained network, see `study.heads.cell.HeadsCell`."""
+"""Of a cell that scores the heads of a trained network, see `study.heads.heads_cell.HeadsCell`."""
 
 _FOCUS_AND_PREDICTION = (
     _NUMBER,

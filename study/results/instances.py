@@ -24,7 +24,7 @@ def keep(storage: Storage, base_images: NDArray[np.int64]) -> str:
 
     Args:
         storage: the results directory.
-        base_images: (n, k), see `study.tasks.base.Split`.
+        base_images: (n, k), see `study.tasks.task.Split`.
 
     Raises:
         ResultsError: they cannot be written.

@@ -14,14 +14,14 @@ from study import models, paradigms, parts, tasks
 from study.cell import AnyCell, Cell
 from study.errors import RequestError, nearest
 from study.results.results import Results
-from study.tasks.base import Task
 from study.tasks.sources.places import Places, absolute
+from study.tasks.task import Task
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from study.models.base import Model
-    from study.paradigms.base import Paradigm
+    from study.models.model import Model
+    from study.paradigms.paradigm import Paradigm
 
 C = TypeVar("C", bound=AnyCell)
 
@@ -50,7 +50,7 @@ class TrainedNetwork:
         """Where it looks, and what it predicts.
 
         Args:
-            segments: (B, m, ...), as in a `study.tasks.base.Batch`.
+            segments: (B, m, ...), as in a `study.tasks.task.Batch`.
             mask: (B, m) bool, True = real segment; None: all are.
 
         Returns:
@@ -87,7 +87,7 @@ def load_network(
         ResultsError: the directory cannot be read.
     """
     from study.models import kept
-    from study.train.run import task_of
+    from study.train.run_training import task_of
 
     parts.load(())
     directory = Results(results)

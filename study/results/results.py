@@ -189,7 +189,7 @@ class Results(Records):
             cell: its columns of `CELLS_SCHEMA`.
             evaluations: theirs of `EVALUATIONS_SCHEMA` but `instances`.
             base_images: (n, k) of the instances whose bits are among these, see
-                `study.tasks.base.Split`; None: not known.
+                `study.tasks.task.Split`; None: not known.
 
         Raises:
             ResultsError: it cannot be written.

@@ -6,28 +6,27 @@ from collections.abc import Sequence
 
 from study.cell import NO_OPTIONS, Options
 from study.errors import RequestError, unknown
-from study.tasks.base import CAPTIONS as CAPTIONS
-from study.tasks.base import MOSAICS as MOSAICS
-from study.tasks.base import ONE_SHOT as ONE_SHOT
-from study.tasks.base import OTHERS as OTHERS
-from study.tasks.base import POSTS as POSTS
-from study.tasks.base import Declaration, Modality, Task, TaskInfo
-from study.tasks.captions import encoders
-from study.tasks.captions import known as captions_known
-from study.tasks.mosaics import known as mosaics_known
-from study.tasks.one_shot import known as one_shot_known
-from study.tasks.posts import known as posts_known
-from study.tasks.series import known as series_known
+from study.tasks.captions import caption_tasks, encoders
+from study.tasks.mosaics import mosaic_tasks
+from study.tasks.one_shot import one_shot_tasks
+from study.tasks.posts import post_tasks
+from study.tasks.series import series_tasks
 from study.tasks.sources import data_set as data_sets
 from study.tasks.sources.places import NO_PLACES, Places
+from study.tasks.task import CAPTIONS as CAPTIONS
+from study.tasks.task import MOSAICS as MOSAICS
+from study.tasks.task import ONE_SHOT as ONE_SHOT
+from study.tasks.task import OTHERS as OTHERS
+from study.tasks.task import POSTS as POSTS
+from study.tasks.task import Declaration, Modality, Task, TaskInfo
 from study.terminal.working import working
 
 TASKS: dict[str, Declaration] = {
-    **mosaics_known.TASKS,
-    **posts_known.TASKS,
-    **captions_known.TASKS,
-    **one_shot_known.TASKS,
-    **series_known.TASKS,
+    **mosaic_tasks.TASKS,
+    **post_tasks.TASKS,
+    **caption_tasks.TASKS,
+    **one_shot_tasks.TASKS,
+    **series_tasks.TASKS,
 }
 
 

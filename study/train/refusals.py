@@ -9,8 +9,8 @@ from study.cell import PARADIGMS, Cell
 from study.evaluate.caption_scores import require_scorers
 from study.models.flops import ModelFlops
 from study.paradigms.parts import goes_in_parts
-from study.tasks.base import IMAGES, Facts
 from study.tasks.captions.encoders import ENCODERS
+from study.tasks.task import IMAGES, Facts
 from study.train.budget.timeline import steps_by_phase, timeline
 
 

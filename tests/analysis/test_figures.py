@@ -19,8 +19,8 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from analysis.comparison.compare import Comparison
-from analysis.comparison.curves import learning_curve
 from analysis.comparison.heat_maps import heatmap_seeds, mean_heatmaps
+from analysis.comparison.learning_curves import learning_curve
 from analysis.comparison.responses import learning_rate_response, switch_response
 from analysis.figures import (
     compute_figure,
@@ -33,8 +33,8 @@ from analysis.figures import (
     metric_label,
     switch_figure,
 )
+from analysis.figures.factor_figures import grid_figure
 from analysis.figures.marks import side_by_side
-from analysis.figures.settings import grid_figure
 from analysis.figures.style import line_styles
 from study.results import Results
 from tests.made_up.comparisons import (

@@ -17,7 +17,7 @@ import torch
 import analysis
 from analysis import report
 from analysis.comparison.compare import compare_results
-from analysis.comparison.report.exports import cell_rows, comparison_tables
+from analysis.comparison.report.exported_tables import cell_rows, comparison_tables
 from analysis.comparison.report.limits import unusual_cut
 from analysis.conclude import conclude
 from analysis.recording.table import is_taken

@@ -55,7 +55,7 @@ STOREYS = [
         "study.tasks.one_shot",
         "study.tasks.posts",
     ],
-    ["study.tasks.base", "study.terminal", "study.theory"],
+    ["study.tasks.task", "study.terminal", "study.theory"],
     ["study.tasks.sources", "study.cell"],
     [
         "study.paradigms",

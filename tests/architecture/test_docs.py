@@ -18,7 +18,7 @@ from study.launch.run_job import run_job
 from study.results.columns import as_markdown
 from study.run_options import requested
 from study.tasks.mosaics.mosaics import MosaicTask
-from study.train.axes import axes
+from study.train.training_axes import axes
 from tests.conftest import PROJECT, tiny_cell
 from tests.made_up.comparisons import make_cell, make_results, write
 from tests.made_up.parts import forgotten

@@ -12,7 +12,7 @@ from study import paradigms
 from study.cell import PARADIGMS
 from study.check.of_paradigms import PROMISES, B, D, Problem
 from study.check.promises import Promise
-from study.paradigms.base import Paradigm
+from study.paradigms.paradigm import Paradigm
 from tests.made_up.gpu import WAYS, Way
 from tests.made_up.parts import sparsemax
 

@@ -1,4 +1,4 @@
-"""What every kind of sections keeps, on made-up results: see `analysis.section.base`.
+"""What every kind of sections keeps, on made-up results: see `analysis.section.section`.
 
 A kind to come has an entry in `analysis.kinds.KINDS`, and made-up results in `MADE_UP`.
 """
@@ -34,9 +34,9 @@ from analysis.paths import heads
 from analysis.paths import theory as attention_paths
 from analysis.reading import cells_of
 from analysis.rendering import html, markdown
-from analysis.section.base import Chapter, Question, Section, by_chapter
 from analysis.section.blocks import Block, Details, Shown
 from analysis.section.picture import FILE_STEM
+from analysis.section.section import Chapter, Question, Section, by_chapter
 from study.results import Results
 from tests.conftest import not_drawn
 from tests.made_up import kinds

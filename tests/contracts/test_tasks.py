@@ -1,4 +1,4 @@
-"""What every task keeps: its promises, its declaration, its batches; see `study.tasks.base`.
+"""What every task keeps: its promises, its declaration, its batches; see `study.tasks.task`.
 
 Data that would be downloaded are small and made up here, in the layout of the real ones.
 """
@@ -19,7 +19,7 @@ from study.cell import NO_OPTIONS, Cell, Options, Schedule
 from study.check.of_tasks import PROMISES, Loaded
 from study.check.promises import Promise
 from study.errors import RequestError
-from study.tasks.base import CAPTIONS, MOSAICS, ONE_SHOT, SPLITS, Batch, Split
+from study.tasks.task import CAPTIONS, MOSAICS, ONE_SHOT, SPLITS, Batch, Split
 from tests.made_up.gpu import waits
 from tests.made_up.layouts import LAYOUTS, OF_TASK
 

@@ -14,12 +14,12 @@ from study.cell import PARADIGMS
 from study.evaluate.classification import evaluate, without_rounding
 from study.evaluate.plausibility import plausibility
 from study.evaluate.saif_and_heat_map import saif
-from study.models.base import Model
 from study.models.layers import SelfAttention
+from study.models.model import Model
 from study.models.text import EMBEDDING_SIZE
-from study.paradigms.base import Sampling
-from study.tasks.base import Batch
+from study.paradigms.paradigm import Sampling
 from study.tasks.posts.texts import TextTask
+from study.tasks.task import Batch
 from study.train.budget import cost
 from study.train.steps.step import SGD, train_step
 from tests.conftest import needs_cuda

@@ -257,7 +257,7 @@ def test_a_bug_is_shown_with_its_cell_and_the_mended_study_goes_on(
 
     results = tmp_path / "results"
     with monkeypatch.context() as patch:
-        patch.setattr("study.train.run.train_pack", broken)
+        patch.setattr("study.train.run_training.train_pack", broken)
         status, said = command(results)
     assert status == FAILED, said
     assert re.search(r"^cell [0-9a-f]{16} failed: bug:", said, re.M), said
@@ -279,6 +279,6 @@ def test_what_a_worker_killed_as_it_wrote_leaves_is_gone_at_the_end(
             (results / f"{name}.{uuid.uuid4().hex}.part").touch()
         return train_pack(*arguments)
 
-    monkeypatch.setattr("study.train.run.train_pack", leaving)
+    monkeypatch.setattr("study.train.run_training.train_pack", leaving)
     assert command(results)[0] == DONE
     assert_whole(results, {}, whole)

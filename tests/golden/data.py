@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from study.tasks.base import Task
+from study.tasks.task import Task
 from tests.golden.record import Part, Tolerance, checksum
 from tests.made_up.layouts import LAYOUTS, Layout
 

@@ -11,7 +11,7 @@ import pandas as pd
 
 from analysis.conclude import conclude
 from analysis.page.exports import exports
-from analysis.section.base import Question
+from analysis.section.section import Question
 from study.results import Results
 from tests.conftest import PROJECT
 from tests.golden.record import ROUNDING, Part, table

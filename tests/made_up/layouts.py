@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 from study import tasks
 from study.cell import NO_OPTIONS, Budget, Cell, Options, Schedule
-from study.tasks.base import IMAGES, Task
 from study.tasks.mosaics.cifar import CIFAR10, CIFAR100
 from study.tasks.mosaics.layouts import Wanted
 from study.tasks.sources.places import Places
+from study.tasks.task import IMAGES, Task
 from tests.made_up import cifar, images, texts
 from tests.made_up.coco import coco, write_coco
 from tests.made_up.omniglot import write_omniglot

@@ -10,7 +10,7 @@ from unittest.mock import patch
 
 import search_spaces
 from study import models, paradigms, parts, tasks
-from study.paradigms.base import Paradigm
+from study.paradigms.paradigm import Paradigm
 from study.parts import loading
 
 PROJECT = Path(__file__).parents[2]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from study.cell.networks import NetworkSettings
+from study.cell.network_settings import NetworkSettings
 from study.results import Results
 from tests.made_up.comparisons import NUM_CLASSES, make_cell, write
 

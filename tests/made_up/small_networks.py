@@ -9,12 +9,12 @@ from search_spaces.one_shot import SPACE
 from study import tasks
 from study.cell import Options
 from study.cell.work import Work
-from study.heads.cell import HeadsCell
+from study.heads.heads_cell import HeadsCell
 from study.kinds import KINDS
 from study.plan.axes import resolve
 from study.plan.grid import make_plan
 from study.plan.plan import Plan
-from study.tasks.base import Facts
+from study.tasks.task import Facts
 
 SMALL = (
     "task=digits-one-shot", "n=200", "epochs=2", "batch_size=50", "seed=0", "examples=30",

@@ -10,9 +10,9 @@ import torch
 from torch import Tensor
 
 from study.cell import DecoderSettings
-from study.tasks.base import CAPTIONS, Batch
 from study.tasks.captions.boxes import Boxed
 from study.tasks.captions.vocabulary import END, PADDING, START
+from study.tasks.task import CAPTIONS, Batch
 
 VOCABULARY = ("", "", "", "", "a", "dog", "puppy", "runs", "ball")
 V = len(VOCABULARY)

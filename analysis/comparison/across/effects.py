@@ -10,7 +10,7 @@ from __future__ import annotations
 import pandas as pd
 
 from analysis.comparison.across.factors import Family, Setting, value_text
-from analysis.comparison.across.verdicts import pairs
+from analysis.comparison.across.order_of_paradigms import pairs
 from analysis.comparison.paired import decided, of_seeds
 from analysis.groups import paradigm_order
 

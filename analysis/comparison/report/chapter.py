@@ -10,15 +10,16 @@ from dataclasses import dataclass, replace
 
 import pandas as pd
 
-from analysis.comparison.across.blocks import across_blocks, effect_blocks
+from analysis.comparison.across.across_blocks import across_blocks, effect_blocks
 from analysis.comparison.across.factors import families, setting_names
-from analysis.comparison.across.pictures import family_pictures
-from analysis.comparison.across.verdicts import count_sentences
+from analysis.comparison.across.family_pictures import family_pictures
+from analysis.comparison.across.order_of_paradigms import count_sentences
 from analysis.comparison.compare import Comparison, compare_results, metrics_of
 from analysis.comparison.paper.claims import claims
 from analysis.comparison.report.answer import answer, lone_paradigm
+from analysis.comparison.report.comparison_blocks import ANSWERING, comparison_blocks
 from analysis.comparison.report.data import data_notes, said_once
-from analysis.comparison.report.exports import (
+from analysis.comparison.report.exported_tables import (
     across_tables,
     cell_rows,
     comparison_tables,
@@ -26,7 +27,6 @@ from analysis.comparison.report.exports import (
 )
 from analysis.comparison.report.limits import limits, tuned, two_sorts
 from analysis.comparison.report.pictures import heat_map_pictures, pictures
-from analysis.comparison.report.section import ANSWERING, comparison_blocks
 from analysis.comparison.report.summaries import group_summaries
 from analysis.comparison.report.table_one import (
     flat_header,
@@ -37,10 +37,10 @@ from analysis.comparison.report.table_one import (
 from analysis.comparison.report.tables import chosen_text, comparison_cells, setting_text
 from analysis.comparison.report.verdicts import over_what, pair_cells, sampled
 from analysis.groups import is_compared
-from analysis.section.base import Chapter, Question
 from analysis.section.blocks import Block, Details, Heading, Points, Shown, Table, Text
 from analysis.section.claim import Claim, tallied
 from analysis.section.picture import Picture
+from analysis.section.section import Chapter, Question
 from analysis.words import aligned, instances, listed, lost_scores, of_draws
 from study import tasks, terminal
 from study.results import Results
@@ -170,7 +170,7 @@ COMPARISONS = Comparisons()
 
 @dataclass(frozen=True, eq=False)
 class Compared:
-    """A comparison as a section of the report; see `analysis.section.base.Section`.
+    """A comparison as a section of the report; see `analysis.section.section.Section`.
 
     Attributes:
         comparison: the comparison.
@@ -256,12 +256,12 @@ class Compared:
 
 
 def mine(cells: pd.DataFrame) -> pd.Series:
-    """Whether each row belongs to a comparison; see `analysis.section.base.Kind`."""
+    """Whether each row belongs to a comparison; see `analysis.section.section.Kind`."""
     return is_compared(cells)
 
 
 def find(results: Results, cell_ids: Collection[str], question: Question) -> list[Compared]:
-    """Every comparison; see `analysis.section.base.Kind`."""
+    """Every comparison; see `analysis.section.section.Kind`."""
     found = compare_results(
         results,
         cell_ids=cell_ids,

@@ -10,8 +10,8 @@ from typing import Any
 import pandas as pd
 
 from analysis.comparison.compare import Comparison
-from analysis.comparison.curves import common, learning_curve
 from analysis.comparison.heat_maps import heatmap_seeds, mean_heatmaps
+from analysis.comparison.learning_curves import common, learning_curve
 from analysis.comparison.option_warnings import SCORE, SEEDS, STOPPED, UNSWITCHED, barred
 from analysis.comparison.report.looks import caption_pictures
 from analysis.comparison.report.verdicts import sampled
@@ -19,7 +19,7 @@ from analysis.comparison.responses import MAX_RATES, learning_rate_response, swi
 from analysis.figures.curves import compute_figure
 from analysis.figures.forest import forest_figure
 from analysis.figures.heatmaps import heatmap_figure
-from analysis.figures.responses import REFERENCES, learning_rate_figure, switch_figure
+from analysis.figures.response_figures import REFERENCES, learning_rate_figure, switch_figure
 from analysis.figures.style import SMALL, by_paradigm, own_settings
 from analysis.section.picture import Picture, file_stem
 from analysis.words import (

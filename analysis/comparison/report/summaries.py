@@ -10,8 +10,8 @@ import pandas as pd
 
 from analysis.comparison.choice import SUMMARISED, further_measures, summarised_metrics
 from analysis.comparison.compare import Comparison
-from analysis.comparison.curves import common, learning_curve
 from analysis.comparison.heat_maps import mean_heatmaps
+from analysis.comparison.learning_curves import common, learning_curve
 from analysis.comparison.report.answer import answer
 from analysis.comparison.report.limits import limits, tuned
 from analysis.comparison.report.tables import comparison_cells, rates, setting_text

@@ -17,11 +17,11 @@ from torch import Tensor
 from study.cell import Cell
 from study.cell.seeds import stream_seed
 from study.paradigms.padding import few_widths
-from study.tasks.base import CAPTIONS, Batch, Facts
 from study.tasks.captions.boxes import Boxed, Scored, boxed
 from study.tasks.captions.encoded_images import ImageFiles, Noise
 from study.tasks.captions.mscoco import Captioned
 from study.tasks.captions.vocabulary import PADDING
+from study.tasks.task import CAPTIONS, Batch, Facts
 
 _WIDTH_STEP = 4  # of MSCOCO, most batches of 32 are 16 or 20 words wide
 _COPIED = 256  # images that go to the device at a time
@@ -109,7 +109,7 @@ class Captions:
         return images.float() if images.is_floating_point() else images
 
     def batch(self, rows: Tensor, width: int | None = None) -> Batch:
-        """See `study.tasks.base.Split`; the width counts words, with the end."""
+        """See `study.tasks.task.Split`; the width counts words, with the end."""
         if width is None:
             width = int(self.lengths[rows.cpu()].max())
         words = self.words[rows, :width]

@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from study.cell.networks import END as END
-from study.cell.networks import FIRST_WORD as FIRST_WORD
-from study.cell.networks import PADDING as PADDING
-from study.cell.networks import START as START
-from study.cell.networks import UNKNOWN as UNKNOWN
+from study.cell.network_settings import END as END
+from study.cell.network_settings import FIRST_WORD as FIRST_WORD
+from study.cell.network_settings import PADDING as PADDING
+from study.cell.network_settings import START as START
+from study.cell.network_settings import UNKNOWN as UNKNOWN
 from study.errors import RequestError
 from study.storage.urls import expanded
 from study.tasks.sources.reading import reading

@@ -19,8 +19,8 @@ from torch import Tensor
 from study.cell import Cell
 from study.cell.seeds import stream_seed
 from study.errors import RequestError
-from study.tasks.base import MOSAICS, SPLITS, Batch, Distinct, Facts
 from study.tasks.mosaics.base_segments import BaseSegments, held_out
+from study.tasks.task import MOSAICS, SPLITS, Batch, Distinct, Facts
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Mosaics:
         return 4 * self.index.shape[1] * self.images[0].numel()
 
     def batch(self, rows: Tensor, width: int | None = None) -> Batch:
-        """See `study.tasks.base.Split`; pixels become (x / max - .5) / .5. All have m segments."""
+        """See `study.tasks.task.Split`; pixels become (x / max - .5) / .5. All have m segments."""
         index = self.index[rows]
         return Batch(
             segments=self.segments(index.flatten()).unflatten(0, index.shape),

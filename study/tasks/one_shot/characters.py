@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 
 from study.cell.seeds import stream_seed
-from study.tasks.base import SPLITS
 from study.tasks.sources import cached
 from study.tasks.sources.bundled_digits import MAX_VALUE, read_digits
 from study.tasks.sources.places import Places
+from study.tasks.task import SPLITS
 
 _PUBLISHED = (1_028, 172, 423)
 """Characters that train, validate and test, of Omniglot's 1,623."""

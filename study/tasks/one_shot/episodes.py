@@ -15,8 +15,8 @@ from torch import Tensor
 
 from study.cell import Cell
 from study.cell.seeds import stream_seed
-from study.tasks.base import IMAGES, ONE_SHOT, Batch, Facts
 from study.tasks.one_shot.characters import Characters
+from study.tasks.task import IMAGES, ONE_SHOT, Batch, Facts
 
 LABELS = ("first", "second")
 """Of an episode: the support whose character the query shows."""
@@ -53,7 +53,7 @@ class Episodes:
         return 4 * IMAGES * self.channels * self.images[0].numel()
 
     def batch(self, rows: Tensor, width: int | None = None) -> Batch:
-        """See `study.tasks.base.Split`; pixels become x / 255. All have three images.
+        """See `study.tasks.task.Split`; pixels become x / 255. All have three images.
 
         The channels of an image share memory.
         """

@@ -16,7 +16,6 @@ import numpy as np
 
 from study.cell.seeds import share_of_each
 from study.errors import RequestError, as_seen
-from study.tasks.base import SPLITS
 from study.tasks.posts.posts import Post, Posts, checked_marks, checked_tokens
 from study.tasks.sources.data_set import DataSet, read_data_set
 from study.tasks.sources.directory import (
@@ -29,6 +28,7 @@ from study.tasks.sources.directory import (
 from study.tasks.sources.places import Places
 from study.tasks.sources.reading import reading
 from study.tasks.sources.tables import SUFFIXES, named_classes, read_rows
+from study.tasks.task import SPLITS
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -22,8 +22,8 @@ from study.cell import Cell, Options
 from study.cell.seeds import stream_seed
 from study.errors import RequestError
 from study.paradigms.padding import few_widths
-from study.tasks.base import POSTS, SPLITS, Batch, Facts
 from study.tasks.posts.posts import Post, Posts
+from study.tasks.task import POSTS, SPLITS, Batch, Facts
 
 PADDING, UNKNOWN = 0, 1
 """Word numbers of padding, and of every word that is not in the vocabulary."""
@@ -70,7 +70,7 @@ class Texts:
         return 4 * self.words.shape[1] * _SEGMENT_FLOATS
 
     def batch(self, rows: Tensor, width: int | None = None) -> Batch:
-        """See `study.tasks.base.Split`."""
+        """See `study.tasks.task.Split`."""
         if width is None:
             width = int(self.lengths[rows.cpu()].max())
         words = self.words[rows, :width].long()

@@ -17,7 +17,7 @@ HUB = "hf://"
 class Places(NamedTuple):
     """Where a task finds its files, and where it keeps those that it makes.
 
-    A task takes what its `study.tasks.base.Declaration` names; the rest is ignored.
+    A task takes what its `study.tasks.task.Declaration` names; the rest is ignored.
 
     Attributes:
         data_dir: directory of the data set, or a URL, which is copied to the cache; None: bundled,

@@ -26,8 +26,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import cholesky
 
-from study.theory.attention_paths import checks
-from study.theory.attention_paths.checks import Floats
+from study.theory.attention_paths import arguments
+from study.theory.attention_paths.arguments import Floats
 
 
 @dataclass(frozen=True)
@@ -58,11 +58,13 @@ class Architecture:
             ValueError: a value is out of range, or the heads make other paths.
         """
         counts = heads_of(heads, paths)
-        widths = checks.layered("width", width, len(counts))
+        widths = arguments.layered("width", width, len(counts))
         if not min(widths) >= 1 or any(map(math.isnan, widths)):
             raise ValueError(f"width must be >= 1, or infinity for the limit, got {width}.")
-        variances = checks.layered("variance", variance, len(counts))
-        return cls(counts, widths, tuple(checks.positive("variance", each) for each in variances))
+        variances = arguments.layered("variance", variance, len(counts))
+        return cls(
+            counts, widths, tuple(arguments.positive("variance", each) for each in variances)
+        )
 
     @functools.cached_property
     def sizes(self) -> tuple[int, ...]:

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from study.theory.attention_paths.checks import Floats
+from study.theory.attention_paths.arguments import Floats
 from study.theory.attention_paths.features import pair_kernels
 from study.theory.attention_paths.regression import Regression
 

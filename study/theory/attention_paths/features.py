@@ -14,8 +14,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from study.theory.attention_paths import checks
-from study.theory.attention_paths.checks import Floats
+from study.theory.attention_paths import arguments
+from study.theory.attention_paths.arguments import Floats
 
 Readout = Literal["last", "mean"]
 
@@ -42,9 +42,9 @@ def path_features(
     """
     if readout not in ("last", "mean"):
         raise ValueError(f"readout must be 'last' or 'mean', got {readout!r}.")
-    x = checks.finite("inputs", inputs, "PNT")
+    x = arguments.finite("inputs", inputs, "PNT")
     samples, size, tokens = x.shape
-    layers = checks.attention(attention, samples, tokens)
+    layers = arguments.attention(attention, samples, tokens)
     last = layers[-1][..., -1] if readout == "last" else layers[-1].mean(axis=-1)
     weights = last.transpose(1, 2, 0)  # (P, T, paths from here to the readout)
     for layer in reversed(layers[:-1]):

@@ -9,9 +9,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from study.theory.attention_paths import checks
+from study.theory.attention_paths import arguments
 from study.theory.attention_paths.action import heads_of
-from study.theory.attention_paths.checks import Floats
+from study.theory.attention_paths.arguments import Floats
 from study.theory.attention_paths.regression import Regression, weighed
 
 _ROWS = 256
@@ -56,7 +56,7 @@ class Predictor:
             LinAlgError: K + T is not positive definite in float64.
         """
         _, paths, size = self.features.shape
-        new = checks.finite("features", features, "QDF", D=paths, F=size)
+        new = arguments.finite("features", features, "QDF", D=paths, F=size)
         parts = [self._predict(new[row : row + _ROWS]) for row in range(0, len(new), _ROWS)]
         means, variances = zip(*parts, strict=True)
         return np.concatenate(means), np.concatenate(variances)
@@ -84,8 +84,8 @@ def overlaps(kernel: ArrayLike, labels: ArrayLike) -> Floats:
     Raises:
         ValueError: the shapes do not fit each other, or all labels are 0.
     """
-    matrix = checks.finite("kernel", kernel, "PP")
-    targets = checks.finite("labels", labels, "P", P=len(matrix))
+    matrix = arguments.finite("kernel", kernel, "PP")
+    targets = arguments.finite("labels", labels, "P", P=len(matrix))
     if not targets.any():
         raise ValueError("labels must not all be 0.")
     _, components = np.linalg.eigh(matrix)
@@ -105,11 +105,11 @@ def gp_limit(features: ArrayLike, labels: ArrayLike, temperature: float) -> Pred
     Raises:
         ValueError: an argument is not as above.
     """
-    phi = checks.finite("features", features, "PDF")
+    phi = arguments.finite("features", features, "PDF")
     return Predictor(
         features=phi,
-        labels=checks.finite("labels", labels, "P", P=len(phi)),
-        temperature=checks.positive("temperature", temperature),
+        labels=arguments.finite("labels", labels, "P", P=len(phi)),
+        temperature=arguments.positive("temperature", temperature),
         order_parameter=np.eye(phi.shape[1]),
     )
 
@@ -135,7 +135,7 @@ def head_scores(order_parameter: ArrayLike, heads: Sequence[int]) -> list[Floats
     Raises:
         ValueError: U is not of these heads' paths, or is 0.
     """
-    size = np.abs(checks.finite("order_parameter", order_parameter, "DD"))
+    size = np.abs(arguments.finite("order_parameter", order_parameter, "DD"))
     counts = heads_of(heads, len(size))
     if not size.any():
         raise ValueError("order_parameter is 0: no head is used.")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import LinAlgError, lapack
 
-from study.theory.attention_paths.checks import Floats
+from study.theory.attention_paths.arguments import Floats
 
 
 class Regression:

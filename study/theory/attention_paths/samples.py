@@ -16,9 +16,9 @@ from numpy.typing import ArrayLike
 
 from study.cell.checks import is_int, require
 from study.cell.seeds import stream_seed
-from study.theory.attention_paths import checks
+from study.theory.attention_paths import arguments
 from study.theory.attention_paths.action import Architecture
-from study.theory.attention_paths.checks import Floats
+from study.theory.attention_paths.arguments import Floats
 from study.theory.attention_paths.slice_sampling import Chain, GaussianProcess, NestedFactors
 
 CONVERGED = 1.01
@@ -176,21 +176,21 @@ def sample(
         MemoryError: memory does not hold the draws.
         LinAlgError: K + T is not positive definite in float64 where a chain is.
     """
-    phi = checks.finite("features", features, "PDF")
+    phi = arguments.finite("features", features, "PDF")
     training, paths, size = phi.shape
-    targets = checks.finite("labels", labels, "P", P=training)
+    targets = arguments.finite("labels", labels, "P", P=training)
     architecture = Architecture.of(paths, heads, width, variance)
     if not all(each.is_integer() for each in architecture.widths):  # infinity, too
         raise ValueError(f"width must be a whole number to be sampled, got {width}.")
-    noise = checks.positive("temperature", temperature, infinite=True)
+    noise = arguments.positive("temperature", temperature, infinite=True)
     inputs = phi
     if at is not None:
-        inputs = np.concatenate([phi, checks.finite("at", at, "QDF", D=paths, F=size)])
+        inputs = np.concatenate([phi, arguments.finite("at", at, "QDF", D=paths, F=size)])
     counts = {"draws": draws, "warmup": warmup, "thin": thin, "chains": chains}
     for name, count in counts.items():
         fits = is_int(count) and count >= LEAST[name]
         require(fits, name, count, f"an integer >= {LEAST[name]}")
-    checks.fits(16 * chains * draws * len(inputs), f"keeping {chains * draws:,} predictions")
+    arguments.fits(16 * chains * draws * len(inputs), f"keeping {chains * draws:,} predictions")
     factors = NestedFactors(architecture)
     process = GaussianProcess(phi, targets, noise, inputs)
     streams = [stream_seed("attention-paths", "slice", seed, chain) for chain in range(chains)]

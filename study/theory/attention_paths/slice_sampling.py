@@ -29,7 +29,7 @@ from scipy.linalg import LinAlgError, cholesky, inv
 from scipy.special import digamma, polygamma
 
 from study.theory.attention_paths.action import Architecture, times_blocks
-from study.theory.attention_paths.checks import Floats
+from study.theory.attention_paths.arguments import Floats
 from study.theory.attention_paths.features import pair_kernels
 from study.theory.attention_paths.regression import Regression, weighed
 

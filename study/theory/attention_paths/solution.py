@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike
 from scipy.optimize import minimize
 from scipy.sparse.linalg import LinearOperator, cg
 
-from study.theory.attention_paths import checks
+from study.theory.attention_paths import arguments
 from study.theory.attention_paths.action import Architecture, Nested, point_at
-from study.theory.attention_paths.checks import Floats
+from study.theory.attention_paths.arguments import Floats
 from study.theory.attention_paths.data_term import data_term, memory
 from study.theory.attention_paths.prediction import Predictor
 
@@ -100,12 +100,12 @@ def solve(
         MemoryError: memory does not do.
         LinAlgError: K + T is not positive definite in float64 where the search came.
     """
-    phi = checks.finite("features", features, "PDF")
+    phi = arguments.finite("features", features, "PDF")
     samples, paths, size = phi.shape
-    targets = checks.finite("labels", labels, "P", P=samples)
+    targets = arguments.finite("labels", labels, "P", P=samples)
     architecture = Architecture.of(paths, heads, width, variance)
-    noise = checks.positive("temperature", temperature)
-    checks.fits(memory(samples, paths, size), f"solving for {samples} samples of {paths} paths")
+    noise = arguments.positive("temperature", temperature)
+    arguments.fits(memory(samples, paths, size), f"solving for {samples} samples of {paths} paths")
     term, evaluations = data_term(phi, targets, noise), 0
 
     def evaluate(at: Floats) -> Point:

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from study.theory.attention_paths.checks import Floats
+from study.theory.attention_paths.arguments import Floats
 
 Kept = NDArray[np.bool_]
 """(..., sum of H_l) bool: which heads are left."""

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.special import entr
 
-from study.theory.attention_paths.checks import Floats
+from study.theory.attention_paths.arguments import Floats
 
 
 def weight_norm(weights: Sequence[Floats]) -> Floats:

@@ -14,9 +14,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from study.theory.linear_orthogonal.base import Floats, State
 from study.theory.linear_orthogonal.flow import at_times, checked, checked_times
 from study.theory.linear_orthogonal.paradigms import Paradigm
+from study.theory.linear_orthogonal.state import Floats, State
 
 
 def along(paradigm: str, m: int, num_classes: int, times: ArrayLike) -> pd.DataFrame:

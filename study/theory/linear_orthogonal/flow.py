@@ -14,7 +14,8 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from study.errors import RequestError, unknown
-from study.theory.linear_orthogonal.base import (
+from study.theory.linear_orthogonal.paradigms import Paradigm, paradigm_of
+from study.theory.linear_orthogonal.state import (
     Floats,
     State,
     attention_of,
@@ -23,7 +24,6 @@ from study.theory.linear_orthogonal.base import (
     root,
     whole,
 )
-from study.theory.linear_orthogonal.paradigms import Paradigm, paradigm_of
 
 INCENTIVE_STEP = 0.01
 """Step in attention over which the incentive is measured (section 3.2)."""

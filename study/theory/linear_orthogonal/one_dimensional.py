@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from study.theory.linear_orthogonal.base import Floats, whole
+from study.theory.linear_orthogonal.state import Floats, whole
 
 MEANS = (0.0, -3.0, 3.0)
 """Of D_0 (background), D_1 and D_2 (the foreground of class 1 and 2)."""

@@ -25,7 +25,7 @@ import numpy as np
 from scipy.special import expit, gammainc, log_expit, spence
 
 from study.errors import unknown
-from study.theory.linear_orthogonal.base import Floats, State, grown, root
+from study.theory.linear_orthogonal.state import Floats, State, grown, root
 
 _NEAR = 0.5
 """Below this mu hard's first integral is integrated numerically, since its terms cancel to two

@@ -32,7 +32,7 @@ def cell_flops(cell: Cell, flops: ModelFlops) -> ModelFlops:
 def training_flops(paradigm: str, flops: ModelFlops, m: int) -> int | Fraction:
     """Training FLOPs of one input: a mosaic of m segments, or the mean training post or caption.
 
-    A word of a caption is a decision (`study.paradigms.base.Paradigm.decide`).
+    A word of a caption is a decision (`study.paradigms.paradigm.Paradigm.decide`).
     """
     known = paradigms.get(paradigm)
     parts = flops.focus, flops.classifier

@@ -9,7 +9,7 @@ import torch
 
 from study import hardware
 from study.cell import Cell
-from study.tasks.base import Task
+from study.tasks.task import Task
 from study.train.steps import packs
 from study.train.steps.checkpoints import Checkpoints
 from study.train.steps.pack_member import Member, OnEvaluation, Outcome, now

@@ -16,10 +16,10 @@ from torch import Tensor
 from study import hardware, models, paradigms
 from study.cell import Cell
 from study.cell.seeds import stream_seed
-from study.models.base import Model
 from study.models.flops import evaluating
-from study.paradigms.base import Paradigm, Sampling
-from study.tasks.base import Task
+from study.models.model import Model
+from study.paradigms.paradigm import Paradigm, Sampling
+from study.tasks.task import Task
 from study.train.budget import cost
 from study.train.budget.timeline import flow_time, steps_by_phase, timeline
 from study.train.steps.order import BatchOrder

@@ -67,7 +67,7 @@ class Captured:
     """Members whose steps are one CUDA graph: one launch replays all their kernels.
 
     In the graph each member has a branch of its own, so that kernels of several members run at the
-    same time. A graph is recorded for each width of a batch (`study.tasks.base.Split.widths`).
+    same time. A graph is recorded for each width of a batch (`study.tasks.task.Split.widths`).
 
     The graphs refer to memory, not to tensors. So this object keeps the members, with their
     weights and data, as long as their graphs.

@@ -16,9 +16,9 @@ from torch import Tensor
 from torch.optim.adam import adam
 from torch.optim.sgd import sgd
 
-from study.models.base import Model
-from study.paradigms.base import Paradigm, Sampling
-from study.tasks.base import Split
+from study.models.model import Model
+from study.paradigms.paradigm import Paradigm, Sampling
+from study.tasks.task import Split
 
 
 class Optimiser(Protocol):
@@ -166,7 +166,7 @@ def train_step(
         micro_batch: inputs a part, >= 1.
         alpha: attention held on the foreground; None: the focus attends.
         width: segments to which every input is padded, see `Split.widths`; None: as few as fit.
-        teacher_forcing: of captions, see `study.models.base.Model.loss`.
+        teacher_forcing: of captions, see `study.models.model.Model.loss`.
 
     Returns:
         The mean loss of the batch before the update: a scalar on the device, without gradient.

@@ -24,7 +24,7 @@ from study.models.flops import ModelFlops
 from study.results import SPLITS, Results, ResultsError
 from study.results.merging import compact
 from study.tasks import CAPTIONS, MOSAICS
-from study.tasks.base import Modality
+from study.tasks.task import Modality
 from study.train.budget import cost
 from study.train.budget.timeline import timeline
 from tests.made_up.comparisons import (

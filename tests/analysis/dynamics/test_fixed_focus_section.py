@@ -13,7 +13,7 @@ import pytest
 from scipy import stats
 
 from analysis.dynamics.fixed_focus import FixedFocus
-from analysis.dynamics.settings import MEASURES, Setting, read_settings
+from analysis.dynamics.focus_settings import MEASURES, Setting, read_settings
 from analysis.groups import PARADIGMS
 from analysis.kinds import find
 from analysis.rendering import html

@@ -13,7 +13,7 @@ import pytest
 from numpy.typing import ArrayLike
 
 from analysis.dynamics.focus_claims import claims
-from analysis.dynamics.settings import Setting
+from analysis.dynamics.focus_settings import Setting
 from study.theory.linear_orthogonal import trajectory
 
 NAMES = [f"C{number}" for number in range(7, 15)]

@@ -14,8 +14,8 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from analysis.paths import heads, means, pruning, tables, theory
-from analysis.section.base import Question
+from analysis.paths import heads, means, path_tables, pruning, theory
+from analysis.section.section import Question
 from study.results import Results, ResultsError
 from tests.made_up import heads_results
 from tests.made_up.attention_path_results import NOISY, Law, write
@@ -167,7 +167,7 @@ def test_a_lost_network_counts_where_differences_fall_apart(results: Results) ->
     assert (found["num_pairs"], found["num_lost"]) == (12, 2)
     assert found["p_signs"] < 0.002
     assert found["p"] == pytest.approx(stats.binomtest(11, 14).pvalue)
-    assert (found["verdict"], tables.would_decide(found)) == ("undecided", "-")
+    assert (found["verdict"], path_tables.would_decide(found)) == ("undecided", "-")
 
 
 def test_the_rank_correlation_is_that_of_scipy() -> None:

@@ -16,11 +16,11 @@ import pytest
 import analysis
 from analysis.comparison.compare import compare, compare_results
 from analysis.figures.attention_paths import Series, order_parameter_figure
-from analysis.figures.heads import PUBLISHED, scores_figure
+from analysis.figures.head_scores import PUBLISHED, scores_figure
 from analysis.kinds import find
-from analysis.paths import tables
+from analysis.paths import path_tables
+from analysis.paths.paths_section import PathsSection
 from analysis.paths.pruning import paired
-from analysis.paths.section import PathsSection
 from study.results import Results, ResultsError
 from tests.made_up import attention_path_results as paths
 from tests.made_up import comparisons, heads_results
@@ -109,14 +109,16 @@ def test_nothing_is_decided_where_the_test_episodes_chose(results: Results) -> N
     section, why = only(results), "the temperature was chosen on the test episodes"
     assert {claim.verdict for claim in section.claims} == {"undecided"}
     assert set(paired(section.setting)["verdict"]) == {"undecided"}
-    (against,) = (each for each in tables.of_trained(section.setting) if "against" in each.heading)
+    (against,) = (
+        each for each in path_tables.of_trained(section.setting) if "against" in each.heading
+    )
     assert {row[-1] for row in against.table.rows} == {"-"}
     assert f"Undecided, as {why}: theory against " in " ".join(section.chapter.answer([section]))
     assert f"Undecided: every pair: {why}." in section.text()
 
 
 def test_of_many_removed_heads_both_ends_are_shown() -> None:
-    shown = tables.shown_counts(pd.Series(range(23)))
+    shown = path_tables.shown_counts(pd.Series(range(23)))
     assert (shown[0], shown[-1], len(shown)) == (0, 22, 9)
 
 

@@ -16,12 +16,12 @@ from torch import Tensor
 from study import paradigms
 from study.cell import DecoderSettings
 from study.evaluate import heatmap
+from study.evaluate.caption_evaluation import evaluate
 from study.evaluate.caption_scores import bleu, cider
-from study.evaluate.captions import evaluate
-from study.paradigms.base import Paradigm
-from study.tasks.base import CAPTIONS, Batch
+from study.paradigms.paradigm import Paradigm
 from study.tasks.captions.boxes import Boxed
 from study.tasks.captions.vocabulary import END, START
+from study.tasks.task import CAPTIONS, Batch
 from tests.made_up.instances import marked
 from tests.made_up.table_captions import (
     BALL,

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from study import paradigms
-from study.evaluate.decoding import Written, write
+from study.evaluate.beam_search import Written, write
 from study.tasks.captions.vocabulary import END, PADDING, START, UNKNOWN
 from tests.made_up.table_captions import BALL, DOG, PUPPY, RUNS, A, TableCaptions, TableModel
 

@@ -15,10 +15,10 @@ from study import paradigms
 from study.cell.work import MOST_EXAMPLES
 from study.evaluate import heatmap, saif
 from study.evaluate.classification import evaluate
-from study.models.base import Model
-from study.paradigms.base import Paradigm
-from study.tasks.base import Batch
+from study.models.model import Model
+from study.paradigms.paradigm import Paradigm
 from study.tasks.mosaics.mosaics import Mosaics, MosaicTask
+from study.tasks.task import Batch
 from tests.conftest import tiny_cell
 from tests.made_up.gpu import waits
 from tests.made_up.parts import sparsemax

@@ -20,8 +20,8 @@ from study.evaluate import examples as module
 from study.evaluate.classification import evaluate
 from study.evaluate.looks import Example
 from study.models import build
-from study.tasks.base import Split
 from study.tasks.mosaics.mosaics import Mosaics, MosaicTask
+from study.tasks.task import Split
 from tests.conftest import tiny_cell
 from tests.made_up import posts
 

@@ -7,8 +7,8 @@ import dataclasses
 import pytest
 
 from study.errors import RequestError
-from study.heads.cell import OF_THE_LIMIT, TEMPERATURES, HeadsCell
-from study.heads.cost import temperatures
+from study.heads.heads_cell import OF_THE_LIMIT, TEMPERATURES, HeadsCell
+from study.heads.heads_cost import temperatures
 from study.kinds import KINDS
 from tests.made_up.small_networks import cells, plan
 

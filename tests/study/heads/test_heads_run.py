@@ -17,7 +17,7 @@ from study.cell.events import Ended
 from study.cell.work import Job
 from study.errors import RequestError
 from study.heads.apart import Apart, take_apart
-from study.heads.cell import TEMPERATURES, HeadsCell
+from study.heads.heads_cell import TEMPERATURES, HeadsCell
 from study.launch.run_job import run_job
 from study.models import kept
 from study.models.attention_paths import AttentionPaths
@@ -62,7 +62,7 @@ def apart(model: AttentionPaths, network: Cell, task: Any) -> Apart:
 
 
 def ended(results: Results, *made: HeadsCell, **given: Any) -> list[Ended]:
-    from study.heads.run import run
+    from study.heads.run_heads import run
 
     return run(made, work(results.url, *made, **given))
 

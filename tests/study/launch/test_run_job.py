@@ -163,7 +163,7 @@ def test_a_pack_that_runs_out_of_memory_is_tried_in_halves(
             raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate much")
         return real(some, *how)
 
-    monkeypatch.setattr("study.train.run.train_pack", train)
+    monkeypatch.setattr("study.train.run_training.train_pack", train)
     events: list[dict] = []
     ends = side_by_side(cells, results, events.append)
     assert tried == [[0, 1, 2, 3], [0, 1], [0], [1], [2, 3]]

@@ -12,7 +12,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from study import models, paradigms
 from study.cell import TransformerSettings
 from study.models.attention_paths import AttentionPaths, passed_on
-from study.tasks.base import Batch
+from study.tasks.task import Batch
 from study.theory.attention_paths import path_features
 
 SHAPE = (2, 6, 4)

@@ -14,13 +14,13 @@ from torch import Tensor
 from torch.nn import functional
 
 from study import paradigms
-from study.cell.networks import END, FIRST_WORD, PADDING, START, DecoderSettings
-from study.models.base import initialise
-from study.models.captions import Attend, Captioner, Write
+from study.cell.network_settings import END, FIRST_WORD, PADDING, START, DecoderSettings
+from study.models.captioner import Attend, Captioner, Write
+from study.models.model import initialise
 from study.paradigms import hard_sampled
-from study.paradigms.base import Sampling
 from study.paradigms.lvml_sampled import LVMLSampled
-from study.tasks.base import Batch
+from study.paradigms.paradigm import Sampling
+from study.tasks.task import Batch
 from tests.made_up.gpu import WAYS, padding_computed, waits
 
 B, M, D, V = 3, 4, 5, 9

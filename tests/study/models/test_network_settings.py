@@ -14,9 +14,9 @@ from study.cell import NORMALISATIONS, NetworkSettings
 from study.check.of_models import PROMISES, Architecture
 from study.check.promises import Promise
 from study.errors import RequestError
-from study.models.base import Model
 from study.models.flops import forward_flops
 from study.models.images import Net
+from study.models.model import Model
 from study.tasks.mosaics.mosaics import MosaicTask
 from study.train.steps.loop import train
 from tests.conftest import tiny_cell

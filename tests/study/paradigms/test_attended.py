@@ -11,7 +11,7 @@ from study import paradigms
 from study.cell import PARADIGMS
 from study.check.of_paradigms import B, D, M, Problem
 from study.paradigms import parts
-from study.paradigms.base import Attended
+from study.paradigms.paradigm import Attended
 
 
 class Calls(TorchDispatchMode):

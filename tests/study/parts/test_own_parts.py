@@ -22,7 +22,7 @@ from study.launch.run_job import run_job
 from study.plan.axes import resolve
 from study.plan.grid import make_plan
 from study.results import Results
-from study.tasks.base import Facts
+from study.tasks.task import Facts
 from study.terminal.command import DONE
 from tests.conftest import trials_here, without_pictures
 from tests.made_up.commands import called, one_line
@@ -156,9 +156,12 @@ def test_a_module_that_a_worker_lacks_ends_the_study_with_the_line_that_asks_for
         (HALF.replace('name = "half"', 'name = "soft"'), "line 5: the paradigm soft is taken by"),
         (HALF.replace('name = "half"', 'name = "hybrid"'), "the paradigm hybrid is taken by the"),
         (HALF.replace('name = "half"', 'name = "a+b"'), "'a+b' cannot be typed as the name of a"),
-        (HALF.replace("(Soft)", ""), "Half is not a subclass of study.paradigms.base.Paradigm"),
         (
-            "from study.paradigms.base import Paradigm\n"
+            HALF.replace("(Soft)", ""),
+            "Half is not a subclass of study.paradigms.paradigm.Paradigm",
+        ),
+        (
+            "from study.paradigms.paradigm import Paradigm\n"
             "from study.parts import register_paradigm\n"
             "@register_paradigm\nclass Bare(Paradigm):\n    name = exact = 'bare'\n",
             "Bare lacks mixes, cost(), losses(), probabilities(), which every paradigm declares",

@@ -12,10 +12,10 @@ from study.plan.axes import resolve
 from study.plan.grid import make_plan
 from study.plan.plan import Plan
 from study.posterior import network
-from study.posterior.cell import LEAST_DRAWS, PosteriorCell
 from study.posterior.hidden_markov import DIGEST
 from study.posterior.network import VARIANTS
-from study.tasks.base import Facts
+from study.posterior.posterior_cell import LEAST_DRAWS, PosteriorCell
+from study.tasks.task import Facts
 from study.theory.attention_paths.samples import LEAST
 
 

@@ -8,7 +8,7 @@ import pytest
 from study.posterior import hidden_markov as hm
 from study.posterior.network import SIGMA_PERP, VARIANTS, parse, path_names, reduced
 from study.theory.attention_paths import path_features
-from study.theory.attention_paths.checks import Floats
+from study.theory.attention_paths.arguments import Floats
 
 TOKENS = 30
 

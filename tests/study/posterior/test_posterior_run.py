@@ -15,9 +15,9 @@ from study.cell.events import Ended
 from study.cell.work import Work
 from study.errors import RequestError
 from study.posterior import hidden_markov
-from study.posterior.cell import PosteriorCell
 from study.posterior.order_parameter_image import order_parameter_files
-from study.posterior.run import run
+from study.posterior.posterior_cell import PosteriorCell
+from study.posterior.run_posterior import run
 from study.theory.attention_paths import gp_limit, solve
 from tests.study.posterior.test_cells import SAMPLED, make_cell
 

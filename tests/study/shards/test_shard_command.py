@@ -18,7 +18,7 @@ from study.plan.jobs import Seconds
 from study.plan.plan import Plan
 from study.results import Results
 from study.results.merging import compact
-from study.shards.run import estimate
+from study.shards.run_shard import estimate
 from study.terminal.command import DONE, FAILED, UNUSABLE
 from study.train.steps.packs import Measured, Packing, shape
 from tests.conftest import PROJECT, run_without_ray
@@ -107,7 +107,7 @@ def test_a_share_is_planned_without_training(call: Call, url: str) -> None:
 def test_a_shard_that_takes_all_cores_says_how_several_share_them(
     call: Call, url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("study.shards.run.cores_for", lambda threads: 7)
+    monkeypatch.setattr("study.shards.run_shard.cores_for", lambda threads: 7)
     monkeypatch.setattr("study.hardware.set_up", lambda *_, **__: torch.device("cpu"))
     words = "where all 3 run on this machine, give each --threads 2"
     assert words not in call("1/3", "--plan")[1]

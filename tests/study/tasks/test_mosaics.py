@@ -12,9 +12,9 @@ from scipy.stats import chisquare
 from study import tasks
 from study.cell import Cell, Options
 from study.errors import RequestError
-from study.tasks.base import SPLITS
 from study.tasks.mosaics.base_images import BaseImages
 from study.tasks.mosaics.mosaics import Mosaics, MosaicTask
+from study.tasks.task import SPLITS
 from tests.conftest import tiny_cell
 
 M = 6

@@ -12,11 +12,11 @@ import datasets
 import pytest
 
 from study.cell import Options
-from study.tasks.base import SPLITS
 from study.tasks.posts.own_texts import load_own
 from study.tasks.posts.posts import Post, Posts
 from study.tasks.posts.texts import text_task
 from study.tasks.sources.places import Places
+from study.tasks.task import SPLITS
 from tests.made_up.commands import refusal
 from tests.made_up.texts import SIZES, Row, rows, write_jsonl, write_texts
 

@@ -9,8 +9,8 @@ from torch import Tensor
 from torch.autograd.functional import vhp
 
 from study.theory.linear_orthogonal import curvature
-from study.theory.linear_orthogonal.base import State, attention_of
 from study.theory.linear_orthogonal.paradigms import paradigm_of
+from study.theory.linear_orthogonal.state import State, attention_of
 from tests.study.theory.test_linear_orthogonal import (
     directions,
     of_each,

@@ -15,8 +15,8 @@ from torch import Tensor
 from study import paradigms
 from study.errors import RequestError
 from study.theory import linear_orthogonal as lo
-from study.theory.linear_orthogonal.base import State, attention_of
 from study.theory.linear_orthogonal.paradigms import paradigm_of
+from study.theory.linear_orthogonal.state import State, attention_of
 from tests.made_up import theory as reference
 
 NAMES = ("soft", "hard", "lvml")

@@ -13,8 +13,8 @@ from benchmarks.support.baseline import ResearchScript
 from benchmarks.support.stepping import build_model, made_up_mosaics
 from study import paradigms
 from study.cell import PARADIGMS
-from study.models.base import Model
-from study.paradigms.base import Sampling
+from study.models.model import Model
+from study.paradigms.paradigm import Sampling
 from study.tasks.mosaics.mosaics import Mosaics
 from study.train.steps.step import SGD, train_step
 from tests.made_up.gpu import waits

@@ -8,11 +8,11 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from search_spaces.base import Preset, SearchSpace
-from study.models.base import Model, Network, initialise
-from study.paradigms.base import NO_SAMPLING, Attended, Paradigm, Sampling
+from study.models.model import Model, Network, initialise
+from study.paradigms.paradigm import NO_SAMPLING, Attended, Paradigm, Sampling
 from study.parts import register_model, register_paradigm, register_study, register_task
 from study.tasks.mosaics.base_images import BaseImages
-from study.tasks.mosaics.known import of_images
+from study.tasks.mosaics.mosaic_tasks import of_images
 from study.tasks.sources.places import Places
 
 SIDE = 12

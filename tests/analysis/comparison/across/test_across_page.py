@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from analysis.comparison.across.blocks import effect_blocks
+from analysis.comparison.across.across_blocks import effect_blocks
 from analysis.comparison.across.factors import families
-from analysis.comparison.across.pictures import family_pictures
+from analysis.comparison.across.family_pictures import family_pictures
 from analysis.comparison.report.chapter import COMPARISONS, MOST_IN_FULL, Compared
 from analysis.conclude import Conclusions, conclude
 from analysis.section.blocks import Details, Table
 from analysis.section.picture import FILE_STEM
-from study.cell.networks import NetworkSettings
+from study.cell.network_settings import NetworkSettings
 from tests.made_up.comparisons import make_cell, make_results, write
 
 ACROSS = ("Across settings", "Does the order of paradigms hold?", "What each factor changes")

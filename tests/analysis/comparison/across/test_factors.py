@@ -11,7 +11,7 @@ import pytest
 from analysis.comparison.across.factors import Family, families, setting_names
 from analysis.comparison.compare import Comparison
 from study.cell import Budget
-from study.cell.networks import NetworkSettings
+from study.cell.network_settings import NetworkSettings
 from tests.made_up.comparisons import make_cell, make_text_cell
 
 WIDTHS = (0.5, 2.0, 4.0)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pandas as pd
 
 from analysis.comparison.across.factors import setting_names
-from analysis.comparison.across.verdicts import (
+from analysis.comparison.across.order_of_paradigms import (
     VERDICTS,
     pairs,
     verdict_cells,

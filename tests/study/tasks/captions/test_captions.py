@@ -12,10 +12,10 @@ import torch
 
 from study import tasks
 from study.cell import Cell, Options
-from study.tasks.base import SPLITS
 from study.tasks.captions.captions import Captions, CaptionTask
 from study.tasks.captions.vocabulary import END, PADDING, UNKNOWN
 from study.tasks.sources.places import Places
+from study.tasks.task import SPLITS
 from tests.conftest import PROJECT, needs_cuda
 from tests.made_up.coco import CATEGORY_WORDS, OPTIONS, Content, coco, load, write_coco
 from tests.made_up.gpu import waiting_refused

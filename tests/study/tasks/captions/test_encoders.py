@@ -17,7 +17,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from study import tasks
 from study.cell import DecoderSettings, Options
 from study.errors import RequestError
-from study.models.captions import show_attend_tell
+from study.models.captioner import show_attend_tell
 from study.models.flops import forward_flops
 from study.tasks.captions import encoders
 from study.tasks.captions.encoder_networks import (

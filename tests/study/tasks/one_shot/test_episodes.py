@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from study import tasks
-from study.tasks.base import SPLITS
 from study.tasks.one_shot.characters import Characters, made_up_characters, shares
 from study.tasks.one_shot.episodes import Episodes, OneShotTask
 from study.tasks.sources.places import Places
+from study.tasks.task import SPLITS
 
 COUNT = 600
 DRAWINGS = (2, 5, 3, 9, 2, 4, 7, 2)

@@ -11,7 +11,7 @@ from study import tasks
 from study.cell import Options
 from study.errors import RequestError
 from study.tasks.mosaics.mosaics import Mosaics, MosaicTask
-from study.tasks.series import known
+from study.tasks.series import series_tasks
 from study.tasks.sources.places import NO_PLACES, Places
 from tests.conftest import tiny_cell
 from tests.made_up.series import made_up_series, write_pair, write_series
@@ -67,7 +67,7 @@ def test_a_class_of_too_few_series_is_named(
         load(Places(str(write_pair(tmp_path, train, test, "12345"))))
 
 
-@pytest.mark.skipif(not known.shipped(), reason="needs aeon, see `uv sync --extra series`")
+@pytest.mark.skipif(not series_tasks.shipped(), reason="needs aeon, see `uv sync --extra series`")
 def test_the_bundled_example_is_japanese_vowels() -> None:
     """As its authors describe it: 30 train and 24 to 88 test series of each of nine speakers."""
     base = load(NO_PLACES).base

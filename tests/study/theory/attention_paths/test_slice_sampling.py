@@ -10,7 +10,7 @@ import pytest
 
 from study.theory.attention_paths import Predictor, slice_sampling
 from study.theory.attention_paths.action import Architecture
-from study.theory.attention_paths.checks import Floats
+from study.theory.attention_paths.arguments import Floats
 from study.theory.attention_paths.slice_sampling import Chain, GaussianProcess, NestedFactors
 from tests.made_up.attention_paths import problem
 

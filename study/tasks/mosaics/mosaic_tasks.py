@@ -1,0 +1,176 @@
+"""The declared tasks of mosaics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from study.cell import NO_OPTIONS, Options
+from study.cell.declared import NONE, Axis, Text, Whole
+from study.tasks.mosaics import cifar, digits, own_images
+from study.tasks.mosaics.base_images import (
+    MADE_UP_BACKGROUND,
+    VALIDATION_SHARE,
+    BaseImages,
+    made_up_images,
+)
+from study.tasks.mosaics.classes import REST, background_names, foreground_names, joined
+from study.tasks.mosaics.linear_orthogonal import (
+    BACKGROUND_AXES,
+    LARGEST_NUM_CLASSES,
+    base_vectors,
+    vector_names,
+)
+from study.tasks.sources.data_set import DataSet
+from study.tasks.sources.places import Places
+from study.tasks.task import MOSAICS, UNKNOWN_DIGEST, Declaration, Facts, TaskInfo, pixels
+
+_Read = Callable[[Places], BaseImages]
+
+
+def _info(
+    name: str,
+    shape: tuple[int, int, int],
+    foreground: tuple[str, ...],
+    read: _Read,
+    validation_share: float = VALIDATION_SHARE,
+    options: Options = NO_OPTIONS,
+    classes: tuple[str, ...] = (),
+) -> TaskInfo:
+    """A task of mosaics.
+
+    Args:
+        name: of the task.
+        shape: of an image: (C, H, W).
+        foreground: names of the foreground classes, unless options name others.
+        read: places of its files -> the images.
+        validation_share: of the train images of each class, kept for validation.
+        options: may name the classes of foreground and background.
+        classes: all class names, so that an unknown one is refused before the data is at hand;
+            empty: the data tell them.
+    """
+    from study.tasks.mosaics.mosaics import MosaicTask
+
+    background = options.get("background", REST)
+    if "foreground" in options or "background" in options:
+        given = options.get("foreground", joined(foreground))
+        foreground = foreground_names(given, background)
+        if classes:
+            background_names(foreground, background, classes, name)
+
+    def task(base: BaseImages, others: tuple[str, ...]) -> MosaicTask:
+        return MosaicTask(name, base, foreground, validation_share, others)
+
+    def load(places: Places) -> MosaicTask:
+        base = read(places)
+        return task(base, background_names(foreground, background, base.class_names, name))
+
+    return TaskInfo(
+        foreground,
+        load=load,
+        made_up=lambda facts, count: task(
+            made_up_images(facts.input_shape, foreground, count), (MADE_UP_BACKGROUND,)
+        ),
+        nominal=Facts(UNKNOWN_DIGEST, shape),
+    )
+
+
+def _own_images(options: Options) -> TaskInfo:
+    side = options["pixels"]
+
+    def read(places: Places) -> BaseImages:
+        base = own_images.load_own(places, side)
+        if "foreground" not in options:
+            raise own_images.unchosen(base)
+        return base
+
+    share = own_images.VALIDATION_SHARE
+    return _info(own_images.TASK, (3, side, side), _TO_BE_CHOSEN, read, share, options)
+
+
+def _linear_orthogonal(options: Options) -> TaskInfo:
+    count = options["num_classes"]
+    shape = (1, 1, count + BACKGROUND_AXES)
+    return _info("linear-orthogonal", shape, vector_names(count), lambda _: base_vectors(count))
+
+
+FOREGROUND = Axis(
+    "classes that are labels, e.g. 1+2+3; none: those of the paper, or for your own images a list "
+    "of the classes",
+    Text(),
+    (None,),
+    (NONE,),
+)
+BACKGROUND = Axis(
+    "classes of the other segments; rest or none: all others", Text(), (None,), (NONE,)
+)
+_PIXELS = pixels(own_images.LEAST_PIXELS, 1_024, own_images.PIXELS)
+
+_TO_BE_CHOSEN = ("first", "second")
+"""Stand for the foreground of your own images until they can list their classes."""
+
+
+def of_images(
+    name: str,
+    shape: tuple[int, int, int],
+    foreground: tuple[str, ...],
+    read: Callable[[Places], BaseImages],
+    classes: tuple[str, ...],
+    validation_share: float = VALIDATION_SHARE,
+    data_set: DataSet | None = None,
+) -> Declaration:
+    """A task of mosaics of labelled images, which the axes foreground and background may choose.
+
+    Args:
+        name: of the task.
+        shape: of an image: (C, H, W).
+        foreground: names of the foreground classes; label k is the k-th of them.
+        read: places of its files -> the images, by `BaseImages.create`.
+        classes: names of all classes.
+        validation_share: of the train images of each class, kept for validation.
+        data_set: that it reads; None: it is bundled or made up.
+    """
+
+    def info(options: Options) -> TaskInfo:
+        return _info(name, shape, foreground, read, validation_share, options, classes)
+
+    chosen = replace(FOREGROUND, usual=joined(foreground))
+    return Declaration(MOSAICS, info, _classes(chosen), data_set)
+
+
+def _classes(foreground: Axis = FOREGROUND) -> dict[str, Axis]:
+    return {"foreground": foreground, "background": replace(BACKGROUND, usual=REST)}
+
+
+TASKS: Mapping[str, Declaration] = {
+    "digits": of_images(
+        "digits",
+        (1, 8, 8),
+        digits.DIGITS_FOREGROUND,
+        digits.load_digits,
+        digits.DIGITS_CLASSES,
+        digits.VALIDATION_SHARE,
+    ),
+    **{
+        name: of_images(
+            name,
+            (3, cifar.SIDE, cifar.SIDE),
+            foreground,
+            read,
+            wanted.class_names,
+            data_set=cifar.data_set(wanted),
+        )
+        for name, foreground, read, wanted in (
+            ("cifar10", cifar.CIFAR10_FOREGROUND, cifar.load_cifar10, cifar.CIFAR10),
+            ("cifar100", cifar.CIFAR100_FOREGROUND, cifar.load_cifar100, cifar.CIFAR100),
+        )
+    },
+    own_images.TASK: Declaration(
+        MOSAICS, _own_images, {**_classes(), "pixels": _PIXELS}, own_images.DATA_SET
+    ),
+    "linear-orthogonal": Declaration(
+        MOSAICS,
+        _linear_orthogonal,
+        {"num_classes": Axis("foreground classes", Whole(2, LARGEST_NUM_CLASSES))},
+    ),
+}

@@ -1,0 +1,77 @@
+"""The declared tasks of posts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from study.cell import Options
+from study.cell.declared import Axis, Name
+from study.tasks.posts import hatexplain, own_texts
+from study.tasks.posts.posts import Posts
+from study.tasks.sources.places import Places
+from study.tasks.task import POSTS, UNKNOWN_DIGEST, Declaration, Facts, TaskInfo, min_count
+
+_SIZES = {"train": 15_383, "validation": 1_922, "test": 1_924}  # posts of HateXplain
+_WORDS, _LENGTH = 24_993, 23  # numbers of words, and mean words a post, of its training split
+
+
+def _info(
+    name: str, read: Callable[[Places, Options], Posts], classes: tuple[str, ...] = ()
+) -> Callable[[Options], TaskInfo]:
+    """Options -> a task of posts.
+
+    Args:
+        name: of the task.
+        read: places of its files, options of its data -> the posts.
+        classes: names of the classes; empty: the data tell them.
+    """
+
+    def info(options: Options) -> TaskInfo:
+        from study.tasks.posts.texts import made_up_texts, text_task
+
+        lengths = {_LENGTH: _SIZES["train"]}
+        num_classes = len(classes) or 2
+        return TaskInfo(
+            classes,
+            load=lambda places: text_task(name, read(places, options), options),
+            made_up=lambda facts, count: made_up_texts(name, facts, count),
+            nominal=Facts(UNKNOWN_DIGEST, (_WORDS,), _SIZES, lengths, num_classes=num_classes),
+        )
+
+    return info
+
+
+def _hatexplain(places: Places, options: Options) -> Posts:
+    return hatexplain.load_posts(places, options["label_rule"], options["rationale_rule"])
+
+
+TASKS: Mapping[str, Declaration] = {
+    "hatexplain": Declaration(
+        POSTS,
+        _info("hatexplain", _hatexplain, hatexplain.CLASSES),
+        {
+            "label_rule": Axis(
+                "label of a post that several people labelled: of the majority, or of the first",
+                Name(hatexplain.LABEL_RULES),
+                ("majority",),
+                column="how posts got their labels",
+            ),
+            "rationale_rule": Axis(
+                "rationale of a post: words marked by a majority of the people, by any of them "
+                "(union), or by the first",
+                Name(hatexplain.RATIONALE_RULES),
+                ("majority",),
+                column="how posts got their rationales",
+            ),
+            "min_count": min_count(1),
+        },
+        hatexplain.DATA_SET,
+        warning="These are posts as people wrote them, some of them hate speech with slurs.",
+    ),
+    own_texts.TASK: Declaration(
+        POSTS,
+        _info(own_texts.TASK, lambda places, _: own_texts.load_own(places)),
+        {"min_count": min_count(1)},
+        own_texts.DATA_SET,
+    ),
+}

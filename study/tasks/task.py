@@ -1,0 +1,366 @@
+"""The contract of a task: how it is declared, and the splits and batches that it gives.
+
+A `Modality` describes a sort of inputs. A `Declaration` is a task before its options and data are
+known, a `TaskInfo` a task with its options, a `Task` a task with its data.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
+
+from study.cell import Cell, Options
+from study.cell.declared import Axis, Whole
+from study.tasks.sources.data_set import DataSet
+from study.tasks.sources.places import Places
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+
+UNKNOWN_DIGEST = "unknown"
+"""The data digest of a plan that is made without the data."""
+
+SPLITS = ("train", "validation", "test")
+
+
+class Measure(NamedTuple):
+    """A measure that tables of one modality show beside SAIF and score.
+
+    Attributes:
+        column: of `study.results.EVALUATIONS_SCHEMA`.
+        name: for people.
+        is_share: whether it is a fraction, which people read in per cent.
+        lost: what a diverged cell counts as; NaN: it is not known.
+    """
+
+    column: str
+    name: str
+    is_share: bool = True
+    lost: float = math.nan
+
+
+@dataclass(frozen=True)
+class Modality:
+    """A sort of inputs: their names for people, and how SAIF counts them.
+
+    Attributes:
+        noun: the inputs, in the plural; a budget of inputs counts them.
+        counted: the inputs of which SAIF and the heat map are shares, in the plural.
+        m: name of the axis m.
+        foreground: name of the true foreground, if it needs one.
+        draws: what the data are a sample of, in the plural: verdicts hold for other ones, too.
+        backgrounds: what an input holds besides the one of these in its foreground, in the plural;
+            empty: nothing.
+        heatmap_edges: of the heat map, for attention and score, see `study.evaluate`.
+        saif_threshold: least attention and score at which an input counts for SAIF.
+        score: name for people of the column `accuracy`.
+        chance: whether a guess scores 1/C, as which a diverged cell then counts; else it scores 0.
+        margin: a run whose score, or whose SAIF, is further above a guess has learned.
+        measures: its further measures, in the order of tables; the score may be one of them.
+        measures_text: what these are, for people.
+        evaluation: module and function that evaluates a model, with the arguments of
+            `study.evaluate.classification.evaluate`, but those of an attention that is held, if it
+            never is.
+        keeps_networks: whether all trained networks are kept (`study.models.kept`), as other
+            cells take them apart.
+    """
+
+    noun: str
+    counted: str
+    m: str
+    foreground: str = ""
+    draws: str = "images"
+    backgrounds: str = ""
+    heatmap_edges: tuple[float, ...] = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
+    saif_threshold: float = 0.8
+    score: str = "accuracy"
+    chance: bool = True
+    margin: float = 0.05
+    measures: tuple[Measure, ...] = ()
+    measures_text: str = ""
+    evaluation: str = "study.evaluate.classification:evaluate"
+    keeps_networks: bool = False
+
+    def guess(self, num_classes: Any) -> dict[str, Any]:
+        """Accuracy and SAIF of a guess among C classes, as which a diverged cell counts."""
+        return {"accuracy": self.chance / num_classes, "saif": 0.0}
+
+
+MOSAICS = Modality("mosaics", counted="instances", m="segments m", backgrounds="background images")
+POSTS = Modality(
+    "posts",
+    counted="posts that have a rationale",
+    m="most tokens m",
+    foreground="the tokens of the rationale",
+    draws="posts",
+    measures=(
+        Measure("token_f1", "token F1"),
+        Measure("iou_f1", "IOU F1"),
+        Measure("auprc", "AUPRC"),
+    ),
+    measures_text="Plausibility: how far the attention agrees with the tokens that people marked, "
+    "by the measures of the HateXplain data set, those of ERASER, with t intervals. Predicted are "
+    "the 5 tokens with most attention: token F1 compares them with the marked tokens, IOU F1 with "
+    "the marked spans, where a token matches a span of at most two. AUPRC is the area under the "
+    "precision-recall curve of the attention itself.",
+)
+CAPTIONS = Modality(
+    "captions",
+    counted="categories with one box in an image",
+    m="regions m",
+    foreground="the box of the category",
+    heatmap_edges=(0.0, 0.2, 0.3, 1.0),
+    saif_threshold=0.3,
+    score="Bleu-4",
+    chance=False,
+    measures=(
+        *(Measure(f"bleu_{n}", f"Bleu-{n}", lost=0.0) for n in (1, 2, 3, 4)),
+        Measure("cider", "CIDEr", is_share=False, lost=0.0),
+        Measure("caption_length", "words a caption", is_share=False),
+    ),
+    measures_text="Captions compared with those that people wrote of the same image, with t "
+    "intervals. Bleu-n is the geometric mean, over lengths 1 to n, of the share of a caption's "
+    "word sequences that people's captions have, too, and is lowered where captions are shorter "
+    "than people's. CIDEr gives more weight to sequences that are rare among images and has a "
+    "scale of its own.",
+    evaluation="study.evaluate.caption_evaluation:evaluate",
+)
+ONE_SHOT = Modality(
+    "episodes",
+    counted="episodes",
+    m="images m",
+    evaluation="study.evaluate.one_shot:evaluate",
+    keeps_networks=True,
+)
+OTHERS = Modality("instances", counted="instances", m="segments m", draws="instances")
+"""Of tasks that are not known here: those of others' parts, and of recorded runs."""
+IMAGES = 3
+"""Of an episode: first support, second support, query."""
+
+
+class Batch(NamedTuple):
+    """A batch of inputs: mosaics, posts, captions or episodes of one-shot images.
+
+    Attributes:
+        segments: (B, m, ...) as `study.models.model.Model.encode` takes them: of mosaics
+            (B, m, C, H, W) float32, images in [-1, 1], of posts (B, m) int64 numbers of words, of
+            captions (B, m, D) float32 features of the image's regions, or its pixels
+            (B, 3, P, P) uint8, of episodes (B, 3, C, P, P) float32 in [0, 1]: first support,
+            second support, query.
+        labels: (B,) int64, the index of the class; of captions (B, T) int64 numbers of words, the
+            end of the caption included.
+        foreground: (B, m) bool, True at the hidden position z of a mosaic, or at the rationale of
+            a post, which may be empty, or at the support of the query's character; used to
+            evaluate, never to train. Of captions (B, 0).
+        mask: (B, m) bool, True = real segment; None: all are real. Of captions (B, T), True = real
+            word.
+    """
+
+    segments: Tensor
+    labels: Tensor
+    foreground: Tensor
+    mask: Tensor | None
+
+
+class Distinct(NamedTuple):
+    """The distinct segments of a split.
+
+    Attributes:
+        names: (U,) the name of each distinct segment.
+        places: (n, m) int64, the index in `names` of every segment of every input.
+        segments: names (B,) -> their segments (B, ...), as in a `Batch`.
+    """
+
+    names: Tensor
+    places: Tensor
+    segments: Callable[[Tensor], Tensor]
+
+
+class Split(Protocol):
+    """The inputs of one split, on one device.
+
+    Attributes:
+        modality: of the inputs.
+        labels: (n,) int64.
+        foreground: (n, m) bool, as in a `Batch`.
+        base_images: (n, k) int64, the base images that each input holds, by their places in the
+            data: first that of its foreground, then all others. Of windows, the series that they
+            are cut from; of posts, the post alone; of captions, the image of each object alone.
+            Inputs that share an image share a draw of the data. None: an input has several of the
+            foreground, or each cell is tested on other inputs.
+        distinct: the segments that occur, if inputs share segments; else None.
+    """
+
+    @property
+    def modality(self) -> Modality: ...
+
+    @property
+    def labels(self) -> Tensor: ...
+
+    @property
+    def foreground(self) -> Tensor: ...
+
+    @property
+    def base_images(self) -> Tensor | None: ...
+
+    @property
+    def distinct(self) -> Distinct | None: ...
+
+    @property
+    def bytes_each(self) -> int:
+        """Size of one input's segments as float32, in bytes."""
+        ...
+
+    def __len__(self) -> int: ...
+
+    def batch(self, rows: Tensor, width: int | None = None) -> Batch:
+        """The inputs of these rows.
+
+        Args:
+            rows: (B,) int64, on the device.
+            width: how many segments each has, padding included, at least that of the longest. Then
+                nothing waits for the device. None: as many as the longest has.
+        """
+        ...
+
+    def widths(self, rows: Tensor) -> Sequence[int]:
+        """The `width` to give each batch where shapes must be few, as for CUDA graphs.
+
+        Args:
+            rows: (batches, B) int64, on the host; nothing waits for the device.
+        """
+        ...
+
+    def passes(self, count: int) -> Sequence[Tensor]:
+        """All rows in parts of at most `count`, in an order that pads little."""
+        ...
+
+    def head(self, count: int) -> Self:
+        """The first `count` inputs."""
+        ...
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a plan needs to know of a task's data.
+
+    Attributes:
+        digest: of the data, or `UNKNOWN_DIGEST`.
+        input_shape: of one segment as a model takes it: of a mosaic or an episode (channels,
+            height, width), of a text (words,).
+        sizes: split -> number of inputs; empty: mosaics or episodes, of which any number can be
+            drawn.
+        lengths: number of segments -> training inputs of that length; empty: all have m.
+        notes: sentences about the data, for people.
+        num_classes: C, where the data tell it; 0: the `TaskInfo` does.
+    """
+
+    digest: str
+    input_shape: tuple[int, ...]
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    lengths: Mapping[int, int] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    num_classes: int = 0
+
+
+FactsOf = Callable[[str, Options], Facts]
+"""(task, options of its data) -> facts of its data."""
+
+
+class Task(Protocol):
+    """A data set as a focus-classify task.
+
+    Attributes:
+        name: of the task; part of the seeds.
+        num_classes: C.
+        facts: of its data.
+        encoder_weights: that the encoder starts with, by their names in its state; None: there is
+            none, or it starts from random weights.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def num_classes(self) -> int: ...
+
+    @property
+    def facts(self) -> Facts: ...
+
+    @property
+    def encoder_weights(self) -> Mapping[str, Tensor] | None: ...
+
+    def splits(self, cell: Cell, device: torch.device | str = "cpu") -> Mapping[str, Split]:
+        """The splits of a cell: `train`, `validation`, `test`.
+
+        The cell's seed draws the train split; the others are fixed, but for episodes.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class TaskInfo:
+    """A task with its options, before its data is at hand.
+
+    Attributes:
+        classes: names of the classes; of mosaics, those of the foreground; of episodes, which
+            support the query matches; of captions and of your own texts none: the words of the
+            data are the classes, or the data tell them (`Facts.num_classes`).
+        load: places of its files -> the task.
+        made_up: (facts, count) -> the task with noise for data, at least `count` inputs a split.
+        nominal: the facts that are assumed before the data is at hand.
+    """
+
+    classes: tuple[str, ...]
+    load: Callable[[Places], Task]
+    made_up: Callable[[Facts, int], Task]
+    nominal: Facts
+
+    @property
+    def num_classes(self) -> int:
+        return len(self.classes)
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """A task as its module declares it, known without PyTorch.
+
+    Attributes:
+        modality: of its inputs.
+        info: options -> the task with them; raises `RequestError` if one is of no use.
+        options: what determines its data besides its files: name -> its values and default.
+        data_set: the data set that it reads; None: it is bundled or made up.
+        files: further places that it takes, of `study.tasks.sources.places.FILES`.
+        warning: what readers are told before they see its inputs, which are shown only where a
+            person asks for it; empty: nothing.
+    """
+
+    modality: Modality
+    info: Callable[[Options], TaskInfo]
+    options: Mapping[str, Axis] = field(default_factory=dict)
+    data_set: DataSet | None = None
+    files: tuple[str, ...] = ()
+    warning: str = ""
+
+    def reads(self, place: str) -> bool:
+        """Whether it reads files of a place, a field of `Places` but the cache."""
+        return place in self.files or (place == "data_dir" and self.data_set is not None)
+
+
+def pixels(least: int, most: int, default: int) -> Axis:
+    """The option of images that are resized."""
+    about = "height and width to which images are resized"
+    return Axis(about, Whole(least, most), (default,))
+
+
+def min_count(default: int) -> Axis:
+    """The option of texts that have a vocabulary."""
+    return Axis(
+        "occurrences in training texts that put a word in the vocabulary; the others are one word",
+        Whole(1),
+        (default,),
+        column="fewest occurrences of a word in the vocabulary",
+    )

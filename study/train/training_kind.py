@@ -1,0 +1,133 @@
+"""The kind of cell that trains a model; see `study.kind.Kind`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from study.cell import Budget, Cell, Schedule
+from study.cell.declared import Axis
+from study.cell.events import Report, Runner
+from study.cell.work import Work
+from study.kind import Column, Kind
+from study.storage.storage import Storage
+from study.tasks import CAPTIONS, POSTS, TASKS, modality
+from study.tasks.task import Facts, FactsOf
+from study.train.training_axes import axes
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import torch
+
+    from study.train.cell_maker import CellMaker
+
+
+class Training(Kind[Cell]):
+    """Cells are training runs. PyTorch is imported late, so that `--help` is quick."""
+
+    cell = Cell
+    trains = True
+    fastest = (
+        "paradigm", "drop_at", "hard_drop_at", "teacher_forcing", "hard_teacher_forcing",
+        "lr", "hard_lr", "switch_point",
+    )  # fmt: skip
+    row_names = ("paradigm",)
+
+    def axes(self, of_tasks: Sequence[str]) -> Mapping[str, Axis]:
+        return axes(of_tasks)
+
+    def maker(self, facts_of: FactsOf) -> CellMaker:
+        from study.train.cell_maker import CellMaker
+
+        return CellMaker(facts_of)
+
+    def row(self, cell: Cell) -> tuple[str, ...]:
+        return (cell.paradigm,)
+
+    def heading(
+        self, cells: Sequence[Cell], facts: Facts, flops: Mapping[str, Any]
+    ) -> Iterator[str]:
+        from study.train.plan_lines import heading
+
+        return heading(cells, facts, flops)
+
+    def measured(self, cells: Sequence[Cell], flops: Mapping[str, Any]) -> dict[str, Column]:
+        from study.train.plan_lines import measured
+
+        return measured(cells, flops)
+
+    def short(self, cell: Cell) -> Cell:
+        """A few steps a phase."""
+        count = len(cell.schedule.phases)
+        phases = (
+            replace(phase, until=(number + 1) / count)
+            for number, phase in enumerate(cell.schedule.phases)
+        )
+        return replace(
+            cell,
+            schedule=Schedule(tuple(phases)),
+            budget=Budget(2 * count * cell.batch_size, "mosaics"),
+            evaluation_points=(0.0, 1.0),
+        )
+
+    def runner(self, work: Work, device: torch.device, report: Report | None = None) -> Runner:
+        from study.train.run_training import Trainer
+
+        return Trainer(work, device, report)
+
+    def discard(self, storage: Storage, cell_id: str) -> None:
+        from study.train.steps.checkpoints import discard
+
+        discard(storage, cell_id)
+
+    def sweep(self, storage: Storage, ended: Collection[str]) -> None:
+        from study.train.steps.checkpoints import sweep
+
+        sweep(storage, ended)
+
+    def run_name(self, row: Mapping[str, Any]) -> str:
+        from pandas import notna
+
+        held = f"alpha={row['alpha']:g} " if notna(row["alpha"]) else ""
+        model = f"{row['architecture']} " if modality(row["task"]) is POSTS else ""
+        model = f"{row['encoder']} " if notna(row["encoder"]) else model
+        return f"{row['paradigm']} {model}m={row['m']} {held}lr={row['lr']:g} seed={row['seed']}"
+
+    def artifacts(self, row: Mapping[str, Any], evaluations: pd.DataFrame) -> dict[str, bytes]:
+        """The heat maps of the last evaluation, of the splits with a known foreground; examples.
+
+        With a held attention a map is one line; of a linear model the theory tells more.
+        """
+        import numpy as np
+        from pandas import notna
+
+        from study.evaluate.caption_image import captions_png, examples_of
+        from study.evaluate.heat_map_image import heatmap_png
+        from study.evaluate.looks import looks_page
+
+        if evaluations.empty or notna(row["alpha"]) or evaluations["mu"].notna().any():
+            return {}
+        last = evaluations[evaluations["step"] == evaluations["step"].max()]
+        maps = zip(last["split"], last["heatmap"], strict=True)
+        kind = modality(row["task"])
+        bins = len(kind.heatmap_edges) - 1
+        heatmaps = {
+            split: np.reshape(each, (bins, bins)) for split, each in maps if each is not None
+        }
+        files = {}
+        if heatmaps:
+            files["heatmap.png"] = heatmap_png(heatmaps, row["schedule"], kind)
+        for text in last["examples"].dropna():
+            if kind is CAPTIONS:
+                shown = {f"{e['image']}, {e['category']}": e for e in examples_of(text)}
+                files["captions.png"] = captions_png(shown)
+            else:
+                warning = TASKS[row["task"]].warning
+                page = looks_page(json.loads(text), row["schedule"], warning)
+                files["where-it-looks.html"] = page.encode()
+        return files
+
+
+TRAINING = Training()
