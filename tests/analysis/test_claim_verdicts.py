@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from analysis.section.claim import Claim, Evidence, Finding, decided, evidence, tallied
+from analysis.section.claim import Evidence, Finding, decided, evidence
 from analysis.statistics import sign_test
 from benchmarks.support.calibration_claims import simulate_claims
 
@@ -81,8 +81,3 @@ AGAINST = Evidence(False, 0.001)
 def test_findings_decide_a_claim(findings: list[Finding], expected: str) -> None:
     assert verdict(*findings) == expected
     assert verdict(Finding("", [NO, YES, YES]), parts=1) == "does not hold"
-
-
-def test_claims_are_tallied_by_number() -> None:
-    claims = [Claim(name, "", "", "holds", "") for name in ("C2", "C16", "C5", "C2")]
-    assert tallied(claims) == "Of 4 tests of the paper's claims, 4 hold (C2, C5, C16)."

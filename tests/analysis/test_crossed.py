@@ -1,15 +1,21 @@
-"""Means over seeds and images: closed forms, limits, and simulations of what is promised."""
+"""Means over seeds and images: closed forms, limits, and simulations of what is promised.
+
+Then what background images add to a variance: pair by pair, and in simulated studies.
+"""
 
 from __future__ import annotations
 
+import itertools
 import math
+from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from analysis.crossed import crossed_mean, needed
+from analysis.backgrounds import Backgrounds
+from analysis.crossed import Part, crossed_mean, needed
 from analysis.statistics import MIN_SEEDS
 
 
@@ -33,19 +39,18 @@ def test_a_balanced_layout_has_the_mean_squares_of_the_textbook(image_sd: float)
     """And an interval by Cochran's rule: the t of each part at its share of the variance."""
     y = layout(seeds=7, images=30, image_sd=image_sd)
     seeds, images = y.shape
-    rows, columns, mean = y.mean(1), y.mean(0), y.mean()
-    of_rows, of_columns = images * rows.var(ddof=1), seeds * columns.var(ddof=1)
-    left = y - rows[:, None] - columns + mean
-    of_residual = (left**2).sum() / ((seeds - 1) * (images - 1))
+    rows, columns = y.mean(1), y.mean(0)
+    left = y - rows[:, None] - columns + y.mean()
+    residual = (left**2).sum() / ((seeds - 1) * (images - 1)) / (seeds * images)
+    of_seeds = rows.var(ddof=1) / seeds
+    of_images = max(0, columns.var(ddof=1) / images - residual)
     found = crossed_mean(y)
-    of_images = max(0, of_columns - of_residual)
-    ends = np.array([of_rows, of_images, of_rows + of_images, of_residual]) / (seeds * images)
     parts = [found.seed_se, found.image_se, found.standard_error, found.residual_se]
-    assert parts == pytest.approx(np.sqrt(ends), rel=1e-12)
-    assert (found.mean, found.image_df) == pytest.approx((mean, images - 1))
-    critical = stats.t.ppf(0.975, [seeds - 1, images - 1]) @ ends[:2] / ends[2]
-    half = critical * found.standard_error
-    assert (found.low, found.high) == pytest.approx((mean - half, mean + half), rel=1e-9)
+    ends = np.sqrt([of_seeds, of_images, of_seeds + of_images, residual])
+    assert parts == pytest.approx(ends, rel=1e-12)
+    critical = stats.t.ppf(0.975, [seeds - 1, images - 1])
+    half = np.average(critical, weights=[of_seeds, of_images]) * found.standard_error
+    assert [found.low, found.high] == pytest.approx([y.mean() - half, y.mean() + half], rel=1e-9)
     turned = crossed_mean(-y[::-1, ::-1])
     assert (turned.mean, turned.p) == pytest.approx((-found.mean, found.p))
 
@@ -104,14 +109,13 @@ def test_what_is_not_known_is_nan() -> None:
     assert math.isnan(crossed_mean(np.zeros((0, 3))).mean)
 
 
-@pytest.mark.parametrize("weights", [[1.0], [1.0, -1.0], [0.0, 0.0], [1.0, math.nan]])
-def test_refusals(weights: list[float]) -> None:
+@pytest.mark.parametrize(
+    "how",
+    [{"weights": [1.0]}, {"weights": [1.0, -1.0]}, {"weights": [0.0, 0.0]}, {"confidence": 1.0}],
+)
+def test_refusals(how: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="must"):
-        crossed_mean([[0.1, 0.2]], weights)
-    with pytest.raises(ValueError, match="must be in"):
-        crossed_mean([[0.1, 0.2]], confidence=1.0)
-    with pytest.raises(ValueError, match="must be in"):
-        needed(crossed_mean(layout()), 0.1, 0.0)
+        crossed_mean([[0.1, 0.2]], **how)
 
 
 @pytest.mark.parametrize("image_sd", [0.0, 0.3])
@@ -142,3 +146,75 @@ def test_images_are_advised_where_no_number_of_seeds_is_enough() -> None:
     over_seeds = crossed_mean(layout()[:, :1])
     assert needed(over_seeds, 1e-5, 0.05) == needed(over_seeds, 0.0, 0.05)
     assert needed(over_seeds, 0.0, 0.05).seeds == math.inf
+
+
+# --- background images
+
+SEEDS, FOREGROUNDS, BACKGROUNDS, HELD, SIZE = 6, 20, 60, 5, 200
+
+
+def test_it_is_the_sum_over_pairs_of_other_foregrounds_and_seeds() -> None:
+    generator = np.random.default_rng(0)
+    foreground, background = (
+        generator.integers(FOREGROUNDS, size=30),
+        generator.integers(BACKGROUNDS, size=(30, HELD)),
+    )
+    values = generator.standard_normal((3, 30))
+    in_common = np.array([[(a[:, None] == b).sum() for b in background] for a in background])
+    other = foreground[:, None] != foreground
+    residuals = values - values.mean(axis=1, keepdims=True)
+    excess = np.where(other, in_common - in_common[other].mean(), 0)
+    pairs = [*itertools.permutations(residuals, 2)]
+    products = np.mean([first @ excess @ second for first, second in pairs])
+    centre = np.eye(30) - 1 / 30
+    of_one = (excess * (centre @ in_common @ centre)).sum()  # what a variance of 1 would give
+    expected = in_common[other].mean() * products / of_one
+    found = Backgrounds(foreground, background).part(values)
+    assert found.variance == pytest.approx(expected, rel=1e-10)
+    assert found.images == len(np.unique(background))
+    # the order of instances and the names of images are arbitrary
+    order = generator.permutation(30)
+    renamed = Backgrounds(-foreground[order], 7 - 2 * background[order]).part(values[:, order])
+    assert renamed.variance == pytest.approx(found.variance, rel=1e-10)
+
+
+@pytest.mark.parametrize("spread", [0.0, 0.3])
+def test_it_is_the_covariance_through_new_backgrounds(spread: float) -> None:
+    """And neither what foregrounds, seeds and each seed's own backgrounds do, nor chance.
+
+    Some backgrounds are more frequent than others.
+    """
+    generator, found = np.random.default_rng(1), []
+    normal, frequency = generator.normal, 1 / np.arange(1, BACKGROUNDS + 1)
+    for _ in range(300):
+        foreground = generator.integers(FOREGROUNDS, size=SIZE)
+        chances = frequency / frequency.sum()
+        background = generator.choice(BACKGROUNDS, (SIZE, HELD), p=chances)
+        held = np.stack([np.bincount(each, minlength=BACKGROUNDS) for each in background])
+        of_all, of_each = normal(0, spread, BACKGROUNDS), normal(0, 0.1, (SEEDS, BACKGROUNDS))
+        others = normal(0, 0.3, FOREGROUNDS)[foreground] + normal(0, 0.5, (SEEDS, 1))
+        values = (of_all + of_each) @ held.T + others + normal(0, 0.3, (SEEDS, SIZE))
+        part = Backgrounds(foreground, background).part(values)
+        in_common = (held @ held.T)[foreground[:, None] != foreground].mean()
+        found.append(part.variance - spread**2 * in_common)
+    error = np.std(found) / math.sqrt(len(found))
+    assert abs(np.mean(found)) < 3 * error
+    assert spread == 0 or error < 0.1 * spread**2 * in_common
+
+
+def test_instances_with_the_same_backgrounds_do_not_tell_them_apart() -> None:
+    foreground, background = np.arange(12) % 4, np.tile([1, 2, 3], (12, 1))
+    assert not Backgrounds(foreground, background).is_known
+
+
+def test_backgrounds_widen_an_interval_and_more_seeds_are_asked_for() -> None:
+    values = np.random.default_rng(2).normal(0.1, 0.2, (6, 40))
+    plain = crossed_mean(values)
+    none, found = (
+        crossed_mean(values, backgrounds=Part(variance, 59.0, 60)) for variance in (0.0, 0.03**2)
+    )
+    assert (none.low, none.high, none.p) == (plain.low, plain.high, plain.p)
+    assert found.standard_error == pytest.approx(math.hypot(plain.standard_error, 0.03))
+    assert (found.background_se, found.num_backgrounds) == (pytest.approx(0.03), 60)
+    assert found.high - found.low > plain.high - plain.low
+    assert needed(found, 0.09, 0.05).seeds > needed(plain, 0.09, 0.05).seeds

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
-import pytest
-
 import analysis
-from study.results import CELLS_SCHEMA, EVALUATIONS_SCHEMA, Results, ResultsError
+from study.results import CELLS_SCHEMA, EVALUATIONS_SCHEMA, Results
 from tests.made_up.comparisons import POINTS, SPLITS, make_cell, make_results, write
 
 
@@ -36,18 +32,3 @@ def test_a_cell_without_evaluations_stays(tmp_path: Path) -> None:
     table = analysis.load(tmp_path)
     assert len(table) == 1
     assert table[["split", "compute_flops"]].isna().all(axis=None)
-
-
-@pytest.mark.parametrize("where", ["missing", "nosuch://bucket/results"])
-def test_refuses_what_holds_no_results(tmp_path: Path, where: str) -> None:
-    with pytest.raises(ResultsError, match=r"is not a results directory|nosuch"):
-        analysis.load(where if "://" in where else tmp_path / where)
-
-
-def test_importing_the_package_does_not_load_what_only_figures_or_training_need() -> None:
-    code = (
-        "import sys, analysis; "
-        "print([m for m in ('matplotlib', 'torch', 'ray', 'mlflow') if m in sys.modules])"
-    )
-    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert out.stdout.strip() == "[]"

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,34 +25,30 @@ from study.results import Results, ResultsError
 from study.tracking.cells import of_cell
 from tests.conftest import not_drawn
 from tests.made_up.commands import called, one_line
-from tests.made_up.comparisons import compared, make_cell, write
+from tests.made_up.comparisons import compared, make_cell, write, write_seeds
 from tests.made_up.tables import contents
 
 SEEDS = range(6)
 METRICS = ("saif", "accuracy", "loss")
-REPORT = functools.partial(called, report.main)
 Change = Callable[[pd.DataFrame], pd.DataFrame]
 
 
-def runs(
-    scores: Mapping[str, float], costs: Mapping[str, int] | None = None, **columns: Any
-) -> pd.DataFrame:
+def runs(scores: Mapping[str, float] | None = None, **columns: Any) -> pd.DataFrame:
     """Runs of two evaluations on two splits; scores grow in proportion to what was spent."""
     normal = np.random.default_rng(0).normal
-    seeds = [
-        (paradigm, seed, score + normal(0, 0.01), (costs or {}).get(paradigm, 1_000))
-        for paradigm, score in scores.items()
+    ends = [
+        (paradigm, seed, score + normal(0, 0.01))
+        for paradigm, score in (scores or {"a": 0.4, "b": 0.6}).items()
         for seed in SEEDS
     ]
-    table = pd.DataFrame(seeds, columns=["paradigm", "seed", "dice", "compute"])
-    at = pd.DataFrame(itertools.product((0.5, 1.0), _SPLITS), columns=["share", "split"])
-    table = table.merge(at, how="cross")
-    share = table.pop("share")
-    spent = (table["compute"] * share).astype(int)
-    return table.assign(dice=table["dice"] * share, compute=spent, **columns)
+    table = pd.DataFrame(ends, columns=["paradigm", "seed", "dice"])
+    at = itertools.product((500, 1_000), ("validation", "test"))
+    table = table.merge(pd.DataFrame(at, columns=["compute", "split"]), how="cross")
+    return table.assign(dice=table["dice"] * table["compute"] / 1_000, **columns)
 
 
-_SPLITS = ("validation", "test")
+def record(results: Results | Path, table: Any, options: Sequence[str] = ()) -> list[str]:
+    return analysis.record(results, table, options=options, measures=["dice"])
 
 
 # --- as our own
@@ -87,28 +82,22 @@ def _masked(table: pd.DataFrame, rows: str, near: int | None = None) -> pd.DataF
     return pd.concat([table.assign(dice=table["dice"].mask(table.eval(rows))), whole])
 
 
-def _at(*changes: tuple[str, int]) -> Change:
+def _later(rows: str, by: int) -> Change:
     """Evaluations of some rows are later."""
-
-    def change(table: pd.DataFrame) -> pd.DataFrame:
-        for rows, later in changes:
-            table = table.assign(compute=table["compute"] + later * table.eval(rows))
-        return table
-
-    return change
-
-
-def _without(rows: str) -> Change:
-    return lambda table: table[~table.eval(rows)]
+    return lambda table: table.assign(compute=table["compute"] + by * table.eval(rows))
 
 
 @pytest.mark.parametrize(
     ("change", "budget", "told"),
     [
-        (_at(), 1_000, ""),
-        (_at(("paradigm == 'b'", 300), ("compute == 1_300", 300)), 1_000, "interpolated"),
-        (_at(("seed == 0 and compute == 1_000", 50)), 500, "--interpolate"),
-        (_without("paradigm == 'b' and split == 'test'"), 1_000, "so without numbers: b"),
+        (_later("paradigm == 'b'", 0), 1_000, ""),
+        (_later("paradigm == 'b'", 300), 1_000, "interpolated"),
+        (_later("seed == 0 and compute == 1_000", 50), 500, "--interpolate"),
+        (
+            lambda t: t.query("paradigm == 'a' or split == 'validation'"),
+            1_000,
+            "so without numbers: b",
+        ),
         # A measure that is not known there is not known, unless all are known nearby.
         (lambda t: _masked(t, "paradigm == 'b' and compute == 1_000"), 1_000, ""),
         (lambda t: _masked(t, "paradigm == 'b' and compute == 1_000", near=950), 950, ""),
@@ -117,8 +106,8 @@ def _without(rows: str) -> Change:
     ids=itertools.count(),
 )
 def test_where_the_cut_lies(results: Results, change: Change, budget: int, told: str) -> None:
-    table = change(runs({"a": 0.4, "b": 0.8}))
-    analysis.record(results, table, measures=["dice"])
+    table = change(runs())
+    record(results, table)
     found = compared(results, select="accuracy" if "accuracy" in table else None)
     assert found.budget == budget
     assert found.interpolated == (told == "interpolated")
@@ -135,9 +124,9 @@ def test_where_the_cut_lies(results: Results, change: Change, budget: int, told:
 def test_any_cost_is_an_axis_and_equal_amounts_are_one_moment(
     results: Results, axis: Any, column: str
 ) -> None:
-    table = runs({"a": 0.4, "b": 0.8}).rename(columns={"compute": column})
+    table = runs().rename(columns={"compute": column})
     scale = table["paradigm"].map({"a": 1_529, "b": 1.1 * 1_390})  # 1.1 * 1390 > 1529
-    analysis.record(results, table.assign(**{column: scale * table[column]}), measures=["dice"])
+    record(results, table.assign(**{column: scale * table[column]}))
     found = compared(results, axis=axis)
     assert (found.budget, found.interpolated) == (1_529_000, False)
     assert found.summary["dice"].notna().all()
@@ -146,8 +135,8 @@ def test_any_cost_is_an_axis_and_equal_amounts_are_one_moment(
 
 
 def test_a_run_without_an_evaluation_in_what_all_have_spent_is_named(results: Results) -> None:
-    late = runs({"a": 0.4, "b": 0.8}, {"a": 1_000, "b": 1_200}).query("compute >= 1_000")
-    analysis.record(results, late, measures=["dice"])
+    late = _later("paradigm == 'b'", 200)(runs()).query("compute >= 1_000")
+    record(results, late)
     with pytest.raises(ResultsError, match=r"b, seed 0\) has no .* within the 1,000 FLOPs"):
         compare_results(results)
 
@@ -156,28 +145,26 @@ def test_a_run_without_an_evaluation_in_what_all_have_spent_is_named(results: Re
 
 
 def test_measures_are_chosen_and_tested_by_name(results: Results, tmp_path: Path) -> None:
-    table = runs({"a": 0.4, "b": 0.6}, accuracy=0.5, width=1)
+    table = runs(accuracy=0.5, width=1)
     better = pd.concat([table, table.assign(width=2, dice=table["dice"] + 0.1)])
-    analysis.record(results, better, options=["width"], measures=["dice"])
+    record(results, better, ["width"])
     usual = compared(results)
     assert (usual.select, tuple(usual.metrics)) == ("accuracy", ("accuracy", "dice"))
     asked = compared(results, select="dice", test=["dice"])
     assert asked.choice["schedule"].tolist() == ["width 2"] * 2
     assert asked.paired["metric"].unique().tolist() == ["dice"]
-    several = Results(tmp_path / "several")
-    without = table.drop(columns=["accuracy", "width"]).assign(iou=0.5)
-    analysis.record(several, without, measures=["dice", "iou"])
+    without = Results(tmp_path / "without")
+    several = table.drop(columns=["accuracy", "width"]).assign(iou=0.5)
+    analysis.record(without, several, measures=["dice", "iou"])
     with pytest.raises(ResultsError, match=r"no accuracy to choose .*--select dice"):
-        compare_results(several)
-    assert tuple(compared(several, select="iou").metrics) == ("iou", "dice")
+        compare_results(without)
 
 
 def test_a_measure_of_the_tuning_runs_alone_is_not_known(results: Results) -> None:
-    one, two = (runs({"a": 0.4, "b": 0.6}, accuracy=0.5, width=w, stage="tune") for w in (1, 2))
+    one, two = (runs(accuracy=0.5, width=width, stage="tune") for width in (1, 2))
     fresh = one.assign(seed=one["seed"] + 6, dice=np.nan, stage="confirm")
-    analysis.record(results, pd.concat([one, two, fresh]), options=["width"], measures=["dice"])
+    record(results, pd.concat([one, two, fresh]), ["width"])
     comparison = compared(results)
-    assert comparison.summary["num_seeds"].tolist() == [6, 6]
     for table in (comparison.summary, comparison.evaluations):
         assert table["dice"].isna().all()
 
@@ -186,17 +173,15 @@ def test_a_measure_of_the_tuning_runs_alone_is_not_known(results: Results) -> No
 def test_a_diverged_run_counts_as_nothing_from_its_last_evaluation_on(
     results: Results, loss: dict[str, float]
 ) -> None:
-    table = runs({"a": 0.4, "b": 0.6}, accuracy=0.9, num_classes=4, status="done", **loss)
+    table = runs(accuracy=0.9, num_classes=4, status="done", **loss)
     table.loc[table.eval("paradigm == 'b' and seed == 0"), "status"] = "diverged"
-    analysis.record(results, table, measures=["dice"])
+    record(results, table)
     comparison = compared(results)
     (row,) = comparison.chosen.query("diverged and split == 'test'").to_dict("records")
     assert (row["dice"], row["accuracy"], row["paradigm"]) == (0, 0.25, "b")
-    curve = analysis.learning_curve(comparison.evaluations, "dice")
-    assert curve["mean"].iloc[-1] == comparison.summary["dice"].iloc[-1]
     assert not compared(results, budget=500).chosen["diverged"].any()
     with pytest.raises(ResultsError, match=r"it diverged and counts as accuracy 1/C: give num_cl"):
-        analysis.record(results, table.drop(columns="num_classes"), measures=["dice"])
+        record(results, table.drop(columns="num_classes"))
 
 
 # --- the directory
@@ -204,14 +189,14 @@ def test_a_diverged_run_counts_as_nothing_from_its_last_evaluation_on(
 
 def test_what_is_there_stays(results: Results) -> None:
     table = runs({"a": 0.4})
-    ids = analysis.record(results, table, measures=["dice"])
+    ids = record(results, table)
     files = contents(results)
     assert len(files) == len(ids) == len(SEEDS)
     more = pd.concat([runs({"b": 0.3}), table.sample(frac=1, random_state=0)])
-    assert set(ids) < set(analysis.record(results, more, measures=["dice"]))
+    assert set(ids) < set(record(results, more))
     changed = pd.concat([runs({"c": 0.3}), table.assign(dice=table["dice"] / 2)])
     with pytest.raises(ResultsError, match=r"a, seed \d is in .* with other numbers \(run"):
-        analysis.record(results, changed, measures=["dice"])
+        record(results, changed)
     assert files.items() <= contents(results).items()
     assert set(results.cells()["paradigm"]) == {"a", "b"}
 
@@ -219,10 +204,9 @@ def test_what_is_there_stays(results: Results) -> None:
 def test_recorded_runs_stand_beside_trained_cells(
     results: Results, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for paradigm, seed in itertools.product(("soft", "hard"), SEEDS):
-        write(results, make_cell(paradigm, seed=seed), accuracy=0.5 + seed / 100)
+    write_seeds(results, {"soft": 0.4, "hard": 0.5})
     before = compared(results)
-    (run, *_) = analysis.record(results, runs({"a": 0.4, "b": 0.6}), measures=["dice"])
+    (run, *_) = record(results, runs())
     mine, others = compare_results(results)
     assert (mine.recorded, others.recorded) == (False, True)
     pd.testing.assert_frame_equal(mine.paired, before.paired)
@@ -237,9 +221,10 @@ def test_recorded_runs_stand_beside_trained_cells(
 def test_the_report_speaks_of_what_was_recorded(
     results: Results, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    table = pd.concat([runs({"a": 0.4, "b": 0.6}).assign(lr=lr) for lr in (0.1, 0.2)])
-    analysis.record(results, table, options=["lr"], measures=["dice"])
-    status, _, _ = REPORT(capsys, results.url, "--out", str(tmp_path))
+    table = pd.concat([runs().assign(lr=lr) for lr in (0.1, 0.2)])
+    record(results, table, ["lr"])
+    with not_drawn():
+        status, _, _ = called(report.main, capsys, results.url, "--out", str(tmp_path))
     text = (tmp_path / "report.md").read_text()
     assert status == 0
     assert "b beats a in dice." in text
@@ -253,8 +238,8 @@ def test_files_stay_in_the_folder_whatever_a_task_is_called(
     results: Results, tmp_path: Path
 ) -> None:
     for n in (100, 200):
-        table = runs({"a": 0.4, "b": 0.6}, task="../../scans/β", n=n)
-        analysis.record(results, table, measures=["dice"])
+        table = runs(task="../../scans/β", n=n)
+        record(results, table)
     with not_drawn():
         conclude(results).write(tmp_path / "out" / "report")
     (page,) = tmp_path.rglob("report.html")
@@ -264,20 +249,12 @@ def test_files_stay_in_the_folder_whatever_a_task_is_called(
 
 def test_names_that_look_alike_are_one(results: Results, tmp_path: Path) -> None:
     table = runs({"soft": 0.4, "lvml \xe9": 0.6}, task="a b")
-    expected = analysis.record(tmp_path / "plain", table, measures=["dice"])
+    expected = record(tmp_path / "plain", table)
     odd = table.replace({"soft": "soft ", "lvml \xe9": "lvml\xa0e\u0301", "test": " test"})
     odd = odd.rename(columns={"paradigm": "\ufeffparadigm", "dice": " dice "})
     mixed = pd.concat([table[:8], odd.set_axis(table.columns, axis=1)[8:]])
     for rows in (odd, mixed.to_dict("records")):
-        assert analysis.record(results, rows, measures=["dice"]) == expected
-
-
-def test_whole_numbers_may_be_written_as_floats(results: Results) -> None:
-    table = runs({"a": 0.4, "b": 0.6})
-    table["compute"] *= 1e6 / 3
-    table["seed"] = table["seed"].astype(float)
-    assert len(analysis.record(results, table, measures=["dice"])) == 2 * len(SEEDS)
-    assert set(results.evaluations()["compute_flops"]) == {333_333_333, 166_666_667}
+        assert record(results, rows) == expected
 
 
 # --- what is refused
@@ -315,7 +292,7 @@ def test_bad_rows_are_told_and_nothing_is_written(
         gone = [name for name, value in changes.items() if value is None]
         table = runs({"a": 0.4}).assign(**changes).drop(columns=gone)
     with pytest.raises(ResultsError, match=message):
-        analysis.record(tmp_path / "results", table, measures=["dice"])
+        record(tmp_path / "results", table)
     assert not (tmp_path / "results").exists()
 
 
@@ -324,18 +301,18 @@ def test_options_that_cannot_be_told_apart_are_refused(
     results: Results, values: tuple[Any, Any]
 ) -> None:
     """They look alike, or there is no validation split to choose by; one option needs none."""
-    table = runs({"a": 0.4, "b": 0.6})
+    table = runs()
     if values == (1, 2):
         table = table.query("split == 'test'").drop(columns="split")
-        analysis.record(results, table, measures=["dice"])
+        record(results, table)
         assert compared(results).paired["verdict"].tolist() == ["better"]
     several = pd.concat([table.assign(width=width) for width in values])
     with pytest.raises(ResultsError, match=r"look alike|several options and no validation split"):
-        analysis.record(results, several, options=["width"], measures=["dice"])
+        record(results, several, ["width"])
 
 
 def test_no_measure_can_be_called_as_a_column_of_a_comparison(results: Results) -> None:
-    analysis.record(results, runs({"a": 0.4, "b": 0.6}), measures=["dice"])
+    record(results, runs())
     found = compare_results(results)
     (comparison,) = found
     tables = [*comparison_tables(found).values(), cell_rows(comparison), comparison.at_budget]
@@ -348,8 +325,12 @@ def test_no_measure_can_be_called_as_a_column_of_a_comparison(results: Results) 
             analysis.record(results, odd, measures=["dice", name])
 
 
-def test_values_of_tensors_and_odd_options_are_taken(results: Results) -> None:
-    rows = runs({"a": 0.4, "b": 0.6}, clip=math.inf).to_dict("records")
+def test_tensors_whole_numbers_written_as_floats_and_odd_options_are_taken(
+    results: Results,
+) -> None:
+    table = runs(clip=math.inf).astype({"seed": float})
+    rows = table.assign(compute=table["compute"] * 1e6 / 3).to_dict("records")
     rows = [row | {"dice": torch.tensor(row["dice"]), "widths": [1, 2]} for row in rows]
-    analysis.record(results, rows, options=["clip", "widths"], measures=["dice"])
+    record(results, rows, ["clip", "widths"])
+    assert set(results.evaluations()["compute_flops"]) == {333_333_333, 166_666_667}
     assert compared(results).choice["schedule"].tolist() == ["clip inf, widths [1, 2]"] * 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -198,6 +199,21 @@ def write(
     }
     results.write_cell(row | columns, evaluations, base_images)
     return cell
+
+
+def write_seeds(
+    results: Results, saif: Mapping[str, float], seeds: int = 2, **settings: Any
+) -> None:
+    """Records seeds of some paradigms, one option each; a seed has a hundredth more than the last.
+
+    Args:
+        results: the directory.
+        saif: paradigm -> SAIF of its first seed.
+        seeds: how many.
+        settings: fields of their cells.
+    """
+    for (paradigm, score), seed in itertools.product(saif.items(), range(seeds)):
+        write(results, make_cell(paradigm, seed=seed, **settings), 0.8, score + seed / 100)
 
 
 def _evaluation(

@@ -10,15 +10,13 @@ import pytest
 from PIL import Image
 
 from analysis.comparison.compare import Comparison, compare_results
-from analysis.comparison.report.chapter import Compared
 from analysis.comparison.report.pictures import pictures
-from analysis.comparison.report.table_one import table_one, table_one_cells, table_one_notes
+from analysis.comparison.report.table_one import table_one_cells, table_one_notes
 from analysis.comparison.report.tables import further_cells
 from study.kinds import kind_of
 from study.results import Results, ResultsError
 from tests.made_up.captions import OBJECTS, make_caption_cell, write_captions
 from tests.made_up.comparisons import compared, make_cell, make_results, write
-from tests.made_up.summaries import metrics_of
 
 SAIF = {"hard-running": 0.1, "soft": 0.2, "hybrid-running": 0.3}
 
@@ -66,8 +64,6 @@ def test_a_diverged_cell_counts_as_nothing(comparison: Comparison) -> None:
     assert len(lost) == 3  # splits
     assert (lost[["saif", "accuracy", "bleu_1", "bleu_4", "cider"]] == 0).all(axis=None)
     assert lost["caption_length"].isna().all()
-    hard, *_ = comparison.summary["accuracy"]
-    assert hard == pytest.approx((0.1 * 5 + 0.04) / 6)
 
 
 def test_further_measures_stand_in_tables_that_fit_a_page(comparison: Comparison) -> None:
@@ -75,15 +71,9 @@ def test_further_measures_stand_in_tables_that_fit_a_page(comparison: Comparison
     headers = [header[1] for header, _ in further_cells(comparison)]
     measures = ["Bleu-1 %", "Bleu-2 %", "Bleu-3 %", "CIDEr", "words a caption"]
     assert [header for header in headers if header in measures] == measures
-    hard, soft, _ = map(metrics_of, Compared(comparison).summaries())
-    assert {"bleu_1", "bleu_4", "cider"} <= soft.keys()
-    assert "caption_length" in soft.keys() - hard.keys()  # a seed diverged
 
 
 def test_table_one_has_the_papers_row(comparison: Comparison) -> None:
-    (row,) = table_one([comparison]).to_dict("records")
-    assert row["saif_hybrid-running_published"] == 0.242
-    assert row["accuracy_soft_difference"] == pytest.approx(0.11 - 0.209)
     _, cells = table_one_cells([comparison])
     assert cells[0][3] == "21.0 (23.2, -2.2)"
     notes = " ".join(table_one_notes([comparison]))

@@ -20,7 +20,6 @@ from analysis.comparison.paper.claims import (
     LEAD,
     NEARLY_EMPTY,
     claims,
-    middle_share,
 )
 from analysis.section.claim import Claim
 from analysis.words import METRICS, metric_name
@@ -44,12 +43,15 @@ A_Z = "foreground_attention_mean"
 
 
 def heatmap(middle_focus: float = 0.0, middle_prediction: float = 0.0) -> list[float]:
-    """25 shares with these in the middle columns (a_z) and rows (s_y), which do not meet."""
+    """25 shares of which these are in the middle columns (a_z) and rows (s_y), which do not meet.
+
+    They hold 80 % of the instances, those whose foreground is known.
+    """
     cells = np.zeros((5, 5))
     cells[1:4, 4] = middle_focus / 3
     cells[4, 1:4] = middle_prediction / 3
     cells[4, 4] = 1 - middle_focus - middle_prediction
-    return cells.ravel().tolist()
+    return (0.8 * cells.ravel()).tolist()
 
 
 def pair(
@@ -82,34 +84,32 @@ def comparison(
     heatmaps: Mapping[str, Sequence[list[float] | None]] | None = None,
     pairs: Sequence[dict[str, Any]] = (),
     curves: Mapping[str, Sequence[np.ndarray]] | None = None,
-    scores: Mapping[str, Sequence[float]] | None = None,
     ran: Sequence[str] = ("soft", "hard", "hybrid", "lvml"),
     times: np.ndarray = TIMES,
     **changes: Any,
 ) -> Comparison:
     """What the claims read of a comparison: None as a heat map is a diverged seed.
 
-    `scores` are SAIF and accuracy of single runs, NaN where it failed. What other splits say must
-    not matter.
+    Lvml and the hybrid are ahead of the others by a tenth. What other splits say must not matter.
     """
-    curves, scores = curves or {}, scores or {}
-    of_seeds = {name: [heatmap()] * len(each) for name, each in (scores | curves).items()}
-    of_seeds |= heatmaps or {}
+    curves = curves or {}
+    of_seeds = {name: [heatmap()] * len(each) for name, each in curves.items()} | (heatmaps or {})
     runs = [(name, *each) for name, maps in of_seeds.items() for each in enumerate(maps)]
-    tested = pd.DataFrame(runs, columns=["paradigm", "seed", "heatmap"]).assign(split="test")
-    score = [scores[name][seed] if name in scores else 0.5 for name, seed, _ in runs]
-    tested = tested.assign(diverged=tested["heatmap"].isna(), saif=score, accuracy=score)
-    evaluations = pd.DataFrame(
-        [
-            (name, seed, time, 1_000_000 * time, a_z)
-            for name, of_name in curves.items()
-            for seed, curve in enumerate(of_name)
-            for time, a_z in zip(times, curve, strict=True)
-        ],
-        columns=["paradigm", "seed", "budget_fraction", "compute_flops", A_Z],
-    ).assign(split="test")
+    tested = pd.DataFrame(runs, columns=["paradigm", "seed", "heatmap"])
+    score = tested["paradigm"].isin(["lvml", "hybrid"]) / 10 + 0.7
+    lost = tested["heatmap"].isna()
+    tested = tested.assign(split="test", diverged=lost, saif=score, accuracy=score)
     trained = tested.assign(split="train", heatmap=[heatmap(0.5, 0.5)] * len(tested))
-    tested = pd.concat([tested[tested["saif"].notna()], trained])
+    rows = [
+        (name, seed, *point)
+        for name, of_name in curves.items()
+        for seed, curve in enumerate(of_name)
+        for point in zip(times, curve, strict=True)
+    ]
+    evaluations = pd.DataFrame(rows, columns=["paradigm", "seed", "budget_fraction", A_Z])
+    evaluations = evaluations.sample(frac=1, random_state=0).assign(
+        split="test", compute_flops=1_000_000 * evaluations["budget_fraction"]
+    )
     seeds = max([1, *map(len, of_seeds.values()), *(each["num_pairs"] for each in pairs)])
     cells = pd.DataFrame(itertools.product(ran, range(seeds)), columns=["paradigm", "seed"])
     made = {
@@ -125,13 +125,8 @@ def comparison(
         "unconfirmed": [],
         "options": pd.DataFrame(columns=BARRING),
         "choice": pd.DataFrame({"paradigm": ran}),
-        "tested": tested,
-        "evaluations": pd.concat(
-            [
-                evaluations.sample(frac=1, random_state=0),
-                evaluations.assign(split="train", **{A_Z: 0.0}),
-            ]
-        ),
+        "tested": pd.concat([tested, trained]),
+        "evaluations": pd.concat([evaluations, evaluations.assign(split="train", **{A_Z: 0.0})]),
         "paired": pd.DataFrame(pairs, columns=[*pair("", "", "")]),
     }
     return cast(Comparison, SimpleNamespace(**(made | changes)))
@@ -148,14 +143,6 @@ def jittered(share: float, axis: str) -> list[list[float] | None]:
 
 
 # --- shares of a heat map
-
-
-def test_a_middle_share_is_of_one_axis_and_of_what_the_map_holds() -> None:
-    cells = (np.arange(25.0) ** 2).reshape(5, 5)
-    for axis, middle in enumerate((cells[1:4], cells[:, 1:4])):
-        assert middle_share(cells, axis) == pytest.approx(middle.sum() / cells.sum())
-        assert middle_share(cells.ravel() / 7, axis) == pytest.approx(middle_share(cells, axis))
-        assert math.isnan(middle_share(np.zeros(25), axis))
 
 
 SHARE_CLAIMS = [
@@ -217,21 +204,12 @@ def test_what_another_stage_has_is_not_lost() -> None:
     assert claim("C1", comparison(maps, cells=cells, staged=True)) == claim("C1", of)
 
 
-PAIRS = (
-    ("saif", "lvml", "soft"),
-    ("saif", "lvml", "hard"),
-    ("saif", "hybrid", "soft"),
-    ("accuracy", "hybrid", "soft"),
-)
-BETTER = [pair(*each, "better", 0.1, 0.2) for each in PAIRS]
+BETTER = [pair("saif", "lvml", other, "better", 0.1, 0.2) for other in ("soft", "hard")]
 
 
 @pytest.mark.parametrize(
     ("of", "name", "verdict", "fact"),
     [
-        (comparison(ran=["soft"]), "C3", "not run", "no cells of hard"),
-        (comparison(), "C1", "undecided", "1 seed lost"),  # all options were stopped
-        (comparison(), "C17", "undecided", "no common seeds"),
         (comparison(choice=pd.DataFrame({"paradigm": ["soft"]})), "C16", "undecided", "hybrid"),
         (comparison(unconfirmed=["hybrid"]), "C16", "undecided", "not confirmed yet"),
         (comparison(pairs=BETTER), "C6", "holds", "95 % interval +10.0 to +20.0, n=6"),
@@ -306,8 +284,8 @@ def test_a_failed_run_counts_against_what_is_paired(name: str) -> None:
     for n, verdict in ((8, "holds"), (6, "undecided")):
         pairs = [pair("saif", first, other, "better", 0.05, 0.11, n) for other in others]
         pairs.append(pair("accuracy", first, "soft", "better", 0.0, 0.02, n))
-        scores = {first: [0.8] * n + [math.nan]} | {each: [0.7] * (n + 1) for each in others}
-        found = claim(name, comparison(pairs=pairs, scores=scores))
+        maps = {first: [heatmap()] * n} | {each: [heatmap()] * (n + 1) for each in others}
+        found = claim(name, comparison(maps, pairs))
         assert found.verdict == verdict, found.measured
 
 
@@ -315,23 +293,18 @@ def test_a_failed_run_counts_against_what_is_paired(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("curve", "half", "late"),
+    ("curve", "half"),
     [
-        (EARLY, 0.05, 0.0),
-        (0.2 + SMALLEST_RISE * TIMES, 0.5, 0.5),
-        (0.2 + 0.98 * SMALLEST_RISE * TIMES, math.inf, math.nan),  # does not rise
-        (0.2 - 0.3 * TIMES, math.inf, math.nan),
-        (np.where(TIMES == 0.4, math.nan, STEADY), math.nan, math.nan),
+        (0.2 + 0.98 * SMALLEST_RISE * TIMES, math.inf),  # does not rise
+        (np.where(TIMES == 0.4, math.nan, STEADY), math.nan),
     ],
 )
-def test_half_of_a_rise_by_hand(curve: np.ndarray, half: float, late: float) -> None:
-    assert half_rise(TIMES, curve) == pytest.approx((half, late), nan_ok=True)
+def test_what_does_not_rise_or_is_not_known_has_no_half(curve: np.ndarray, half: float) -> None:
+    assert half_rise(TIMES, curve) == pytest.approx((half, math.nan), nan_ok=True)
 
 
-@given(st.lists(st.floats(0, 1), min_size=2, max_size=20), st.floats(0.01, 1))
-def test_half_of_a_rise_lies_where_the_curve_has_its_half(
-    values: list[float], scale: float
-) -> None:
+@given(st.lists(st.floats(0, 1), min_size=2, max_size=20))
+def test_half_of_a_rise_lies_where_the_curve_has_its_half(values: list[float]) -> None:
     time, curve = np.linspace(0, 1, len(values)), np.array(values)
     half, late = half_rise(time, curve)
     assert 0 <= half <= 1 or half == math.inf
@@ -341,9 +314,6 @@ def test_half_of_a_rise_lies_where_the_curve_has_its_half(
         assert late == pytest.approx(gained / (curve.max() - curve[0]))
         assert np.interp(half, time, curve) == pytest.approx(level, abs=1e-6)
         assert (curve[time < half - 1e-12] < level).all()
-        if scale * (curve.max() - curve[0]) >= SMALLEST_RISE:
-            moved = half_rise(time, scale * curve - 0.5)
-            assert moved == pytest.approx((half, late), abs=1e-6)
 
 
 def seeds_of(curve: np.ndarray, n: int = 6) -> list[np.ndarray]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 
 import numpy as np
@@ -15,7 +14,7 @@ from analysis.reading import load
 from study.cell import Budget
 from study.results import Results
 from study.tracking.runs import METRIC_STEP_FLOPS, Run
-from tests.made_up.comparisons import compared, make_cell, make_results, write
+from tests.made_up.comparisons import compared, make_cell, write, write_seeds
 from tests.made_up.summaries import NOTE, curves_of, metrics_of
 
 SAIF = {"hard": 0.3, "soft": 0.4, "hybrid": 0.5, "lvml": 0.8}
@@ -23,32 +22,16 @@ STEPS = 400
 """Of a whole curve; small budgets have none."""
 
 
-@pytest.fixture(scope="module")
-def usual(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
-    results = make_results(tmp_path_factory.mktemp("usual"))
-    budget = Budget(STEPS * METRIC_STEP_FLOPS)
-    options = ((0.1, 0.9), (0.3, 0.8))
-    for paradigm, (lr, accuracy), seed in itertools.product(SAIF, options, range(6)):
-        noise = (seed + len(paradigm)) % 6  # another one a paradigm: differences vary
-        scores = accuracy + noise**2 / 900, SAIF[paradigm] + noise / 100
-        write(results, make_cell(paradigm, lr, seed, budget=budget), *scores)
-    return compared(results)
-
-
-@pytest.fixture(scope="module")
-def runs(usual: Comparison) -> dict[str, Run]:
-    return by_paradigm(usual)
-
-
 def by_paradigm(comparison: Comparison) -> dict[str, Run]:
     return {run.params["paradigm"]: run for run in Compared(comparison).summaries()}
 
 
-def test_metrics_are_those_of_the_summary_and_curves_end_there(
-    usual: Comparison, runs: dict[str, Run]
-) -> None:
+def test_metrics_are_those_of_the_summary_and_curves_end_there(results: Results) -> None:
+    write_seeds(results, SAIF, 6, budget=Budget(STEPS * METRIC_STEP_FLOPS))
+    found = compared(results)
+    runs = by_paradigm(found)
     names = ["saif", "accuracy", "loss", "foreground_attention_mean"]
-    for row in usual.summary.to_dict("records"):
+    for row in found.summary.to_dict("records"):
         run = runs[str(row["paradigm"])]
         metrics, curves = metrics_of(run), curves_of(run)
         known = {name: row[name] for name in names} | {"n": 6}
@@ -78,15 +61,15 @@ def test_what_is_not_known_is_named_and_never_a_number(results: Results) -> None
 
 
 def test_the_state_follows_the_numbers_of_its_comparison(results: Results) -> None:
-    for m, paradigm in itertools.product((5, 10), SAIF):
-        write(results, make_cell(paradigm, m=m), saif=SAIF[paradigm])
+    for m in (5, 10):
+        write_seeds(results, {"soft": 0.4, "hard": 0.5}, 1, m=m)
     evaluations = load(results)
 
     def states(table: pd.DataFrame) -> dict[str, str]:
         return {run.name: run.state for c in compare(table) for run in Compared(c).summaries()}
 
     first = states(evaluations)
-    assert len({*first.values()}) == len(first) == 2 * len(SAIF)
+    assert len({*first.values()}) == len(first) == 4
     assert states(evaluations.sample(frac=1, random_state=1)) == first
     one = evaluations.eval("m == 5 and paradigm == 'soft' and split == 'test'")
     changed = states(evaluations.assign(saif=evaluations["saif"].where(~one, 0.123)))

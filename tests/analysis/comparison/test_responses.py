@@ -17,13 +17,15 @@ from analysis.groups import Select
 from study.results import Results
 from tests.made_up.comparisons import at_the_cut, compared, make_cell, write
 
+RATES = (0.1, 0.2, 0.3)
+
 # --- the order of options
 
 
 @pytest.mark.parametrize("select", ["accuracy", "saif"])
 def test_ranks_go_on_where_the_choice_stops(results: Results, select: Select) -> None:
     """Without its best option, a group's choice is the next in the order: ties, too."""
-    grid = itertools.product(("soft", "hybrid"), (0.1, 0.2, 0.3), range(2))
+    grid = itertools.product(("soft", "hybrid"), RATES, range(2))
     for i, (paradigm, lr, seed) in enumerate(grid):
         scores = (0.6 + 0.1 * (i % 2 + seed % 2), 0.5 + 0.1 * (i % 3))
         write(results, make_cell(paradigm, lr, seed), *scores, loss=0.3 if lr > 0.1 else 0.4)
@@ -70,31 +72,22 @@ def test_responses_by_hand(results: Results) -> None:
 
 
 def test_many_learning_rates_are_taken_together(results: Results) -> None:
-    rates = np.geomspace(0.001, 1, 25).round(6).tolist()
-    for lr in rates:
-        write(results, make_cell(lr=lr), accuracy=lr**0.1, saif=lr)
-    at_budget = at_the_cut(results)
-    table = learning_rate_response(at_budget, options(at_budget))
-    assert len(table) == MAX_RATES
+    """Beside a paradigm that has none."""
+    rates = np.geomspace(0.001, 1, 25).round(6)
+    splits = pd.DataFrame({"split": ["validation", "test"]})
+    soft = pd.DataFrame({"paradigm": "soft", "lr": rates, "accuracy": rates**0.1, "saif": rates})
+    hard = pd.DataFrame({"paradigm": ["hard"], "accuracy": 0.5, "saif": 0.5})
+    runs = pd.concat([soft, hard]).assign(seed=0, compute=9).merge(splits, how="cross")
+    analysis.record(results, runs, options=["lr"])
+    found = compared(results)
+    table = learning_rate_response(found.at_budget, found.options)
+    assert table["paradigm"].tolist() == ["soft"] * MAX_RATES
     assert table["num_tried"].sum() == len(rates)
     assert table["chosen"].tolist() == [False] * (MAX_RATES - 1) + [True]
     # The best rate of a part is its largest here, and parts do not overlap.
     assert table["saif"].tolist() == table["lr"].tolist()
     assert table["lr"].iloc[0] < rates[len(rates) // MAX_RATES + 1]
     assert table["lr"].iloc[-1] == rates[-1]
-
-
-def test_many_rates_of_one_paradigm_stand_beside_another_without_any(results: Results) -> None:
-    options_of = [("soft", lr) for lr in np.geomspace(0.001, 1, 2 * MAX_RATES)]
-    each = itertools.product([*options_of, ("hard", nan)], range(2), ("validation", "test"))
-    runs = [
-        {"paradigm": name, "lr": lr, "seed": seed, "split": split, "compute": 9, "accuracy": 0.5}
-        for (name, lr), seed, split in each
-    ]
-    analysis.record(results, runs, options=["lr"])
-    found = compared(results)
-    table = learning_rate_response(found.at_budget, found.options)
-    assert table["paradigm"].tolist() == ["soft"] * MAX_RATES
 
 
 # --- edges of the grid
@@ -107,29 +100,21 @@ def _edges(results: Results) -> list[str]:
     return [text.partition(" tried")[0] for text in said]
 
 
-@pytest.mark.parametrize(("best", "end"), [(0.1, "smallest"), (0.2, None), (0.3, "largest")])
-def test_a_learning_rate_at_the_edge_is_named(
-    results: Results, best: float, end: str | None
+@pytest.mark.parametrize(
+    ("first", "best", "said"),
+    [
+        (None, 0.1, ["learning rate 0.1 is the smallest of the 3"]),  # one rate for all phases
+        (None, 0.2, []),
+        (None, 0.3, ["learning rate 0.3 is the largest of the 3"]),
+        (0.1, 0.3, ["last learning rate 0.3 is the largest of the 3"]),  # of one rate is no edge
+    ],
+)
+def test_a_choice_at_the_edge_of_what_was_tried_is_named(
+    results: Results, first: float | None, best: float, said: list[str]
 ) -> None:
-    for lr in (0.1, 0.2, 0.3):
-        write(results, make_cell(lr=lr), accuracy=0.9 if lr == best else 0.8)
-    write(results, make_cell("hard", 0.1))  # one rate has no edge
-    said = f"The learning rate {best} chosen for soft is the {end} of the 3"
-    assert _edges(results) == ([said] if end else [])
-
-
-@pytest.mark.parametrize("apart", [True, False])
-def test_both_learning_rates_and_the_switch_point_of_a_hybrid_are_named(
-    results: Results, apart: bool
-) -> None:
-    """One rate for all phases once."""
-    for lr, last, point in itertools.product((0.1, 0.2, 0.3), (0.1, 0.2, 0.3), (0.2, 0.4)):
-        if apart or lr == last:
-            best = (lr, last, point) == (0.2 if apart else 0.3, 0.3, 0.2)
-            cell = make_cell("hybrid", lr, last_lr=last, switch_point=point)
-            write(results, cell, accuracy=0.9 if best else 0.8)
-    rate = "last learning rate" if apart else "learning rate"
-    assert _edges(results) == [
-        f"The {rate} 0.3 chosen for hybrid is the largest of the 3",
-        "The switch point 0.2 chosen for hybrid is the smallest of the 2",
-    ]
+    for last, point in itertools.product(RATES, (0.2, 0.4)):
+        cell = make_cell("hybrid", first or last, last_lr=last, switch_point=point)
+        write(results, cell, accuracy=0.9 if (last, point) == (best, 0.2) else 0.8)
+    found = [each.replace(" chosen for hybrid", "") for each in _edges(results)]
+    said = [*said, "switch point 0.2 is the smallest of the 2"]
+    assert found == [f"The {each}" for each in said]

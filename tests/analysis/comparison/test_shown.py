@@ -10,9 +10,10 @@ from html import unescape
 import analysis
 from analysis.comparison.compare import compare_results
 from analysis.comparison.report.answer import answer
+from analysis.comparison.report.pictures import pictures
 from analysis.comparison.report.tables import comparison_cells, setting_text
 from study.results import Results
-from tests.made_up.comparisons import make_cell, write
+from tests.made_up.comparisons import make_cell, write, write_seeds
 
 
 def test_tab_finds_what_the_analysis_offers() -> None:
@@ -21,9 +22,7 @@ def test_tab_finds_what_the_analysis_offers() -> None:
 
 
 def test_a_comparison_is_its_answer_and_its_table(results: Results) -> None:
-    for seed in range(6):
-        for paradigm, saif in (("soft", 0.3), ("lvml", 0.6)):
-            write(results, make_cell(paradigm, seed=seed), saif=saif + seed / 100)
+    write_seeds(results, {"soft": 0.3, "lvml": 0.6}, 6)
     (found,) = compare_results(results)
     header, rows = comparison_cells(found)
     said = [*answer([found]), setting_text(found), *header, *itertools.chain(*rows)]
@@ -45,5 +44,6 @@ def test_without_numbers_the_answer_is_alone(results: Results) -> None:
     write(results, make_cell(), status="censored", points=())
     (found,) = compare_results(results)
     assert found.summary.empty
+    assert pictures(found) == []
     assert "<table" not in found._repr_html_()
     assert str(found).startswith("No paradigm has an option that can be chosen")

@@ -1,10 +1,9 @@
-"""The page of several settings: figures, verdicts side by side, effects; their files."""
+"""The page of several settings: what is told of them together, their figures and effects."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -12,13 +11,10 @@ from analysis.comparison.across.across_blocks import effect_blocks
 from analysis.comparison.across.factors import families
 from analysis.comparison.across.family_pictures import family_pictures
 from analysis.comparison.report.chapter import COMPARISONS, MOST_IN_FULL, Compared
-from analysis.conclude import Conclusions, conclude
-from analysis.section.blocks import Details, Table
-from analysis.section.picture import FILE_STEM
+from analysis.conclude import conclude
+from analysis.rendering import markdown
 from study.cell.network_settings import NetworkSettings
-from tests.made_up.comparisons import make_cell, make_results, write
-
-ACROSS = ("Across settings", "Does the order of paradigms hold?", "What each factor changes")
+from tests.made_up.comparisons import make_results, write_seeds
 
 
 @pytest.fixture(scope="module")
@@ -32,27 +28,14 @@ def seven(tmp_path_factory: pytest.TempPathFactory) -> list[Compared]:
         NetworkSettings(normalisation="layer"),
     ]
     for fields in ({}, {"m": 5}, {"m": 50}, *({"network": each} for each in networks)):
-        for paradigm in ("soft", "lvml"):
-            write(results, make_cell(paradigm, **fields), saif=0.4 + 0.1 * (paradigm == "lvml"))
+        write_seeds(results, {"soft": 0.4, "lvml": 0.5}, 1, **fields)
     return [each for each in conclude(results).sections if isinstance(each, Compared)]
-
-
-def headings(folder: Path) -> list[str]:
-    return re.findall(r"^##+ (.*)$", (folder / "report.md").read_text(), re.MULTILINE)
-
-
-@pytest.mark.usefixtures("no_pictures")
-def test_one_comparison_says_nothing_across(three: Conclusions, tmp_path: Path) -> None:
-    alone = three.of(three.sections[0].cells["cell_id"])
-    alone.write(tmp_path)
-    assert not {*ACROSS} & {*headings(tmp_path)}
-    assert not list(tmp_path.rglob("across-*"))
-    assert COMPARISONS.pictures(alone.sections) == []
 
 
 def test_many_show_their_heat_maps_alone_and_are_told_together(seven: list[Compared]) -> None:
     assert len(seven) == MOST_IN_FULL + 1
     assert all(section.one_of_many for section in seven)
+    assert any("classifier width 3.0, focus width 2.0" in section.title for section in seven)
     assert [each.name for each in seven[0].pictures] == ["heatmaps-test", "heatmaps-train"]
     above = COMPARISONS.answer(seven)
     assert any("undecided in 7" in text for text in above)
@@ -72,24 +55,12 @@ def test_a_grid_is_a_picture_of_its_own(seven: list[Compared]) -> None:
     assert of_m.get_xscale() == "log"
     names = [label.get_text() for label in factors.figure.axes[-1].get_xticklabels()]
     assert names == ["none", "layer"]
-    for picture in (factors, grid):
-        assert FILE_STEM.fullmatch(picture.name)
-        assert picture.png.startswith(b"\x89PNG")
 
 
 def test_a_level_without_a_measure_says_nothing_of_it(seven: list[Compared]) -> None:
     found = [section.comparison for section in seven]
     found = [replace(each, metrics=("accuracy",)) if each.m == 5 else each for each in found]
-    (details,) = effect_blocks(found)
-    assert isinstance(details, Details)
-    tables = [block for block in details.blocks if isinstance(block, Table)]
-    of_m = next(table.rows for table in tables if table.rows[0][0] in ("5", "50"))
-    assert {"5", "50", "-"} <= {cell for row in of_m for cell in row}
-    assert "nan" not in {cell for row in of_m for cell in row}
-
-
-def test_titles_tell_settings_apart(seven: list[Compared]) -> None:
-    """Without their keys, which mean nothing to people."""
-    titles = {section.title for section in seven}
-    assert len(titles) == len(seven)
-    assert any("classifier width 3.0, focus width 2.0" in title for title in titles)
+    page = markdown.render("across", effect_blocks(found))
+    of_5, of_50 = (re.findall(rf"^\| {m} \|.*", page, re.MULTILINE)[0] for m in (5, 50))
+    assert of_5.count(" - ") > of_50.count(" - ")
+    assert "nan" not in page

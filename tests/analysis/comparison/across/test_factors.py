@@ -65,11 +65,8 @@ def only(found: list[Comparison]) -> Family:
 
 
 def test_one_at_a_time() -> None:
-    found = [*one_at_a_time(), *full_grid()[1:]]
-    names = [each.name for each in only(found).settings]
-    assert [each.name for each in only(found[::-1]).settings] == names
-    family = only(one_at_a_time())
-    assert family.factors == ["m", "foregrounds", "depth", "normalisation"]
+    """In whatever order they are."""
+    family = only(one_at_a_time()[::-1])
     assert [each.name for each in family.settings] == [
         "in full (base)", "m=2", "m=5", "m=20", "foregrounds 2", "depth -1", "depth 2",
         "normalisation batch",
@@ -83,7 +80,6 @@ def test_one_at_a_time() -> None:
     ("found", "factors", "follows"),
     [
         (one_at_a_time(), ["m", "foregrounds", "depth", "normalisation"], {"m": ["n"]}),
-        ([setting(m=m, n=100 * m) for m in (2, 5, 20)], ["m"], {"m": ["n"]}),
         # n takes fewer values than m, and m is no function of it.
         ([setting(m=m, n=max(500, 100 * m)) for m in (2, 5, 20)], ["m"], {"m": ["n"]}),
         ([setting(n=n) for n in (500, 2_000)], ["n"], {}),  # with one m
@@ -104,7 +100,7 @@ def test_what_is_a_function_of_another_is_no_factor(
     assert {name: each for name, each in family.follows.items() if name in follows} == follows
 
 
-def test_in_a_full_grid_the_base_has_the_usual_values() -> None:
+def test_the_base_has_what_most_settings_have_in_common_then_what_is_usual() -> None:
     family = only(full_grid()[::-1])
     assert family.factors == ["focus_width", "classifier_width"]
     assert family.base.values == {"focus_width": 1.0, "classifier_width": 1.0}
@@ -113,15 +109,10 @@ def test_in_a_full_grid_the_base_has_the_usual_values() -> None:
     for factor in family.factors:
         assert [each.values[factor] for each in family.levels(factor)] == list(WIDTHS)
     assert family.settings[-1].name == "focus width 4, classifier width 4"
-
-
-def test_the_base_is_what_most_settings_have_in_common_whatever_is_usual() -> None:
     deep = [network(depth=2), *(network(depth=2, focus_width=w) for w in WIDTHS)]
     family = only([*deep, setting()])
     assert family.base.values == {"focus_width": 1.0, "depth": 2}
-    assert [each.name for each in family.others] == [
-        "focus width 0.5", "focus width 2", "focus width 4", "depth 0",
-    ]  # fmt: skip
+    assert family.others[-1].name == "depth 0"
 
 
 def test_each_task_has_its_own_base() -> None:
@@ -136,14 +127,12 @@ def test_each_task_has_its_own_base() -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "field", [{"budget": Budget(7)}, {"data_digest": "f" * 16}, {"test_size": 99}]
-)
-def test_what_is_no_factor_makes_no_level(field: dict[str, Any]) -> None:
-    family = only([setting(), setting(**field), setting(m=5)])
+def test_what_is_no_factor_makes_no_level() -> None:
+    repeated = [setting(), setting(budget=Budget(7))]
+    family = only([*repeated, setting(m=5)])
     assert family.factors == ["m"]
     assert [each.name for each in family.repeats] == ["in full"]
     assert [each.name for each in family.others] == ["m=5"]
-    nothing = only([setting(), setting(**field)])
+    nothing = only(repeated)
     assert (nothing.factors, len(nothing.repeats)) == ([], 1)
     assert nothing.base.name == "in full"
