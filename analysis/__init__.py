@@ -36,7 +36,7 @@ __all__ = [
 _MODULES = {
     "choose": "comparison.choice",
     "summarise": "comparison.choice",
-    "learning_curve": "comparison.curves",
+    "learning_curve": "comparison.learning_curves",
     "mean_heatmaps": "comparison.heat_maps",
     "load": "reading",
     "record": "recording.recorder",
