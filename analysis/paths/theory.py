@@ -73,7 +73,7 @@ _THEORY = Paths(
         "theory is solved, and samples of the posterior show whether it is right."
     ),
     method=(
-        "Theory: the order parameter U at the saddle point of its action, found by a quasi-Newton "
+        "Theory: the order parameter U at the saddle point of its action, found by Newton's "
         "method; its predictor is that of a Gaussian process whose kernel U combines from those "
         "of pairs of paths. Limit: the same with U the identity.",
         "Sampling: draws of U from its exact posterior, with the network's function integrated "

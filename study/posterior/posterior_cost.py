@@ -15,9 +15,9 @@ from study.limits import available_bytes
 from study.posterior import hidden_markov
 from study.posterior.network import VARIANTS, parse
 from study.posterior.posterior_cell import LIMIT, SAMPLING, THEORY, PosteriorCell
-from study.theory.attention_paths import memory
+from study.theory.attention_paths import memory, search_flops
 
-ITERATIONS = 80
+STEPS = 10
 """Of the search for a saddle point, as a rule."""
 
 _SHRINKS = 6
@@ -56,13 +56,13 @@ def sizes_of(cell: PosteriorCell) -> Sizes:
     )
 
 
-def nominal_flops(method: str, sizes: Sizes, iterations: int = ITERATIONS) -> int:
+def nominal_flops(method: str, sizes: Sizes, steps: int = STEPS) -> int:
     """About what a method costs, before it is run; the result holds the FLOPs that it took.
 
     Args:
         method: one of `study.posterior.posterior_cell.METHODS`.
         sizes: of the network and its inputs.
-        iterations: of the search for a saddle point.
+        steps: of the search for a saddle point.
     """
     paths, samples, asked, size, draws, warmup, thin, chains = sizes
     kernels = samples**2 * paths * (paths + 1)
@@ -70,10 +70,10 @@ def nominal_flops(method: str, sizes: Sizes, iterations: int = ITERATIONS) -> in
     if method == LIMIT:
         return kernels * size + evidence
     if method == THEORY:
-        return kernels * size + iterations * (kernels + 2 * samples**3)
+        return search_flops(samples, paths, size, steps)
     predictions = draws * (evidence + asked * samples * (paths * (paths + 1) + samples))
-    steps = (warmup + draws * thin) * _SHRINKS * evidence
-    return kernels * size + chains * (steps + predictions)
+    searched = (warmup + draws * thin) * _SHRINKS * evidence
+    return kernels * size + chains * (searched + predictions)
 
 
 def seconds(cells: Sequence[PosteriorCell], threads: int) -> dict[str, float]:

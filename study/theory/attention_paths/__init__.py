@@ -1,6 +1,7 @@
 """Attention paths: the statistical mechanics of deep attention networks, arXiv 2405.15926."""
 
 from study.theory.attention_paths.data_term import memory as memory
+from study.theory.attention_paths.data_term import search_flops as search_flops
 from study.theory.attention_paths.features import path_features as path_features
 from study.theory.attention_paths.prediction import Predictor as Predictor
 from study.theory.attention_paths.prediction import gp_limit as gp_limit

@@ -19,6 +19,9 @@ class Regression:
         labels: Y (P,).
         temperature: T.
 
+    Attributes:
+        solved: alpha = (K + T)^-1 Y.
+
     Raises:
         LinAlgError: K + T is not positive definite in float64.
     """
@@ -31,31 +34,35 @@ class Regression:
         if failed:
             raise LinAlgError("K + T is not positive definite in float64: raise the temperature.")
         self._labels = labels
-        self._solved, _ = lapack.dpotrs(self._triangle, labels, lower=1)
+        self.solved, _ = lapack.dpotrs(self._triangle, labels, lower=1)
 
     @property
     def action(self) -> float:
         """ln det(K + T) + Y' (K + T)^-1 Y: -2 ln p(Y), up to a constant."""
         logs = np.log(self._triangle.diagonal()).sum()
-        return float(2 * logs + self._labels @ self._solved)
+        return float(2 * logs + self._labels @ self.solved)
 
     def slope(self) -> Floats:
         """Its derivative (P, P) with respect to K, M - alpha alpha': the upper triangle."""
         weights = np.triu(lapack.dpotri(self._triangle, lower=1)[0].T)
-        weights -= np.triu(np.outer(self._solved, self._solved))
+        weights -= np.triu(np.outer(self.solved, self.solved))
         return weights
 
     def predict(self, across: Floats, own: Floats) -> tuple[Floats, Floats]:
         """Mean k*' (K + T)^-1 Y and variance k** - k*' (K + T)^-1 k*, (Q,) each.
 
         Args:
-            across: k* (Q, P), of each input with the training samples; overwritten.
+            across: k* (Q, P), of each input with the training samples.
             own: k** (Q,), of each with itself.
         """
-        mean = across @ self._solved
-        explained, _ = lapack.dtrtrs(self._triangle, across.T, lower=1, overwrite_b=1)
+        mean = across @ self.solved
+        explained = self.whitened(across)
         # Below 0 there is rounding alone.
-        return mean, np.maximum(own - np.einsum("pq,pq->q", explained, explained), 0)
+        return mean, np.maximum(own - np.einsum("qp,qp->q", explained, explained), 0)
+
+    def whitened(self, rows: Floats) -> Floats:
+        """L^-1 x of each row x (n, P), where L L' = K + T."""
+        return lapack.dtrtrs(self._triangle, rows.T, lower=1)[0].T
 
 
 def weighed(left: Floats, right: Floats, order_parameter: Floats) -> Floats:

@@ -14,17 +14,23 @@ from scipy.sparse.linalg import LinearOperator, cg
 from study.theory.attention_paths import arguments
 from study.theory.attention_paths.action import Architecture, Nested, point_at
 from study.theory.attention_paths.arguments import Floats
-from study.theory.attention_paths.data_term import data_term, memory
+from study.theory.attention_paths.data_term import DataTerm, data_term, memory
 from study.theory.attention_paths.prediction import Predictor
 
 TOLERANCE = 1e-9
 """Residual up to which a solution counts as converged. The search reaches 1e-12 with hundreds of
-samples; with thousands, rounding in (K + T)^-1 leaves up to 1e-10."""
+samples, unless T is small; with thousands, rounding in (K + T)^-1 leaves up to 1e-10."""
 
 _ENOUGH = 1e-12
 """A residual that needs no further step."""
 
+_GRADIENT = 1e-2
+"""Length of the gradient at which values have done their part."""
+
 _NEWTON_STEPS = 10
+_EXACT = 1e-3
+"""Of a step by conjugate gradients: the Hessian of a point nearby gives no more digits."""
+
 _GAIN = 0.1
 """A step that leaves more of the residual has met rounding, or is no use: it is the last."""
 
@@ -33,6 +39,9 @@ _DIFFERENCE = 1e-7
 
 _CLIMB = 1e-7
 """A step that raises the action by more than this share of it leads towards a saddle."""
+
+
+_Curved = Callable[[Floats], Floats]
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +86,7 @@ def solve(
     temperature: float,
     variance: float | Sequence[float] = 1.0,
     start: Solution | None = None,
-    iterations: int = 2_000,
+    iterations: int = 200,
 ) -> Solution:
     """The order parameter at finite width, by minimising the action.
 
@@ -92,8 +101,8 @@ def solve(
         temperature: T > 0.
         variance: sigma^2 > 0 of the weights, or (sigma_1^2, ..., sigma_L^2, sigma_a^2).
         start: a solution of the same heads, best at a neighbouring width; None: the limit.
-        iterations: of the quasi-Newton search at most. Where they do not do, the solution says so
-            in `converged` and `residual`.
+        iterations: of the search in a trust region at most. Where they do not do, the solution
+            says so in `converged` and `residual`.
 
     Raises:
         ValueError: an argument is not as above.
@@ -106,21 +115,13 @@ def solve(
     architecture = Architecture.of(paths, heads, width, variance)
     noise = arguments.positive("temperature", temperature)
     arguments.fits(memory(samples, paths, size), f"solving for {samples} samples of {paths} paths")
-    term, evaluations = data_term(phi, targets, noise), 0
-
-    def evaluate(at: Floats) -> Point:
-        nonlocal evaluations
-        evaluations += 1
-        with np.errstate(over="ignore", invalid="ignore"):  # the search may leap, and comes back
-            nested = Nested(architecture, at)
-            return Point(at, *nested.action(*term.at(nested.factors[0])))
-
     begin = np.zeros(architecture.parameters)
     if start is not None:
         if start.architecture.heads != architecture.heads:
             raise ValueError(f"start has the heads {start.architecture.heads}, not {heads}.")
         begin = point_at(architecture, start.hidden)
-    found, steps = minimise(evaluate, begin, iterations)
+    term = data_term(phi, targets, noise)
+    found, steps = _Search(architecture, term).minimum(begin, iterations)
     hidden = Nested(architecture, found.at).hidden
     return Solution(
         features=phi,
@@ -133,58 +134,80 @@ def solve(
         residual=found.residual,
         converged=found.residual <= TOLERANCE,
         iterations=steps,
-        flops=term.setup_flops + evaluations * term.flops,
+        flops=term.flops,
     )
 
 
-def minimise(
-    evaluate: Callable[[Floats], Point], start: Floats, iterations: int
-) -> tuple[Point, int]:
-    """The local minimum below a start (n,), and the steps there: L-BFGS, then Newton's method.
-
-    L-BFGS compares values, which near the minimum differ by less than their rounding: it stalls at
-    the square root of the precision, as SciPy's trust-ncg does, which left a residual of 4e-12 to
-    2e-8 on nine problems. Newton's method needs gradients alone and reaches 1e-12. SciPy's
-    newton_krylov reaches it too, with up to three times as many evaluations, as it takes no
-    measure of its own for the end.
+class _Search:
+    """Search for a minimum of the action.
 
     Args:
-        evaluate: the function; it should curve about equally in all directions.
-        start: where to begin.
-        iterations: of L-BFGS at most.
+        architecture: what determines the prior's part.
+        term: the data's part.
     """
-    found = minimize(
-        lambda at: evaluate(at)[1:3],
-        start,
-        jac=True,
-        method="L-BFGS-B",
-        # ftol: where rounding begins; maxfun, so that only iterations are limited
-        options={"maxiter": iterations, "maxfun": 20 * iterations, "ftol": 1e-14, "gtol": 1e-10},
-    )
-    best, steps, gains = evaluate(found.x), int(found.nit), True
-    while gains and best.residual > _ENOUGH and steps < found.nit + _NEWTON_STEPS:
-        steps += 1
-        point = evaluate(best.at + _newton_step(evaluate, best))
-        gains = point.residual < _GAIN * best.residual
-        climbs = point.value > best.value + _CLIMB * abs(best.value)
-        if climbs or not point.residual < best.residual:
-            break
-        best = point
-    return best, steps
 
+    def __init__(self, architecture: Architecture, term: DataTerm) -> None:
+        self._architecture, self._term = architecture, term
+        self._curved: tuple[Floats, _Curved] | None = None
 
-def _newton_step(evaluate: Callable[[Floats], Point], point: Point) -> Floats:
-    """Minus the inverse Hessian times the gradient, to about six digits.
+    def minimum(self, start: Floats, iterations: int) -> tuple[Point, int]:
+        """The local minimum below a start (n,), and the steps there: by Newton's method, twice.
 
-    By conjugate gradients, each step of which takes one difference of gradients, so that nothing
-    holds a Hessian: 35 thousand variables (256 paths) pass like 14 (4 paths).
-    """
-    scale = _DIFFERENCE * max(1.0, float(np.linalg.norm(point.at)))
+        First in a trust region, by SciPy. That compares values, which near the minimum differ by
+        less than their rounding: it stalls at the square root of the precision. Then by gradients
+        alone, with the Hessian of where the first has come to, which reaches 1e-12.
 
-    def curved(direction: Floats) -> Floats:
-        difference = scale / np.linalg.norm(direction)
-        moved = evaluate(point.at + difference * direction)
-        return (moved.gradient - point.gradient) / difference
+        Args:
+            start: where to begin; the action should curve about equally in all directions.
+            iterations: in a trust region at most.
+        """
+        with np.errstate(over="ignore", invalid="ignore"):  # the search may leap, and comes back
+            found = minimize(
+                lambda at: self._point(at)[1:3],
+                start,
+                jac=True,
+                hessp=lambda at, direction: self._curved_at(at)(direction),
+                method="trust-ncg",
+                options={"maxiter": iterations, "gtol": _GRADIENT},
+            )
+        best, steps, gains = self._point(found.x), int(found.nit), True
+        hessian = LinearOperator((len(start),) * 2, matvec=self._curved_at(found.x), dtype=float)
+        while gains and best.residual > _ENOUGH and steps < found.nit + _NEWTON_STEPS:
+            steps += 1
+            step = cg(hessian, -best.gradient, rtol=_EXACT, maxiter=200)[0]
+            point = self._point(best.at + step)
+            gains = point.residual < _GAIN * best.residual
+            climbs = point.value > best.value + _CLIMB * abs(best.value)
+            if climbs or not point.residual < best.residual:
+                break
+            best = point
+        return best, steps
 
-    hessian = LinearOperator((len(point.at),) * 2, matvec=curved, dtype=np.float64)
-    return cg(hessian, -point.gradient, rtol=1e-6, maxiter=200)[0]
+    def _point(self, at: Floats) -> Point:
+        nested = Nested(self._architecture, at)
+        return Point(at, *nested.action(*self._term.at(nested.factors[0])))
+
+    def _curved_at(self, at: Floats) -> _Curved:
+        """Direction (n,) -> the Hessian at a point times it; that of the last point is kept."""
+        if self._curved is None or not np.array_equal(at, self._curved[0]):
+            self._curved = at.copy(), self._new_curved(at)
+        return self._curved[1]
+
+    def _new_curved(self, at: Floats) -> _Curved:
+        """By differences of gradients near the point, so that nothing holds a Hessian.
+
+        35 thousand variables (256 paths) pass like 14 (4 paths).
+        """
+        near = self._term.near(Nested(self._architecture, at).factors[0])
+
+        def gradient(other: Floats) -> Floats:
+            nested = Nested(self._architecture, other)
+            return nested.action(0.0, near(nested.factors[0]))[1]
+
+        here, scale = gradient(at), _DIFFERENCE * max(1.0, float(np.linalg.norm(at)))
+
+        def curved(direction: Floats) -> Floats:
+            difference = scale / np.linalg.norm(direction)
+            return (gradient(at + difference * direction) - here) / difference
+
+        return curved
