@@ -147,6 +147,12 @@ def test_no_folder_is_crowded() -> None:
     assert not {str(f) for f in folders if folders.count(f) > MOST_FILES}
 
 
+def test_a_name_is_of_one_module() -> None:
+    for package in ("study", "analysis", "search_spaces"):
+        names = [path.name for path in sorted((PROJECT / package).rglob("[!_]*.py"))]
+        assert not {name for name in names if names.count(name) > 1}
+
+
 def test_heavy_packages_have_one_door() -> None:
     for package, known in MAY_IMPORT.items():
         importing = {
