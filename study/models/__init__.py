@@ -26,7 +26,7 @@ _OWN: dict[str, dict[str, str]] = {
     # The first and the second model of HateXplain.
     "embedding": {"hatexplain": "text:embedding", "texts": "text:embedding"},
     "self-attention": {"hatexplain": "text:self_attention", "texts": "text:self_attention"},
-    "show-attend-tell": {"mscoco": "captions:show_attend_tell"},
+    "show-attend-tell": {"mscoco": "captioner:show_attend_tell"},
     "attention-paths": {
         "omniglot": "attention_paths:attention_paths",
         "digits-one-shot": "attention_paths:attention_paths",
