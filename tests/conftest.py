@@ -72,7 +72,7 @@ ALLOWED_SKIPS = frozenset(
 
 LONGEST = (
     "test_gpu_hour", "test_tracking_server", "test_slurm", "test_kills", "test_on_premise",
-    "test_cluster", "test_ray_jobs", "test_postgresql", "test_cluster_docs", "test_mlflow_ui",
+    "test_cluster", "test_postgresql", "test_cluster_docs", "test_mlflow_ui",
     "test_golden", "test_launch",
     "test_benchmarks", "test_s3",
     "test_recording", "test_report", "test_tracker", "test_store", "test_cut", "test_search",

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 import json
 import os
 import random
 import re
+import runpy
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
+from benchmarks.support import measure
 from benchmarks.support.soak_faults import flip, jumping_clock, small_disk
 from study.terminal.command import UNUSABLE
 from tests.conftest import PROJECT
@@ -34,8 +39,8 @@ def bare(tmp_path: Path) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(tmp_path)}
 
 
-def printed(script: str, options: str, environment: dict[str, str] | None = None) -> str:
-    """What a benchmark prints, which has to end well."""
+def typed(script: str, options: str, environment: dict[str, str] | None = None) -> str:
+    """What a benchmark prints as a command, which has to end well."""
     command = [sys.executable, f"benchmarks/{script}.py", *options.split()]
     done = subprocess.run(command, cwd=PROJECT, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -45,7 +50,7 @@ def printed(script: str, options: str, environment: dict[str, str] | None = None
 def figures(script: str, options: str, environment: dict[str, str]) -> list[dict[str, Any]]:
     """What it writes with --json."""
     file = Path(environment["PYTHONPATH"]) / "figures.json"
-    printed(script, f"{options} --json {file}", environment)
+    typed(script, f"{options} --json {file}", environment)
     found = json.loads(file.read_text())
     assert {"device", "threads", "torch", "date", "options"} < found.keys()
     return found["figures"]
@@ -104,11 +109,37 @@ for script in {scripts}:
         ("calibration", "--resample /nowhere", "calibration: /nowhere"),
     ],
 )
-def test_what_it_cannot_take_is_said_in_a_line(script: str, options: str, said: str) -> None:
-    command = [sys.executable, f"benchmarks/{script}.py", *options.split()]
-    done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True)
-    assert done.returncode == UNUSABLE
-    assert said in done.stderr.splitlines()[-1]
+def test_what_it_cannot_take_is_said_in_a_line(
+    script: str,
+    options: str,
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(sys, "argv", [script, *options.split()])
+    with pytest.raises(SystemExit, match=str(UNUSABLE)):
+        runpy.run_path(str(PROJECT / "benchmarks" / f"{script}.py"), run_name="__main__")
+    assert said in capsys.readouterr().err.splitlines()[-1]
+
+
+Printed = Callable[[str, str], str]
+
+
+@pytest.fixture
+def printed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Printed:
+    """What a benchmark prints that runs in this process as a whole."""
+
+    @contextlib.contextmanager
+    def here(prepare: Callable[..., Any], *arguments: object) -> Iterator[Any]:
+        yield prepare(*arguments)
+
+    def run(script: str, options: str) -> str:
+        monkeypatch.setattr(measure, "in_a_process", here)
+        monkeypatch.setattr(sys, "argv", [script, *options.split()])
+        assert not importlib.import_module(f"benchmarks.{script}").main()
+        return capsys.readouterr().out
+
+    return run
 
 
 @pytest.mark.parametrize(
@@ -125,7 +156,6 @@ def test_what_it_cannot_take_is_said_in_a_line(script: str, options: str, said: 
             [r"lvml .* 1\.00 \(1\.00 to 1\.00\)"],
         ),
         ("memory", "--n 8 --m 2 --architecture small --batch-size 4", [r"float32, study +\| +\d"]),
-        ("analysis", "--cells 60", [r"60 cells ( +\| +[\d.]+){5}"]),
         (
             "overhead",
             "digits --set seed=0 lr=0.1 epochs=2 n=200 evaluations=1",
@@ -133,7 +163,9 @@ def test_what_it_cannot_take_is_said_in_a_line(script: str, options: str, said: 
         ),
     ],
 )  # fmt: skip
-def test_it_runs(script: str, options: str, said: list[str], tmp_path: Path) -> None:
+def test_it_runs(
+    script: str, options: str, said: list[str], tmp_path: Path, printed: Printed
+) -> None:
     figure = tmp_path / "figure.png"
     text = printed(script, options.replace("FIGURE", str(figure)))
     for each in said:
@@ -142,10 +174,14 @@ def test_it_runs(script: str, options: str, said: list[str], tmp_path: Path) -> 
         assert figure.read_bytes().startswith(b"\x89PNG")
 
 
+def test_one_runs_as_a_command_that_measures_in_other_processes() -> None:
+    assert re.search(r"60 cells ( +\| +[\d.]+){5}", typed("analysis", "--cells 60"))
+
+
 def test_scheduling_sends_cells_the_whole_way() -> None:
     """Through Ray Tune and MLflow; the benchmark ends badly if a cell is missing."""
     # So many that the thread of MLflow, which wakes once a second, logs some while they run.
-    text = printed("scheduling", "--cells 200 --workers 1 --evaluations 3 --plan-cells 20")
+    text = typed("scheduling", "--cells 200 --workers 1 --evaluations 3 --plan-cells 20")
     assert "The driver: 200 trials on 1 workers" in text
     found = table(text)
     parts = sum(float(row[-1]) for name, row in found.items() if name.startswith("- "))
@@ -155,14 +191,14 @@ def test_scheduling_sends_cells_the_whole_way() -> None:
 
 
 def test_a_cell_asks_an_object_store_for_little() -> None:
-    found = table(printed("scheduling", "--requests --evaluations 3"))
+    found = table(typed("scheduling", "--requests --evaluations 3"))
     # The file of a cell, looked for and read, whatever else the directory holds.
     assert found["driver: MLflow's thread, of a cell"] == ["4", "0", "0", "0", "0", "4"]
     assert int(found["worker: a cell from start to record"][-1]) <= 8
 
 
-def test_verdicts_are_simulated_through_the_packages_own_functions() -> None:
-    found = table(printed("calibration", "--quick"))
+def test_verdicts_are_simulated_through_the_packages_own_functions(printed: Printed) -> None:
+    found = table(printed("calibration", "--replicates 4"))
     for name in ("6 seeds", "12 seeds, images differ much", "6 seeds, a run in 10 diverges"):
         assert len(found[name]) >= 5
     decided, overstated, *of_two = map(float, found["12"])

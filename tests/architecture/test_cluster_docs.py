@@ -12,10 +12,9 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -23,8 +22,11 @@ import psutil
 import pytest
 
 from benchmarks.support import processes
+from study.results import Results
 from tests.conftest import PROJECT
+from tests.made_up.small_study import unfinished
 from tests.made_up.sockets import listening, others_hear
+from tests.made_up.waiting import until
 
 DOCUMENT = PROJECT / "docs" / "cluster.md"
 CLOUD = "# needs a cloud account"
@@ -99,9 +101,10 @@ def test_commands_of_ray_parse() -> None:
 # On one machine
 
 TINY = "--set m=4 n=120 paradigm=soft seed=0 confirm=none lr=0.1 epochs=2"
-LONG = "--set m=4 n=2000 paradigm=soft seed=0-5 confirm=none lr=0.1 epochs=400"
+LONG = (
+    "--checkpoint-every 0.2 --set m=4 n=2000 paradigm=soft seed=0-5 confirm=none lr=0.1 epochs=400"
+)
 """Five cells take longer than `ray job stop` needs to start and be heard."""
-START_SECONDS = 240
 
 
 @pytest.fixture
@@ -114,6 +117,7 @@ def work() -> Iterator[Path]:
 @pytest.mark.faults
 @pytest.mark.timeout(600)
 def test_one_machine_from_nothing_to_a_finished_study(work: Path) -> None:
+    """Though its driver is killed once, and its job stopped once."""
     project = work / "project"
     project.mkdir()
     for name in ("study", "analysis", "search_spaces"):
@@ -129,7 +133,9 @@ def test_one_machine_from_nothing_to_a_finished_study(work: Path) -> None:
     (submit,) = (
         block for block in ours if "--submission-id first" in block and "stop" not in block
     )
-    (stop,) = (block for block in ours if "ray job stop" in block)
+    (goes_on,) = (block for block in ours if "ray job stop" in block)
+    stop, submit_again = goes_on.splitlines()
+    logs = "ray job logs --address http://127.0.0.1:8265 second"
 
     head_port, dashboard, client, agent = processes.free_ports(4)
     start = start.replace("ray start", f"exec ray start --num-cpus=2 --port={head_port} "
@@ -155,36 +161,55 @@ def test_one_machine_from_nothing_to_a_finished_study(work: Path) -> None:
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout + done.stderr
 
+    results = project / "results"
+
+    def recorded() -> set[str]:
+        return Results(results).finished()
+
     with (work / "head.log").open("w") as log:
         head = subprocess.Popen(
             ["bash", "-euc", begin + token + start],
             env=environment, cwd=project, stdout=log, stderr=log, start_new_session=True,
         )  # fmt: skip
     try:
-        assert refused_without_token(f"http://127.0.0.1:{dashboard}/api/version")
-        found = listening(head.pid)
-        assert f"127.0.0.1:{dashboard}" in found
-        assert others_hear(found) == {}
-        assert (work / ".ray" / "auth_token").stat().st_mode & 0o077 == 0
         # Before `ray start` leaves this file, `auto` may be the cluster of another test.
-        wait_for((work / "ray" / "ray_current_cluster").exists, lambda: "ray start did not end")
+        until((work / "ray" / "ray_current_cluster").exists, lambda: "ray start did not end")
+        assert answer_without_token(f"http://127.0.0.1:{dashboard}/api/version") == 401
+        ours_listen = listening(head.pid)
+        assert f"127.0.0.1:{dashboard}" in ours_listen
+        assert others_hear(ours_listen) == {}
+        assert (work / ".ray" / "auth_token").stat().st_mode & 0o077 == 0
         stranger = typed(join, TINY, RAY_AUTH_TOKEN="0" * 64)
         assert stranger.returncode == 2, stranger.stderr
         assert "Traceback" not in stranger.stderr
         assert "refused this command's token" in stranger.stderr.splitlines()[-1]
         assert "trials at a time: 1" in run(join)
-        assert cells(project) == 1
+        assert len(recorded()) == 1
 
-        said = run(submit, LONG)
-        assert "first" in said
-        logs = "ray job logs --address http://127.0.0.1:8265 first"
-        wait_for(lambda: cells(project) > 1, lambda: run(logs))
-        said = run(stop.splitlines()[0])
-        assert "was stopped" in said
-        assert "the same command goes on where this one ended" in run(logs)
-        before = cells(project)
-        assert "succeeded" in run("\n".join(stop.splitlines()[1:]), LONG)
-        assert before < cells(project) == 7
+        assert "first" in run(submit.splitlines()[0], LONG)
+        until(lambda: unfinished(results), lambda: run(logs.replace("second", "first")))
+        drivers = [
+            pid for pid, each in processes.below(head.pid).items() if "python -m study.run" in each
+        ]
+        assert drivers
+        for pid in drivers:
+            os.kill(pid, signal.SIGKILL)
+        until(lambda: not processes.training(head.pid), lambda: "training outlives its driver")
+        left, before = unfinished(results), recorded()
+        assert left
+
+        run(submit.splitlines()[0].replace("first", "second"), LONG)
+        until(lambda: recorded() > before, lambda: run(logs))
+        assert "was stopped" in run(stop.replace("first", "second"))
+        said = run(logs)
+        assert "on the cluster at auto" in said
+        for cell_id in left:
+            assert f"cell {cell_id} goes on from its checkpoint" in said
+        assert "the same command goes on where this one ended" in said
+        before = recorded()
+        assert "succeeded" in run(submit_again.replace("second", "third"), LONG)
+        assert before < recorded()
+        assert len(recorded()) == 7
     finally:
         family = [psutil.Process(head.pid), *psutil.Process(head.pid).children(recursive=True)]
         head.send_signal(signal.SIGINT)
@@ -195,26 +220,11 @@ def test_one_machine_from_nothing_to_a_finished_study(work: Path) -> None:
     assert not alive
 
 
-def refused_without_token(url: str) -> bool:
-    deadline = time.monotonic() + START_SECONDS
-    while True:
-        try:
-            urllib.request.urlopen(url, timeout=10)
-            return False
-        except urllib.error.HTTPError as error:
-            with error:
-                return error.code == 401
-        except OSError:
-            assert time.monotonic() < deadline, "ray start --head did not start"
-            time.sleep(0.5)
-
-
-def cells(project: Path) -> int:
-    return len(list((project / "results" / "cells").rglob("*.parquet")))
-
-
-def wait_for(what: Callable[[], bool], said: Callable[[], str]) -> None:
-    deadline = time.monotonic() + START_SECONDS
-    while not what():
-        assert time.monotonic() < deadline, said()
-        time.sleep(0.2)
+def answer_without_token(url: str) -> int:
+    """The status of what a server answers."""
+    try:
+        with urllib.request.urlopen(url, timeout=10) as answer:
+            return int(answer.status)
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code

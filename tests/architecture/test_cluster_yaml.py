@@ -40,6 +40,7 @@ from tests.conftest import PROJECT
 
 FILE = PROJECT / "cluster.yaml"
 ACCOUNT = PROJECT / "examples" / "aws" / "account.sh"
+KUBERAY = PROJECT / "examples" / "kuberay" / "rayjob.yaml"
 MY_ADDRESS = "203.0.113.7"  # of a network for documentation
 
 OTHER = {
@@ -141,17 +142,10 @@ def test_the_commands_of_the_document_and_the_launcher_start_every_kind_of_node(
 
 @pytest.mark.faults
 def test_no_gpu_node_must_be_there_and_the_head_has_none(aws: Path) -> None:
-    config = copy.deepcopy(filled())
-    kinds = config["available_node_types"]
-    assert {name: kind["min_workers"] for name, kind in kinds.items()} == dict.fromkeys(kinds, 0)
-    most = {name: kind["max_workers"] for name, kind in kinds.items()}
-    assert most == {"head": 0, "gpu-on-demand": 0, "gpu-spot": config["max_workers"]}
-    assert "GPU" not in kinds["head"]["resources"]
-    assert kinds["gpu-spot"]["resources"]["GPU"] == kinds["gpu-on-demand"]["resources"]["GPU"] == 1
-    spot = kinds["gpu-spot"]["node_config"]
-    assert spot.pop("InstanceMarketOptions") == {"MarketType": "spot"}
-    assert spot == kinds["gpu-on-demand"]["node_config"]
-    assert kinds["gpu-spot"]["priority"] > kinds["gpu-on-demand"]["priority"]
+    kinds = filled()["available_node_types"]
+    assert not any(kind["min_workers"] for kind in kinds.values())
+    gpus = {name: kind["resources"].get("GPU", 0) for name, kind in kinds.items()}
+    assert gpus == {"head": 0, "gpu-on-demand": 1, "gpu-spot": 1}
 
 
 def test_the_head_may_do_what_it_must_and_nodes_the_bucket_only(tmp_path: Path) -> None:
@@ -210,7 +204,7 @@ def test_five_lines_are_all_that_a_reader_changes(aws: Path) -> None:
 
 
 def test_no_value_looks_like_a_secret() -> None:
-    text = FILE.read_text() + DOCUMENT.read_text() + ACCOUNT.read_text()
+    text = "".join(file.read_text() for file in (FILE, DOCUMENT, ACCOUNT, KUBERAY))
     assert not re.search(
         r"\b(AKIA|ASIA)[0-9A-Z]{16}\b|BEGIN [A-Z ]*PRIVATE KEY|://[^/\s]*:[^/\s]*@", text
     )
@@ -305,8 +299,6 @@ def test_ray_starts_with_the_token_the_project_and_its_environment(
         assert {word for word in words if word[:2] == "--"} <= {*of_tests}
         assert words[:2] == ["--host", "127.0.0.1"]
         assert words[-2:] == ["--artifacts-destination", "s3://my-attention-study/mlflow"]
-    synced = [line for line, *_ in calls if line.startswith("uv sync")]
-    assert synced == ["uv sync --no-dev --extra cluster --managed-python --python 3.11.18"] * 2
     assert (tmp_path / ".ray" / "auth_token").stat().st_mode & 0o077 == 0
     assert (tmp_path / ".bashrc").read_text().count("study.env") == 1
 

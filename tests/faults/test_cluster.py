@@ -14,6 +14,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from study.errors import RequestError
+from study.launch.cluster import join
 from study.results import Results
 from tests.conftest import PROJECT
 from tests.made_up.parts import HALF
@@ -128,10 +130,17 @@ class Nodes:
 
 @pytest.fixture(scope="module")
 def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nodes]:
-    """No node that trains is left by a test."""
+    """Without a node that trains; those that a test adds, it takes away."""
     made = Nodes(tmp_path_factory.mktemp("nodes"))
     yield made
     made.stop()
+
+
+@pytest.fixture(scope="module")
+def one_node(nodes: Nodes) -> Nodes:
+    """With one that stays, for the last tests of this file."""
+    nodes.add("stays")
+    return nodes
 
 
 def test_nodes_share_a_study_come_and_go(
@@ -160,47 +169,49 @@ def test_nodes_share_a_study_come_and_go(
     assert_whole(results, {}, whole)
 
 
-def refused(*arguments: str, **environment: str) -> str:
-    """The one line of a command that cannot run."""
-    run = subprocess.run(
-        [sys.executable, "-m", "study.run", "digits", "--tracking", "none", *arguments],
-        cwd=PROJECT, capture_output=True, text=True, check=False, timeout=280,
-        env={**os.environ, **environment},
+def test_a_node_that_cannot_train_is_named(nodes: Nodes) -> None:
+    """Without the project, or with another version of it."""
+    version = "import study.cell.version\nstudy.cell.version.source_digest = lambda: 'other'"
+    with join(nodes.address) as cluster:
+        for name, patch, said in (
+            ("without", "sys.modules['study'] = None", "cannot import this project .*uv sync"),
+            ("other", version, "has another version of this project"),
+        ):
+            node = nodes.add(name, patch)
+            with pytest.raises(RequestError, match=f"^node .* {said}"):
+                cluster.require()
+            nodes.lose(node)
+
+
+def typed(nodes: Nodes, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """A study of the cluster, as a user types it."""
+    command = [sys.executable, "-m", "study.run", "digits", "--address", nodes.address, *words]
+    return subprocess.run(
+        command, cwd=PROJECT, env={**os.environ, **environment}, capture_output=True, text=True,
+        timeout=280,
     )  # fmt: skip
-    assert run.returncode == 2, run.stdout + run.stderr
-    lines = [line for line in run.stderr.splitlines() if not line.startswith("waiting")]
-    assert len(lines) == 1, run.stderr
-    return lines[0]
 
 
-def test_what_cannot_train_is_refused_before_any_cell(nodes: Nodes, tmp_path: Path) -> None:
-    results = tmp_path / "results"
-    at = ["--address", nodes.address]
-    on_cluster = [*at, "--results", str(results)]
-    assert "has (none may train)" in refused(*on_cluster)
-    without = nodes.add("without", "sys.modules['study'] = None")
-    line = refused(*on_cluster)
-    assert re.search(r"node .* cannot import this project .*uv sync --no-dev --extra", line)
-    nodes.lose(without)
-    patch = "import study.cell.version\nstudy.cell.version.source_digest = lambda: 'other'"
-    older = nodes.add("older", patch)
-    assert "has another version of this project" in refused(*on_cluster)
-    nodes.lose(older)
-    nodes.add("good")
+def test_a_command_that_does_not_fit_the_cluster_is_refused(
+    one_node: Nodes, tmp_path: Path
+) -> None:
+    """It has another Ray; or a token, for which the cluster does not ask."""
     (tmp_path / "sitecustomize.py").write_text("import ray\nray.__version__ = '2.1.0'\n")
-    line = refused(*on_cluster, PYTHONPATH=f"{tmp_path}:{PROJECT}")
-    assert "differ in Ray or Python" in line
-    assert "2.1.0" in line
-    token = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "0" * 64}  # which it does not ask for
-    line = refused(*on_cluster, **token)
-    assert "starts no worker for this command (The actor died" in line
-    assert "Set RAY_AUTH_MODE to" in line
-    assert not list(results.glob("cells/*"))
-    plan = subprocess.run(
-        [sys.executable, "-m", "study.run", "digits", "--plan", "--price-per-hour", "2.5", *at],
-        cwd=PROJECT, capture_output=True, text=True, check=True, timeout=200,
-    ).stdout  # fmt: skip
-    assert f"on the cluster at {nodes.address}: " in plan
+    token = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "0" * 64}
+    for environment, said in (
+        ({"PYTHONPATH": f"{tmp_path}:{PROJECT}"}, "differ in Ray or Python .*2.1.0"),
+        (token, r"starts no worker for this command \(The actor died.*Set RAY_AUTH_MODE to"),
+    ):
+        done = typed(one_node, "--results", str(tmp_path / "results"), **environment)
+        assert done.returncode == 2, done.stdout + done.stderr
+        assert re.fullmatch(rf"study.run: .*{said}.*", done.stderr.splitlines()[-1])
+        assert "Traceback" not in done.stderr
+        assert not (tmp_path / "results").exists()
+
+
+def test_a_plan_counts_the_nodes_and_times_cells_on_one(one_node: Nodes) -> None:
+    plan = typed(one_node, "--plan", "--price-per-hour", "2.5").stdout
+    assert f"on the cluster at {one_node.address}: " in plan
     assert "trials at a time: 1," in plan
     found = re.search(r"estimated GPU hours: ([\d.]+), which cost ([\d.]+) at 2.5 each", plan)
     assert found, plan
@@ -208,23 +219,16 @@ def test_what_cannot_train_is_refused_before_any_cell(nodes: Nodes, tmp_path: Pa
     assert cost == pytest.approx(2.5 * hours, rel=0.06)
 
 
-def test_parts_travel_to_workers(nodes: Nodes, tmp_path: Path) -> None:
+def test_parts_travel_to_workers(one_node: Nodes, tmp_path: Path) -> None:
     """The file is a pipe, which only the command can have read."""
-    there = [nodes.add(name) for name in ("one", "other")]
     pipe, results = tmp_path / "my_parts.py", tmp_path / "results"
     os.mkfifo(pipe)
     threading.Thread(target=pipe.write_text, args=(HALF,), daemon=True).start()
     small = "n=120 m=4 epochs=2 lr=0.1 seed=0-1 confirm=none paradigm=half test_size=50"
-    done = subprocess.run(
-        [
-            *(sys.executable, "-m", "study.run", "digits", "--with", str(pipe)),
-            *("--address", nodes.address, "--results", str(results), "--tracking", "none"),
-            *("--set", *small.split()),
-        ],
-        cwd=PROJECT, capture_output=True, text=True, timeout=280,
+    done = typed(
+        one_node, "--with", str(pipe), "--results", str(results), "--tracking", "none",
+        "--set", *small.split(),
     )  # fmt: skip
-    for node in there:
-        nodes.lose(node)
     assert done.returncode == 0, done.stdout + done.stderr
     assert list(Results(results).cells()["paradigm"]) == ["half", "half"]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import os
 import re
@@ -10,8 +9,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -25,6 +22,8 @@ from study.results import Results
 from study.terminal.command import DONE, TERMINATED, UNUSABLE
 from tests.conftest import PROJECT, REAL_DATA, needs_data
 from tests.made_up.commands import called
+from tests.made_up.small_study import wait_for, wait_until
+from tests.made_up.waiting import until
 
 PYTHON = "3.12"
 PACKAGES = (
@@ -35,7 +34,7 @@ PACKAGES = (
 OF_THIS_PYTHON = ("numpy==2.5.2", "scipy==1.18.1")
 """An older Python takes older ones."""
 
-SEEDS = 4
+SEEDS = 2
 SIZES = (
     "n=32", "epochs=20", "architecture=small", "batch_size=16", "evaluations=1",
     "train_metrics_size=10", "validation_size=10", "test_size=10", f"confirm=100-{99 + SEEDS}",
@@ -85,6 +84,7 @@ def start(python: str, results: Path, out: Path) -> subprocess.Popen[str]:
     ]  # fmt: skip
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     environment["TMPDIR"] = str(out.parent)
+    environment["PYTEST_ADDOPTS"] = "--maxprocesses=1"  # each imports PyTorch, to skip every test
     return subprocess.Popen(
         command, cwd=PROJECT, env=environment, stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT, text=True,
@@ -96,28 +96,14 @@ def stop(process: subprocess.Popen[str], with_signal: signal.Signals) -> None:
     started = [process.pid, *below(process.pid)]
     process.send_signal(with_signal)
     printed, _ = process.communicate()
-    deadline = time.monotonic() + 20
-    while not all(map(is_gone, started)) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert all(map(is_gone, started))
+    until(lambda: all(map(is_gone, started)), seconds=20)
     if with_signal is signal.SIGTERM:
         assert process.returncode == TERMINATED
         assert printed.splitlines()[-1].startswith("stopped; ")
 
 
-def is_testing(process: subprocess.Popen[str]) -> bool:
-    return any("-m pytest" in command for command in below(process.pid).values())
-
-
-def has_cells(out: Path, _: object) -> bool:
-    return any(out.glob("cells/*.parquet"))
-
-
-def wait(process: subprocess.Popen[str], ready: Callable[[subprocess.Popen[str]], bool]) -> None:
-    deadline = time.monotonic() + 300
-    while not ready(process) and time.monotonic() < deadline:
-        assert process.poll() is None, process.communicate()
-        time.sleep(0.05)
+def wait_for_tests(process: subprocess.Popen[str]) -> None:
+    wait_until(lambda: any("-m pytest" in each for each in below(process.pid).values()), process)
 
 
 def contents(folder: Path) -> dict[Path, bytes]:
@@ -144,10 +130,10 @@ def outs(python: str, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
         before = contents(made[-2])
         process = start(python, made[-2], out)
         if number == 0:
-            wait(process, is_testing)
+            wait_for_tests(process)
             stop(process, signal.SIGKILL)
         elif number == 1:
-            wait(process, functools.partial(has_cells, out))
+            wait_for("cells/*.parquet", out, process)
             stop(process, signal.SIGTERM)
         else:
             printed, _ = process.communicate()
@@ -225,12 +211,9 @@ def test_a_full_disk_does_not_stop_what_is_heard(
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--out", "FILE"], "FILE"),
         (["--results", "FILE"], "--results FILE is no directory"),
         (["--set", "nonsense"], "must be AXIS=V, got 'nonsense'"),
         (["--set", "seed=x"], "seed takes a whole number, got 'x'"),
-        (["--minutes", "0"], "must be a number > 0, got"),
-        (["--minutes", "nan"], "must be a number > 0, got"),
         (["--data-dir", "NONE"], "--data-dir"),
         (["--benchmark-options", "'"], "No closing quotation"),
     ],

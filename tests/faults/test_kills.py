@@ -33,10 +33,12 @@ from tests.made_up.small_study import (
     assert_whole,
     files,
     start,
+    unfinished,
     wait_for_training,
     wait_until,
 )
 from tests.made_up.sockets import listening, others_hear
+from tests.made_up.waiting import until
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -88,16 +90,12 @@ class Study:
         assert training
         process.kill()
         process.wait()
-        deadline = time.monotonic() + 60
-        while not all(map(processes.is_gone, training)):
-            assert time.monotonic() < deadline, "training outlives a killed driver"
-            time.sleep(0.1)
+        until(
+            lambda: all(map(processes.is_gone, training)),
+            lambda: "training outlives a killed driver",
+            60,
+        )
         self.ended(process)
-
-    def unfinished(self) -> set[str]:
-        """The cells that left a checkpoint to go on from."""
-        saved = {path.stem for path in self.results.glob("checkpoints/*.ckpt")}
-        return saved - Results(self.results).finished()
 
 
 @pytest.fixture(scope="module")
@@ -151,7 +149,7 @@ def test_cells_go_on_from_their_checkpoints_though_workers_are_killed(
 ) -> None:
     """The driver once more, as soon as a cell has a checkpoint; then workers, till the end."""
     study.kill(study.start())
-    left = study.unfinished()
+    left = unfinished(study.results)
     assert left
     process = study.start("--max-retries", "9")
     killed = 0

@@ -9,29 +9,28 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import pandas as pd
 import pytest
 import yaml
 
 from study.results import Results
-from tests.conftest import PROJECT, run_without_ray
+from tests.conftest import PROJECT
 from tests.made_up.hosts import PATH, TOOLS, Host, NoHosts, find, join
+from tests.made_up.waiting import until
 
 pytestmark = pytest.mark.timeout(600)
 
 DOCUMENT = PROJECT / "docs" / "cluster.md"
 GRID = (
-    "--set n=400 m=4 epochs=200 lr=0.1 seed=0-2 confirm=none paradigm=soft,hard,hybrid "
-    "switch_point=0.5 batch_size=10 evaluations=4 train_metrics_size=20 validation_size=50 "
-    "test_size=50 --threads 1 --tracking none"
+    "--set n=400 m=4 epochs=200 lr=0.1 seed=0-3 confirm=none paradigm=soft batch_size=10 "
+    "evaluations=1 train_metrics_size=20 validation_size=50 test_size=50 --threads 1 "
+    "--tracking none"
 )
-CELLS = 9
-"""Together they take much longer than a worker to start: else the first host trains them all."""
+CELLS = 4
+"""Together they take longer than a worker to start: else the first host trains them all."""
 BIN = Path(sys.prefix, "bin")
 
 
@@ -60,15 +59,6 @@ def command(begin: str) -> str:
     lines = [line for block in blocks() for line in block.splitlines()]
     (found,) = [line for line in lines if line.startswith(begin)]
     return found
-
-
-def wait_until(is_so: Callable[[], bool], seconds: float) -> bool:
-    deadline = time.monotonic() + seconds
-    while not is_so():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.5)
-    return True
 
 
 @dataclass(frozen=True)
@@ -157,45 +147,26 @@ def prepare(desk: Host) -> str:
 
 
 @pytest.fixture(scope="module")
-def alone(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Results of the same study on this machine alone."""
-    results = tmp_path_factory.mktemp("alone") / "results"
-    run_without_ray(["digits", *GRID.split(), "--results", str(results), "--max-concurrent", "1"])
-    return results
-
-
-@pytest.fixture(scope="module")
 def cluster(site: Site) -> Site:
     """The cluster, up, with both hosts in it."""
     site.run(command("ray up"))
-    wait_until(lambda: any("raylet" in line for line in site.worker.commands()), 120)
-    both = "import ray; ray.init('auto', log_to_driver=False); assert len(ray.nodes()) == 2"
-    up = wait_until(lambda: site.python(site.head, f'-c "{both}"').returncode == 0, 120)
+    until(lambda: any("raylet" in line for line in site.worker.commands()))
 
     def status() -> str:
         return site.run(command("ray exec on-premise.yaml 'ray status'"))
 
-    assert up, status()
     # The autoscaler reports every few seconds, and not before it has started.
-    assert wait_until(lambda: "2 local.cluster.node" in status(), 60), status()
+    until(lambda: "2 local.cluster.node" in status(), status)
     return site
 
 
-def table(results: Path) -> pd.DataFrame:
-    rows = Results(results).evaluations().drop(columns="train_seconds")
-    return rows.sort_values(["cell_id", "budget_fraction", "split"], ignore_index=True)
-
-
-def test_a_study_runs_on_both_hosts_with_the_numbers_of_one_machine(
-    cluster: Site, alone: Path
-) -> None:
+def test_a_study_runs_on_both_hosts(cluster: Site) -> None:
     study = command("ray exec on-premise.yaml 'cd ")
     with_grid = f"{study.removesuffix(chr(39))} {GRID}'"
     printed = cluster.run(with_grid)
     results = cluster.shared / "results"
     assert f"{CELLS}/{CELLS} cells" in printed  # with a bar: `ray` gives a terminal
-    pd.testing.assert_frame_equal(table(results), table(alone), check_exact=True)
-    assert len(list(results.glob("cells/*"))) == CELLS
+    assert len(Results(results).finished()) == CELLS
     assert [*results.glob("checkpoints/*")] == []
     groups = [path.stat().st_gid for path in results.glob("cells/*")]
     assert set(groups) == {host.group for host in cluster.hosts}, groups
@@ -217,7 +188,7 @@ def test_the_dashboard_asks_for_the_token(cluster: Site) -> None:
         return cluster.desk.run(f"{BIN}/python ~/ask.py {url} {token}").stdout.strip()
 
     there = "http://127.0.0.1:8265"
-    assert wait_until(lambda: asked(there) != "nothing there", 60)
+    until(lambda: asked(there) != "nothing there")
     assert asked(there) == "401"
     assert asked(there, "$(cat ~/.ray/auth_token)") == "200"
     assert asked(f"http://{cluster.head.address}:8265") == "nothing there"  # from the network
@@ -245,4 +216,4 @@ def test_taking_it_down_leaves_nothing_running(cluster: Site) -> None:
     left = {line for host in cluster.hosts for line in host.commands()}.difference(*cluster.idle)
     # A connection of the head to the worker stays open for 10 s more.
     assert not [line for line in left if "ray" in line.lower() and "ray_ssh" not in line]
-    assert wait_until(cluster.are_idle, 30), left
+    until(cluster.are_idle, lambda: str(left), 30)

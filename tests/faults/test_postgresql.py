@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
-import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,17 +10,22 @@ import pytest
 from mlflow import MlflowClient
 from sqlalchemy import Connection, Engine, event
 
-from benchmarks.support.mlflow_server import serving, tracking_server
-from study.cell import Cell
 from study.errors import RequestError
 from study.results import Results
-from study.tracking.store import Store
-from study.tracking.tracker import Tracker
-from tests.conftest import PROJECT
 from tests.made_up import postgresql
 from tests.made_up.comparisons import make_cell, make_results, write
 from tests.made_up.postgresql import PASSWORD, PostgreSQL
-from tests.made_up.tracking import answer, assert_holds, start, statuses, summary
+from tests.made_up.tracking import (
+    answer,
+    assert_holds,
+    assert_two_drivers_log,
+    connected,
+    exit_of,
+    in_a_process,
+    start,
+    statuses,
+)
+from tests.made_up.waiting import until
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -75,63 +76,16 @@ def tracked(server: PostgreSQL) -> str:
     return url
 
 
-def two_drivers_log(folder: Path, uri: str, study: str) -> None:
-    """Of 12 cells each, 4 of them the same; both begin and end at about the same time."""
-    cells: list[Cell] = []
-    summaries = [summary("soft", number / 10, comparison=str(number)) for number in (1, 2)]
-    trackers: list[Tracker] = []
-    for number in range(2):
-        results = make_results(folder / str(number))
-        seeds = range(8 * number, 8 * number + 12)
-        own = [write(results, make_cell(seed=seed), study=study) for seed in seeds]
-        cells += own
-        trackers.append(start(results, uri, study))
-        trackers[-1].log_cells(statuses(own, results))
-    ends = [
-        threading.Thread(target=tracker.finish, args=(answer([mine]), 120))
-        for tracker, mine in zip(trackers, summaries, strict=True)
-    ]
-    for end in ends:
-        end.start()
-    for end in ends:
-        end.join()
-    assert [tracker.missing for tracker in trackers] == [0, 0]
-    every = make_results(folder / "every")
-    unique = {cell.id: cell for cell in cells}
-    for cell in unique.values():
-        write(every, cell, study=study)
-    store = Store(every, study, uri)
-    store.sync(statuses([*unique.values()], every))  # what both logged at once is left once
-    client = MlflowClient(uri)
-    assert_holds(every, [*unique.values()], answer(summaries), client, study)
-
-
 def test_drivers_make_the_tables_of_one_database_at_once(
     tmp_path: Path, server: PostgreSQL
 ) -> None:
-    program = (
-        "import sys; from study.results import Results; from study.tracking.store import Store;"
-        "Store(Results(sys.argv[1]), 'digits', sys.argv[2]).connect()"
-    )
     empty = server.create("empty")
-    processes = [
-        subprocess.Popen(
-            [sys.executable, "-c", program, make_results(tmp_path / name).url, empty],
-            env={**os.environ, "PYTHONPATH": str(PROJECT)},
-        )
-        for name in ("a", "b", "c")
-    ]
-    assert [process.wait() for process in processes] == [0, 0, 0]
+    drivers = [in_a_process(connected, tmp_path / name, empty) for name in ("a", "b")]
+    assert [exit_of(driver) for driver in drivers] == [0, 0]
 
 
 def test_two_drivers_log_to_one_database(tmp_path: Path, tracked: str) -> None:
-    two_drivers_log(tmp_path, tracked, "both")
-
-
-def test_two_drivers_log_to_one_server(tmp_path: Path, tracked: str) -> None:
-    """As docs/running.md starts it."""
-    with serving(tracking_server(tmp_path, tracked)) as made:
-        two_drivers_log(tmp_path, made.uri, "through-a-server")
+    assert_two_drivers_log(tmp_path, tracked, "both")
 
 
 def test_a_database_that_restarts_while_runs_are_logged(
@@ -142,13 +96,11 @@ def test_a_database_that_restarts_while_runs_are_logged(
     wanted = statuses(cells, results)
     tracker = start(results, tracked, "restart")
     tracker.log_cells({cell.id: wanted[cell.id] for cell in cells[:12]})
-    deadline = time.monotonic() + 60
-    while tracker.missing and time.monotonic() < deadline:
-        time.sleep(0.1)
+    until(lambda: not tracker.missing)
     server.stop()
     try:
         tracker.log_cells(wanted)
-        time.sleep(1)  # the tracker finds out
+        until(lambda: tracker._error)
         assert tracker.missing == 12
     finally:
         server.start()
@@ -171,7 +123,6 @@ def refused(results: Results, uri: str) -> str:
 def test_a_database_that_cannot_be_used_is_named_without_its_password(
     results: Results, server: PostgreSQL, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    started = time.monotonic()
     wrong = refused(results, server.url("postgres", WRONG))
     assert 'password authentication failed for user "study"' in wrong
     assert "study:***@127.0.0.1" in wrong
@@ -180,4 +131,3 @@ def test_a_database_that_cannot_be_used_is_named_without_its_password(
     assert "Connection refused" in refused(results, nobody)
     monkeypatch.setitem(sys.modules, "psycopg", None)
     assert "uv sync --extra postgresql" in refused(results, server.url("postgres"))
-    assert time.monotonic() - started < 10

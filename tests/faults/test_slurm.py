@@ -12,13 +12,13 @@ import pytest
 
 from tests.conftest import PROJECT
 from tests.made_up import slurm as slurms
-from tests.made_up.slurm import Slurm, until
-from tests.made_up.small_study import arguments, assert_whole, files
+from tests.made_up.slurm import Slurm
+from tests.made_up.small_study import CELLS, arguments, assert_whole, files
+from tests.made_up.waiting import until
 
 pytestmark = pytest.mark.timeout(600)
 
 SCRIPTS = PROJECT / "examples" / "slurm"
-STUDY = "examples/slurm/study.sbatch"
 
 
 @pytest.fixture(scope="module")
@@ -41,67 +41,55 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def log(project: Path) -> str:
-    return "\n".join(path.read_text() for path in sorted(project.glob("*.log")))
-
-
-def test_shards_are_an_array_and_the_report_is_made_once(
+def test_shards_train_and_ray_does_the_rest(
     slurm: Slurm, project: Path, tmp_path: Path, whole: pd.DataFrame
 ) -> None:
-    """A round for each stage; the first one is told that its time ends while it trains."""
+    """A round of shards tunes the hybrids, one confirms them; Ray on two nodes ends and reports.
+
+    The first round and the job with Ray are told that their time ends while they train.
+    """
     results = tmp_path / "results"
-    study = arguments(results)
     for name in ("study", "shards"):  # so Slurm tells a job in time, and takes it again
         script = (SCRIPTS / f"{name}.sbatch").read_text()
         for option in ("--open-mode=append", "--signal=B:USR1@120", "--requeue"):
             assert f"\n#SBATCH {option}\n" in script
-
-    def submit(script: str, *options: str) -> str:
-        return slurm.call(
-            "sbatch", "--parsable", "--cpus-per-task=1", *options,
-            script, *study, cwd=project,
-        )  # fmt: skip
-
     for line in ("#SBATCH --array=1-16", "SHARDS=16"):
         assert line in script
-        script = script.replace(line, line.replace("16", "3"))
+        script = script.replace(line, line.replace("16", "2"))
     (project / "shards.sbatch").write_text(script)
-    first = submit("shards.sbatch")
-    second = submit("shards.sbatch", f"--dependency=afterany:{first}")
-    report = submit(STUDY, "--nodes=1", f"--dependency=afterany:{second}")
-    until(lambda: bool(list(results.glob("checkpoints/*"))), lambda: log(project))
-    slurm.call("scancel", "--batch", "--signal=USR1", first)
-    until(lambda: "1" in slurm.told(first, "Restarts"), lambda: log(project))
-    kept = files(results)
+
+    def log(of: str = "*") -> str:
+        return "\n".join(path.read_text() for path in sorted(project.glob(f"{of}.log")))
+
+    def submit(script: str, study: list[str], *options: str) -> str:
+        always = ("--parsable", "--cpus-per-task=1")
+        return slurm.call("sbatch", *always, *options, script, *study, cwd=project)
+
+    def end_the_time_of(job: str) -> None:
+        until(lambda: any(results.glob("checkpoints/*")), log)
+        slurm.call("scancel", "--batch", "--signal=USR1", job)
+        until(lambda: "1" in slurm.told(job, "Restarts"), log)
+
+    study = arguments(results)
+    hybrids = [word.replace("=soft,hard,", "=") for word in study]
+    first = submit("shards.sbatch", hybrids)
+    second = submit("shards.sbatch", hybrids, f"--dependency=afterany:{first}")
+    rest = submit("examples/slurm/study.sbatch", study, f"--dependency=afterany:{second}")
+    end_the_time_of(first)
     for job in (first, second):
         slurm.wait_for(job)
-    told = log(project)
-    assert "stopped; the same command goes on where this one ended" in told
-    assert "the job's time is over: queued again" in told
-    assert "goes on from its checkpoint" in told
-    slurm.wait_for(report)
-    assert_whole(results, kept, whole)
-    assert log(project).count("report: ") == 1
-    assert "10 cells: 10 done already, 0 to run" in log(project)
-
-
-def test_ray_runs_on_the_nodes_of_a_job_until_the_study_is_done(
-    slurm: Slurm, project: Path, tmp_path: Path, whole: pd.DataFrame
-) -> None:
-    """Though its time ends before, and though another job's Ray runs on the same nodes."""
-    results = tmp_path / "results"
-    job = slurm.call(
-        "sbatch", "--parsable", "--cpus-per-task=1", "--nodes=2", STUDY,
-        *arguments(results), cwd=project,
-    )  # fmt: skip
-    until(lambda: bool(list(results.glob("checkpoints/*"))), lambda: log(project))
-    slurm.call("scancel", "--batch", "--signal=USR1", job)
-    until(lambda: "1" in slurm.told(job, "Restarts"), lambda: log(project))
     kept = files(results)
-    slurm.wait_for(job)
-    told = (project / f"study-{job}.log").read_text()
-    assert told.count("Ray runs on 2 of 2 nodes") == 2
-    assert "stopped; the same command goes on where this one ended" in told
-    assert "queued again" in told
+    assert 0 < len(kept) < CELLS
+    assert not any(results.glob("checkpoints/*"))
+    end_the_time_of(rest)
+    kept |= files(results)
+    slurm.wait_for(rest)
     assert_whole(results, kept, whole)
-    until(lambda: not Path(f"/tmp/ray-{job}").exists(), lambda: "its folder stays")
+    of_shards, of_ray = log("shard-*"), log(f"study-{rest}")
+    for told in (of_shards, of_ray):
+        assert "stopped; the same command goes on where this one ended" in told
+        assert "the job's time is over: queued again" in told
+    assert "goes on from its checkpoint" in of_shards
+    assert of_ray.count("Ray runs on 2 of 2 nodes") == 2
+    assert log().count("report: ") == 1
+    until(lambda: not Path(f"/tmp/ray-{rest}").exists(), lambda: "its folder stays")

@@ -7,12 +7,12 @@ import os
 import re
 import shutil
 import subprocess
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.support.processes import free_ports
 from tests.conftest import PROJECT
+from tests.made_up.waiting import until
 
 TOOLS = ("munged", "slurmctld", "slurmd", "sbatch", "scontrol", "squeue", "scancel", "srun")
 PATH = f"{os.environ['PATH']}:/usr/sbin:/sbin"
@@ -81,12 +81,11 @@ class Slurm:
         printed = self.call("scontrol", "show", "job", job)
         return set(re.findall(rf"\b{name}=(\S+)", printed))
 
-    def wait_for(self, job: str, seconds: float = 240.0) -> None:
+    def wait_for(self, job: str) -> None:
         """Until a job, or each of an array, is complete; none may fail."""
         until(
             lambda: not self.told(job, "JobState") & {"PENDING", "RUNNING", "COMPLETING"},
             lambda: self.call("scontrol", "show", "job", job),
-            seconds,
         )
         assert self.told(job, "JobState") == {"COMPLETED"}
 
@@ -136,14 +135,6 @@ class Slurm:
             env=self._environment, capture_output=True, text=True, check=False,
         )  # fmt: skip
         return len(done.stdout.splitlines())
-
-
-def until(holds: Callable[[], bool], told: Callable[[], str], seconds: float = 180.0) -> None:
-    """Until something holds; else fails with what is told."""
-    deadline = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < deadline, told()
-        time.sleep(0.1)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

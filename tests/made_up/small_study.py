@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -13,6 +12,7 @@ import pandas as pd
 
 from study.results import Results
 from tests.made_up.jobs import table
+from tests.made_up.waiting import until
 
 PROJECT = Path(__file__).parents[2]
 GRID = [
@@ -46,6 +46,12 @@ def start(
 def files(results: Path) -> dict[Path, bytes]:
     """Every file of recorded cells."""
     return {path: path.read_bytes() for path in results.glob("cells/*.parquet")}
+
+
+def unfinished(results: Path) -> set[str]:
+    """The cells that left a checkpoint to go on from."""
+    saved = {path.stem for path in results.glob("checkpoints/*.ckpt")}
+    return saved - Results(results).finished()
 
 
 def assert_whole(results: Path, kept: dict[Path, bytes], whole: pd.DataFrame) -> None:
@@ -82,8 +88,11 @@ def wait_for(what: str, results: Path, process: subprocess.Popen[str]) -> None:
 
 def wait_until(holds: Callable[[], bool], process: subprocess.Popen[str]) -> None:
     """Until something holds; the command must not end before."""
-    deadline = time.monotonic() + 300
-    while not holds():
+
+    def holds_while_it_runs() -> bool:
+        if holds():
+            return True
         assert process.poll() is None, process.communicate()[0]
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+        return False
+
+    until(holds_while_it_runs)

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import functools
+import multiprocessing
+import threading
 from collections.abc import Callable, Mapping, Sequence
+from multiprocessing.process import BaseProcess
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +19,7 @@ from study.results import Results
 from study.tracking.runs import Answer, Point, Run
 from study.tracking.store import Store
 from study.tracking.tracker import Tracker, open_tracker
-from tests.made_up.comparisons import make_cell, write
+from tests.made_up.comparisons import make_cell, make_results, write
 
 COUNTS = {"cells done": 3.0}
 
@@ -66,6 +70,56 @@ def track(results: Results, cells: Sequence[Cell], of: Answer | None = None) -> 
     store = Store(results, "digits", None)
     store.sync(statuses(cells, results), of or answer())
     return store
+
+
+def connected(folder: Path, uri: str | None = None) -> None:
+    """Opens a store, and makes it if it is missing."""
+    Store(make_results(folder), "digits", uri).connect()
+
+
+def in_a_process(target: Callable[..., None], *args: Any) -> BaseProcess:
+    """Begins a process of its own, which finds the libraries imported."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([__name__, "mlflow.store.tracking.sqlalchemy_store"])
+    process = context.Process(target=target, args=args)
+    process.start()
+    return process
+
+
+def exit_of(process: BaseProcess) -> int | None:
+    """Waits for the end of a process; its exit status."""
+    process.join()
+    return process.exitcode
+
+
+def assert_two_drivers_log(folder: Path, uri: str, study: str) -> None:
+    """Of 12 cells each, 4 of them the same; both begin and end at about the same time."""
+    cells: list[Cell] = []
+    summaries = [summary("soft", number / 10, comparison=str(number)) for number in (1, 2)]
+    trackers: list[Tracker] = []
+    for number in range(2):
+        results = make_results(folder / str(number))
+        seeds = range(8 * number, 8 * number + 12)
+        own = [write(results, make_cell(seed=seed), study=study) for seed in seeds]
+        cells += own
+        trackers.append(start(results, uri, study))
+        trackers[-1].log_cells(statuses(own, results))
+    ends = [
+        threading.Thread(target=tracker.finish, args=(answer([mine]), 120))
+        for tracker, mine in zip(trackers, summaries, strict=True)
+    ]
+    for end in ends:
+        end.start()
+    for end in ends:
+        end.join()
+    assert [tracker.missing for tracker in trackers] == [0, 0]
+    every = make_results(folder / "every")
+    unique = {cell.id: cell for cell in cells}
+    for cell in unique.values():
+        write(every, cell, study=study)
+    store = Store(every, study, uri)
+    store.sync(statuses([*unique.values()], every))  # what both logged at once is left once
+    assert_holds(every, [*unique.values()], answer(summaries), MlflowClient(uri), study)
 
 
 def client_of(results: Results) -> MlflowClient:
