@@ -338,5 +338,5 @@ def _require_fresh(axes: Mapping[str, Rules]) -> None:
     if possible_values(axes["alpha"]) != (None,) or LINEAR in possible_values(axes["task"]):
         raise RequestError(
             f"where attention is held, and in {LINEAR}, no option is chosen, so none can be "
-            "confirmed. Have one stage with --set confirm=none seed=0-5."
+            "confirmed. Use one stage with --set confirm=none seed=0-5."
         )

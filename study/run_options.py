@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
+import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields
 
@@ -121,9 +122,11 @@ def _of_one(space: SearchSpace) -> Iterator[str]:
     yield from _presets(space)
     yield "\nits axes, for --set AXIS=V,V, with values and defaults, which presets may change:"
     for name, axis in KINDS[space.kind].axes(tasks_in(space)).items():
-        values = ", ".join([axis.takes.bounds, *axis.words])
-        usual = f"; default: {_default(axis)}" if axis.default else ""
-        yield f"  {name:<21}{axis.about} [{values}{usual}]"
+        words = [word for word in axis.words if not (word == axis.nothing and name in space.needs)]
+        values = ", ".join([axis.takes.bounds, *words])
+        usual = f"; default: {_default(axis)}" if axis.default and name not in space.needs else ""
+        said = f"{axis.about} [{values}{usual}]"
+        yield textwrap.fill(said, 100, initial_indent=f"  {name:<21}", subsequent_indent=" " * 23)
 
 
 def _default(axis: Axis) -> str:

@@ -80,7 +80,7 @@ def _in_this_process(request: Request, grid: Plan, shard: Shard) -> Plan:
     notes = []
     if shard.of > 1 and cores > 1 and not (request.threads or gpu):
         notes.append(
-            f"this shard takes all {cores} cores; where all {shard.of} run on this machine, give "
+            f"this shard takes all {cores} cores; if all {shard.of} run on this machine, give "
             f"each --threads {max(1, cores // shard.of)}"
         )
     return replace(

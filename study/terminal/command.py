@@ -186,11 +186,12 @@ class Parser(argparse.ArgumentParser):
         self.add_argument("results_dir", metavar="RESULTS_DIR", help="local path or fsspec URL")
 
     def parse_args(self, *args: Any, **more: Any) -> Any:
-        """As ever, but an empty value, as of a variable that is not set, is no path or name."""
+        """Parses, and refuses an empty value, such as that of a shell variable that is not set."""
         parsed = super().parse_args(*args, **more)
-        for name, value in vars(parsed).items():
-            if value == "":
-                self.error(f"argument {name.replace('_', '-')}: must not be empty")
+        for action in self._actions:
+            value = getattr(parsed, action.dest, None)
+            if value == "" or (isinstance(value, list) and "" in value):
+                self.error(str(argparse.ArgumentError(action, "must not be empty")))
         return parsed
 
     def error(self, message: str) -> NoReturn:

@@ -57,7 +57,7 @@ OF_NO_USE = "is of no use to"
         ("digits --gpus-per-trial 1.5", "must be a fraction of a GPU (0.01 to 1)"),
         ("digits --price-per-hour -1", "must be a finite number >= 0, got -1.0"),
         ("digits --checkpoint-every 0", "must be a number > 0, got 0.0"),
-        ("digits --address ''", "argument address: must not be empty"),
+        ("digits --address ''", "argument --address: must not be empty"),
     ],
 )
 def test_an_unusable_request_is_one_clear_line(

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from study.theory.attention_paths import arguments
 from study.theory.attention_paths.arguments import Floats
 from study.theory.attention_paths.features import pair_kernels
 from study.theory.attention_paths.regression import Regression
@@ -35,8 +36,8 @@ KERNEL_SHARE = 8
 core, F from 8 to 231, D from 4 to 256."""
 
 CURVATURE_SHARE = 20
-"""dG / dU is formed where it takes as long as so many evaluations at most: about as many take its
-place in a step of Newton's method."""
+"""dG / dU is formed if that takes no longer than so many evaluations: about as many as a step of
+Newton's method needs without it."""
 
 
 @dataclass(eq=False)
@@ -118,8 +119,13 @@ def data_term(features: Floats, labels: Floats, temperature: float) -> DataTerm:
         features: (P, D, F).
         labels: (P,).
         temperature: > 0.
+
+    Raises:
+        MemoryError: it needs more memory than there is.
     """
     shorter = shortened(features)
+    samples, paths, _ = shorter.shape
+    arguments.fits(memory(*shorter.shape), f"solving for {samples} samples of {paths} paths")
     form = with_kernels if keeps_kernels(*shorter.shape) else with_features
     return form(shorter, labels, temperature)
 
@@ -187,7 +193,7 @@ def memory(samples: int, paths: int, size: int) -> int:
     Args:
         samples: P.
         paths: D.
-        size: F; of features that `shortened` makes shorter it takes less.
+        size: F, as `shortened`.
     """
     sizes = samples, paths, size
     kept = 2 * 8 * samples * paths * size  # Phi, and Z or L^-1 Phi

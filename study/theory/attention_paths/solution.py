@@ -14,7 +14,7 @@ from scipy.sparse.linalg import LinearOperator, cg
 from study.theory.attention_paths import arguments
 from study.theory.attention_paths.action import Architecture, Nested, point_at
 from study.theory.attention_paths.arguments import Floats
-from study.theory.attention_paths.data_term import DataTerm, data_term, memory
+from study.theory.attention_paths.data_term import DataTerm, data_term
 from study.theory.attention_paths.prediction import Predictor
 
 TOLERANCE = 1e-9
@@ -25,14 +25,14 @@ _ENOUGH = 1e-12
 """A residual that needs no further step."""
 
 _GRADIENT = 1e-2
-"""Length of the gradient at which values have done their part."""
+"""Length of the gradient up to which values are compared."""
 
 _NEWTON_STEPS = 10
 _EXACT = 1e-3
 """Of a step by conjugate gradients: the Hessian of a point nearby gives no more digits."""
 
 _GAIN = 0.1
-"""A step that leaves more of the residual has met rounding, or is no use: it is the last."""
+"""A step that leaves more of the residual than this is the last: the rest is rounding."""
 
 _DIFFERENCE = 1e-7
 """Length of the differences of gradients, relative to the point: half of the digits."""
@@ -101,20 +101,19 @@ def solve(
         temperature: T > 0.
         variance: sigma^2 > 0 of the weights, or (sigma_1^2, ..., sigma_L^2, sigma_a^2).
         start: a solution of the same heads, best at a neighbouring width; None: the limit.
-        iterations: of the search in a trust region at most. Where they do not do, the solution
-            says so in `converged` and `residual`.
+        iterations: at most, of the search in a trust region. If they are too few, `converged` and
+            `residual` of the solution say so.
 
     Raises:
         ValueError: an argument is not as above.
-        MemoryError: memory does not do.
+        MemoryError: it needs more memory than there is.
         LinAlgError: K + T is not positive definite in float64 where the search came.
     """
     phi = arguments.finite("features", features, "PDF")
-    samples, paths, size = phi.shape
+    samples, paths, _ = phi.shape
     targets = arguments.finite("labels", labels, "P", P=samples)
     architecture = Architecture.of(paths, heads, width, variance)
     noise = arguments.positive("temperature", temperature)
-    arguments.fits(memory(samples, paths, size), f"solving for {samples} samples of {paths} paths")
     begin = np.zeros(architecture.parameters)
     if start is not None:
         if start.architecture.heads != architecture.heads:
@@ -196,7 +195,7 @@ class _Search:
     def _new_curved(self, at: Floats) -> _Curved:
         """By differences of gradients near the point, so that nothing holds a Hessian.
 
-        35 thousand variables (256 paths) pass like 14 (4 paths).
+        So 35 thousand variables (256 paths) are as little trouble as 14 (4 paths).
         """
         near = self._term.near(Nested(self._architecture, at).factors[0])
 

@@ -93,7 +93,7 @@ def most_expected(steps: list[Step], one: Boxed) -> tuple[float, int]:
 def test_evaluation_equals_the_definition(monkeypatch: pytest.MonkeyPatch) -> None:
     """Object by object; a caption counts once for the loss, an image once for Bleu and CIDEr.
 
-    In passes of three images; that a caption is its image's alone, test_decoding.py shows.
+    In passes of three images; that a caption is its image's alone, test_beam_search.py shows.
     """
     model, split = made_up()
     monkeypatch.setattr("study.hardware.PASS_BYTES", {"cpu": 3 * split.bytes_each})

@@ -109,7 +109,7 @@ def test_a_shard_that_takes_all_cores_says_how_several_share_them(
 ) -> None:
     monkeypatch.setattr("study.shards.run_shard.cores_for", lambda threads: 7)
     monkeypatch.setattr("study.hardware.set_up", lambda *_, **__: torch.device("cpu"))
-    words = "where all 3 run on this machine, give each --threads 2"
+    words = "if all 3 run on this machine, give each --threads 2"
     assert words not in call("1/3", "--plan")[1]
     alone = [word for word in TINY if word not in ("--threads", "1")]
     for more in ([], ["--plan"]):

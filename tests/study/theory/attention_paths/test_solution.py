@@ -179,21 +179,28 @@ def test_bad_arguments_are_refused_in_one_line(changes: dict[str, Any], said: st
     assert "\n" not in str(raised.value)
 
 
-@pytest.mark.parametrize(("samples", "heads", "size"), [(200, (2, 2), 60), (60, (4, 4, 4), 40)])
-def test_arrays_take_what_memory_says(samples: int, heads: tuple[int, ...], size: int) -> None:
+@pytest.mark.parametrize(
+    ("samples", "heads", "size", "repeated"),
+    [(200, (2, 2), 60, 1), (60, (4, 4, 4), 40, 1), (60, (6, 6), 2, 8)],
+)
+def test_arrays_take_what_memory_says(
+    samples: int, heads: tuple[int, ...], size: int, repeated: int
+) -> None:
+    """Of features that repeat, as the channels of a grey image, it is that of one of them."""
     features, labels = problem(samples, heads, size)
+    promised = ap.memory(*features.shape)
+    features = np.tile(features, repeated)
     tracemalloc.start()
     try:
         ap.solve(features, labels, heads, 10, 0.1)
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    promised = ap.memory(*features.shape)
     assert 0.7 * promised < peak < 1.02 * promised
 
 
 def test_too_many_samples_are_refused_with_the_bytes() -> None:
-    many = np.broadcast_to(np.zeros((1, 4, 1)), (5_000_000, 4, 1))
+    many = np.broadcast_to(np.ones((1, 4, 1)), (5_000_000, 4, 1))
     with pytest.raises(MemoryError, match=f"needs {ap.memory(5_000_000, 4, 1):,} bytes"):
         ap.solve(many, np.zeros(len(many)), (2, 2), 10, 0.1)
 
