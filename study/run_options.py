@@ -126,7 +126,13 @@ def _of_one(space: SearchSpace) -> Iterator[str]:
         values = ", ".join([axis.takes.bounds, *words])
         usual = f"; default: {_default(axis)}" if axis.default and name not in space.needs else ""
         said = f"{axis.about} [{values}{usual}]"
-        yield textwrap.fill(said, 100, initial_indent=f"  {name:<21}", subsequent_indent=" " * 23)
+        yield textwrap.fill(
+            said,
+            100,
+            initial_indent=f"  {name:<21}",
+            subsequent_indent=" " * 23,
+            break_on_hyphens=False,
+        )
 
 
 def _default(axis: Axis) -> str:

@@ -78,7 +78,7 @@ def installed() -> str | None:
 
 def start(python: str, results: Path, out: Path) -> subprocess.Popen[str]:
     command = [
-        python, "-u", "benchmarks/gpu_hour.py", "--device", "cpu", "--minutes", "4",
+        python, "-u", "benchmarks/gpu_hour.py", "--device", "cpu", "--minutes", "12",
         "--data", str(REAL_DATA / "cifar10"), "--results", str(results), "--out", str(out),
         "--set", *SIZES, f"--benchmark-options={BENCHMARKS}",
     ]  # fmt: skip
