@@ -190,7 +190,8 @@ class Parser(argparse.ArgumentParser):
         parsed = super().parse_args(*args, **more)
         for action in self._actions:
             value = getattr(parsed, action.dest, None)
-            if value == "" or (isinstance(value, list) and "" in value):
+            empty = value == "" or (isinstance(value, list) and "" in value)
+            if empty and value != action.default:
                 self.error(str(argparse.ArgumentError(action, "must not be empty")))
         return parsed
 
