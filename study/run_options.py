@@ -122,9 +122,10 @@ def _of_one(space: SearchSpace) -> Iterator[str]:
     yield from _presets(space)
     yield "\nits axes, for --set AXIS=V,V, with values and defaults, which presets may change:"
     for name, axis in KINDS[space.kind].axes(tasks_in(space)).items():
-        words = [word for word in axis.words if not (word == axis.nothing and name in space.needs)]
+        needed = name in space.needs
+        words = [word for word in axis.words if not needed or word != axis.nothing]
         values = ", ".join([axis.takes.bounds, *words])
-        usual = f"; default: {_default(axis)}" if axis.default and name not in space.needs else ""
+        usual = f"; default: {_default(axis)}" if axis.default and not needed else ""
         said = f"{axis.about} [{values}{usual}]"
         yield textwrap.fill(
             said,

@@ -25,7 +25,7 @@ def nominal_flops(cell: HeadsCell, facts: Facts) -> int:
     total = sizes.asked * (maps + 2 * sizes.paths * tokens * (tokens + sizes.size))
     if cell.method in SOLVED:
         tried = len(temperatures(cell))
-        # Channels repeat a grey value: what theory takes is about as long as one of them.
+        # Channels repeat a grey value, so the features that theory keeps are those of about one.
         grey = sizes._replace(size=network.patch**2)
         total += tried * posterior_cost.nominal_flops(cell.method, grey, _STEPS)
     return total

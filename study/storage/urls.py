@@ -39,7 +39,7 @@ _FULL = {"ENOSPC|EDQUOT": "Free space on its disk"}  # of a store: where its fil
 _LOCAL = {
     **_FULL,
     "ENOENT": "Bring the directory back",
-    "EEXIST|ENOTDIR": "It is a file, and must be a directory",
+    "EEXIST|ENOTDIR": "Put a directory in the place of that file",
 }
 _REMOTE = {
     **_FULL,
