@@ -160,10 +160,7 @@ class Records:
         for damage in self._damaged():
             own = cell_file.own_cell(damage.name)
             if cell_ids is None or own in missing or (missing and own is None):
-                raise ResultsError(
-                    f"{self.storage.path(damage.name)} is damaged ({damage.reason}). Run its "
-                    "study again, which sets it aside and runs its cells, or move it away."
-                )
+                raise self._refusal(damage)
         return records
 
     def cells(
@@ -224,6 +221,8 @@ class Records:
     def rows(self, cell_ids: Iterable[str]) -> tuple[pa.Table, dict[str, str]]:
         """The rows of some cells as a file holds them, and id -> JSON, see `cell_file.encoded`.
 
+        They will be written again, so every byte is checked, whenever it was looked at before.
+
         Raises:
             ResultsError: as `cells`.
         """
@@ -231,9 +230,11 @@ class Records:
         def read() -> tuple[pa.Table, dict[str, str]]:
             records = self.records(cell_ids)
             counting = records[records["counts"]]
-            texts = self._rows(counting, selected(CELLS_SCHEMA, ["cell_id", "cell"]), "cells")
+            with_text = selected(CELLS_SCHEMA, ["cell_id", "cell"])
+            texts = self._rows(counting, with_text, "cells", anew=True)
             ids_and_texts = (texts[name].to_pylist() for name in ("cell_id", "cell"))
-            return self._rows(counting, ROWS_SCHEMA, "all"), dict(zip(*ids_and_texts, strict=True))
+            rows = self._rows(counting, ROWS_SCHEMA, "all", anew=True)
+            return rows, dict(zip(*ids_and_texts, strict=True))
 
         return self.while_merged(read)
 
@@ -377,10 +378,17 @@ class Records:
             self.storage.fetch(missing, self._copies)
         return paths
 
+    def _refusal(self, damage: Damage) -> ResultsError:
+        return ResultsError(
+            f"{self.storage.path(damage.name)} is damaged ({damage.reason}). Run its study again, "
+            "which sets it aside and runs its cells, or move it away."
+        )
+
     @contextlib.contextmanager
-    def _open(self, name: str) -> Iterator[pq.ParquetFile]:
+    def _open(self, name: str, anew: bool = False) -> Iterator[pq.ParquetFile]:
+        """Opens a file; its bytes are checked the first time, or `anew`."""
         (path,) = self._at_hand([name])
-        checked = isinstance(self._files.get(name), pa.Table)
+        checked = not anew and isinstance(self._files.get(name), pa.Table)
         with self.storage.reading(name):
             yield cell_file.opened(self.storage.path(name), path, checked)
 
@@ -389,15 +397,19 @@ class Records:
         records: pd.DataFrame,
         schema: pa.Schema,
         which: Literal["cells", "evaluations", "all"] = "evaluations",
+        anew: bool = False,
     ) -> pa.Table:
         """Rows of some records, those of a cell one after another, see `cell_file.rows_in`."""
         if not schema.names or records.empty:
             return schema.empty_table()
         parts = []
         for name, ids in records.groupby("file")["cell_id"]:
-            with self._open(str(name)) as file:
-                wanted = pa.array(ids, pa.string())
-                parts.append(cell_file.rows_in(file, which, wanted, schema.names))
+            wanted = pa.array(ids, pa.string())
+            try:
+                with self._open(str(name), anew) as file:
+                    parts.append(cell_file.rows_in(file, which, wanted, schema.names))
+            except Damaged as error:  # since it was looked at
+                raise self._refusal(Damage(str(name), str(error))) from None
         rows = pa.concat_tables(parts, promote_options="default")
         place = pc.index_in(rows["cell_id"], pa.array(records["cell_id"], pa.string()))
         rows = rows.take(np.argsort(place.to_numpy(), kind="stable"))
