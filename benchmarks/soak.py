@@ -82,6 +82,7 @@ FLIPPED = {"result": "cells", "checkpoint": "checkpoints"}
 
 def main() -> int:
     args = arguments()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))  # with all that it has started
     command = [
         "-m", "study.run", "digits", "--checkpoint-every", "0.1", "--max-retries", "10",
         "--set", *GRID, f"seed=0-{args.cells // CELLS_A_SEED - 1}",
