@@ -29,7 +29,7 @@ _VERSION = 2
 
 _TOGETHER = {"cpu": 2, "cuda": 64}
 """Images that go through the encoder at a time, by device. On a CPU more are slower: at 448 pixels
-EfficientNet-lite0 takes 55 ms for each of 2 and 89 ms for each of 16 (docs/log.md)."""
+EfficientNet-lite0 takes 55 ms for each of 2 and 89 ms for each of 16."""
 
 _FILE = "array.raw"  # without a header: the folder's name stands for shape and type, too
 
