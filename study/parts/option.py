@@ -36,5 +36,5 @@ def load_parts(argv: Sequence[str] | None) -> None:
     files: list[str] = []
     with contextlib.suppress(argparse.ArgumentError):  # which the command says better
         known, _ = first.parse_known_args(sys.argv[1:] if argv is None else argv)
-        files = known.parts
+        files = [file for file in known.parts if file]  # empty ones are refused there, too
     load(files)
