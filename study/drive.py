@@ -319,6 +319,7 @@ def _look(place: Workplace, watch: Watch, stage: Plan) -> None:
     if of_stage and not of_stage & (held.keys() | failed):
         gone.append(min(of_stage))
     if gone:
+        place.results.records(gone)  # refuses a damaged file that may hold them
         raise ResultsError(
             f"{place.results.url} has lost cell {gone[0]}, which was recorded there. Bring the "
             "directory back: the same command goes on where this one ended."

@@ -85,8 +85,8 @@ class Records:
     Of several records of a cell one counts: a done one before a diverged one before a censored
     one; among equals that in the file whose name is the last, a merged one if there is any.
 
-    A file never changes, so each is checked and looked into once; one that seems damaged, again
-    and again, since it may still be on its way here.
+    A file never changes, so each is looked into once; one that seems damaged, again and again,
+    since it may still be on its way here. Whoever reads rows of a file checks its bytes.
 
     Args:
         storage: the files of the directory.
@@ -221,8 +221,6 @@ class Records:
     def rows(self, cell_ids: Iterable[str]) -> tuple[pa.Table, dict[str, str]]:
         """The rows of some cells as a file holds them, and id -> JSON, see `cell_file.encoded`.
 
-        They will be written again, so every byte is checked, whenever it was looked at before.
-
         Raises:
             ResultsError: as `cells`.
         """
@@ -230,11 +228,9 @@ class Records:
         def read() -> tuple[pa.Table, dict[str, str]]:
             records = self.records(cell_ids)
             counting = records[records["counts"]]
-            with_text = selected(CELLS_SCHEMA, ["cell_id", "cell"])
-            texts = self._rows(counting, with_text, "cells", anew=True)
+            texts = self._rows(counting, selected(CELLS_SCHEMA, ["cell_id", "cell"]), "cells")
             ids_and_texts = (texts[name].to_pylist() for name in ("cell_id", "cell"))
-            rows = self._rows(counting, ROWS_SCHEMA, "all", anew=True)
-            return rows, dict(zip(*ids_and_texts, strict=True))
+            return self._rows(counting, ROWS_SCHEMA, "all"), dict(zip(*ids_and_texts, strict=True))
 
         return self.while_merged(read)
 
@@ -249,6 +245,9 @@ class Records:
         """
         records = self.records(cell_ids)
         names = records.loc[records["counts"], "file"].unique()
+        for name in names:
+            with self._whole(name):
+                pass  # whoever queries it reads it without a check
         path_of = dict(zip(names, map(str, self._at_hand(names)), strict=True))
         others = records[~records["counts"] & records["file"].isin(names)]
         left_out = zip(others["file"].map(path_of), others["cell_id"], strict=True)
@@ -381,35 +380,42 @@ class Records:
     def _refusal(self, damage: Damage) -> ResultsError:
         return ResultsError(
             f"{self.storage.path(damage.name)} is damaged ({damage.reason}). Run its study again, "
-            "which sets it aside and runs its cells, or move it away."
+            "which sets it aside and runs its cells. Or move it away, and record runs of your own "
+            "again."
         )
 
     @contextlib.contextmanager
-    def _open(self, name: str, anew: bool = False) -> Iterator[pq.ParquetFile]:
-        """Opens a file; its bytes are checked the first time, or `anew`."""
+    def _open(self, name: str) -> Iterator[pq.ParquetFile]:
         (path,) = self._at_hand([name])
-        checked = not anew and isinstance(self._files.get(name), pa.Table)
         with self.storage.reading(name):
-            yield cell_file.opened(self.storage.path(name), path, checked)
+            yield cell_file.opened(self.storage.path(name), path)
+
+    @contextlib.contextmanager
+    def _whole(self, name: str) -> Iterator[pq.ParquetFile]:
+        """Opens a file that was whole when it was looked at; raises ResultsError if it is not."""
+        try:
+            with self._open(name) as file:
+                yield file
+        except Damaged as error:
+            damage = Damage(name, str(error))
+            with self._looking:
+                self._files[name] = damage
+            raise self._refusal(damage) from None
 
     def _rows(
         self,
         records: pd.DataFrame,
         schema: pa.Schema,
         which: Literal["cells", "evaluations", "all"] = "evaluations",
-        anew: bool = False,
     ) -> pa.Table:
         """Rows of some records, those of a cell one after another, see `cell_file.rows_in`."""
         if not schema.names or records.empty:
             return schema.empty_table()
         parts = []
         for name, ids in records.groupby("file")["cell_id"]:
-            wanted = pa.array(ids, pa.string())
-            try:
-                with self._open(str(name), anew) as file:
-                    parts.append(cell_file.rows_in(file, which, wanted, schema.names))
-            except Damaged as error:  # since it was looked at
-                raise self._refusal(Damage(str(name), str(error))) from None
+            with self._whole(str(name)) as file:
+                wanted = pa.array(ids, pa.string())
+                parts.append(cell_file.rows_in(file, which, wanted, schema.names))
         rows = pa.concat_tables(parts, promote_options="default")
         place = pc.index_in(rows["cell_id"], pa.array(records["cell_id"], pa.string()))
         rows = rows.take(np.argsort(place.to_numpy(), kind="stable"))

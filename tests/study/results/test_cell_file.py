@@ -148,6 +148,24 @@ def test_damage_is_named_set_aside_and_its_cells_run_again(results: Results) -> 
         assert_same(frames(Results(results.url)), before)
 
 
+@pytest.mark.parametrize("read", [Results.cells, Results.evaluations, Results.files, compact])
+def test_a_byte_that_changes_after_it_was_looked_at_becomes_no_number(
+    results: Results, read: Callable[[Results], object]
+) -> None:
+    """Parquet itself reads three of four such files without a word, as other numbers."""
+    cell, *others = write_some(results)
+    (name,) = (each for each in contents(results) if cell.id in each)
+    whole = results.storage.read(name)
+    for place in range(5, len(whole), len(whole) // 20):
+        assert len(results.finished()) == 1 + len(others)
+        changed = whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :]
+        results.storage.write(name, changed)
+        with pytest.raises(ResultsError, match=f"{name} is damaged"):
+            read(results)
+        assert [damage.name for damage in results.survey().damaged] == [name]
+        results.storage.write(name, whole)
+
+
 @pytest.mark.parametrize("name", ["0123456789abcdef", "compact-0123456789abcdef", None])
 def test_files_of_another_version_are_no_damage(
     name: str | None, results: Results, monkeypatch: pytest.MonkeyPatch

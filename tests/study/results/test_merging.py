@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
 from study import compact as command
 from study.cell import Cell
-from study.results import Results, ResultsError, merging
+from study.results import Results, merging
 from study.results.merging import compact, merge
 from tests.made_up.commands import one_line
 from tests.made_up.comparisons import POINTS, make_cell, write
@@ -105,24 +104,6 @@ def test_killed_at_any_moment_it_has_changed_nothing_and_goes_on(
         compact(results)
         assert_same(frames(results), before)
         assert len(contents(results)) == 1
-
-
-@pytest.mark.parametrize("act", [compact, merge_small, merge_some])
-def test_a_byte_that_has_changed_since_it_was_looked_at_is_not_merged(
-    tmp_path: Path, act: Callable[[Results], object]
-) -> None:
-    """Parquet itself would read three of four such files without a word, as other numbers."""
-    results = Results(str(tmp_path))
-    results.prepare()
-    write_some(results)
-    results.survey()
-    path = next(tmp_path.glob(f"cells/{make_cell(seed=2).id}-*"))
-    whole, before = path.read_bytes(), contents(results)
-    for place in range(5, len(whole), len(whole) // 20):
-        path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
-        with pytest.raises(ResultsError, match=f"{path.name} is damaged"):
-            act(results)
-        assert contents(results).keys() == before.keys()
 
 
 def kill(_: Results) -> None:
