@@ -378,7 +378,7 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     add("--device", choices=("cpu", "cuda"), default="cuda")
     add("--minutes", type=above_zero, default=8.0, help="of this slice (8)")
     add("--data", "--data-dir", help="CIFAR-10", **folder)
-    add("--results", help="--out of the last slice", **folder)
+    add("--results", help="--out of the last slice; at first, a missing folder", **folder)
     add("--out", help="what is brought back", **folder)
     add("--set", nargs="+", default=[], metavar="AXIS=V", help="other values of the cells")
     add("--benchmark-options", default="", metavar="TEXT", help="other sizes of the benchmarks")

@@ -3,12 +3,14 @@
     uv run python benchmarks/scheduling.py --cells 10000
     uv run python benchmarks/scheduling.py --cells 200 --evaluations 6 --no-tracking
     uv run python benchmarks/scheduling.py --requests
+    uv run python benchmarks/scheduling.py --cells 100000 --write DIR
 
 The cells go the usual way from the plan through Ray Tune into the results and MLflow, in a
 directory that is deleted after, but made-up evaluations replace training. It prints what the
 driver spends on a cell in the first and the last quarter of the run, which shows what grows with
 the number of cells; then how fast files and runs are written and read, and how large they are.
-`--requests` instead counts a cell's requests to an S3 server on this machine (moto).
+`--requests` instead counts a cell's requests to an S3 server on this machine (moto), `--write`
+leaves the results of so many cells in a directory, for the commands that read them.
 """
 
 from __future__ import annotations
@@ -33,6 +35,7 @@ from typing import Any
 from unittest.mock import patch
 
 import psutil
+import pyarrow as pa
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a file, without an installation
 
@@ -53,8 +56,9 @@ from study.plan.axes import resolve
 from study.plan.grid import make_plan
 from study.plan.jobs import Seconds
 from study.plan.plan import Plan
-from study.results import SPLITS, Results, cell_columns
-from study.results.merging import compact, merge
+from study.results import SPLITS, Results, cell_columns, cell_file
+from study.results.columns import CELLS_SCHEMA, EVALUATIONS_SCHEMA
+from study.results.merging import MOST_SMALL_FILES, compact, merge
 from study.tasks.task import Task
 from study.terminal.progress import Progress
 from study.tracking.tracker import Tracker, open_tracker
@@ -101,7 +105,11 @@ def main() -> int:
         no_tracking=False,
         plan_cells=100_000,
         requests={"action": "store_true", "help": "count requests to S3 instead"},
+        write={"metavar": "DIR", "help": "leave made-up results there instead"},
     ).parse_args()
+    if args.write:
+        write(Results(args.write), plan_of(args.cells, args.evaluations).cells)
+        return 0
     print(f"{os.cpu_count()} cores, {datetime.date.today()}, {args.evaluations} evaluations")
     if args.requests:
         print("\nRequests to S3, without checkpoints\n")
@@ -182,6 +190,26 @@ def evaluations_of(cell: Cell) -> list[dict[str, Any]]:
         for fraction in cell.evaluation_points
         for split in SPLITS
     ]  # fmt: skip
+
+
+def row_of(cell: Cell) -> dict[str, Any]:
+    """What a study would record of a cell besides its evaluations."""
+    row = {"study": "digits", "kind": "training", **cell_columns(cell), "num_classes": 3}
+    return row | {"status": "done", "steps": 1_000, "package_versions": "{}"}
+
+
+def write(results: Results, cells: Sequence[Cell]) -> None:
+    """Records cells as a study leaves them, merged as it goes."""
+    results.prepare()
+    for first in range(0, len(cells), MOST_SMALL_FILES):
+        some = cells[first : first + MOST_SMALL_FILES]
+        measured = [{"cell_id": cell.id, **row} for cell in some for row in evaluations_of(cell)]
+        rows = cell_file.rows_of(
+            pa.Table.from_pylist([*map(row_of, some)], CELLS_SCHEMA),
+            pa.Table.from_pylist(measured, EVALUATIONS_SCHEMA),
+        )
+        texts = {cell.id: cell_columns(cell)["cell"] for cell in some}
+        results.write(cell_file.MERGED, rows, texts)
 
 
 class Driver(Progress):
@@ -330,9 +358,7 @@ def results_rows(results: Results, plan: Plan) -> Iterator[Row]:
 
     def write() -> None:
         for cell, rows in source:
-            row = {"study": "digits", "kind": "training", **cell_columns(cell)}
-            row |= {"num_classes": 3, "status": "done"}
-            alone.write_cell(row, [{"cell_id": cell.id, **each} for each in rows])
+            alone.write_cell(row_of(cell), [{"cell_id": cell.id, **each} for each in rows])
 
     yield "recording, one process", f"{len(source) / seconds_of(write):.0f} cells/s"
 
