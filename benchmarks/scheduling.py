@@ -108,7 +108,7 @@ def main() -> int:
         write={"metavar": "DIR", "help": "leave made-up results there instead"},
     ).parse_args()
     if args.write:
-        write(Results(args.write), plan_of(args.cells, args.evaluations).cells)
+        record_all(Results(args.write), plan_of(args.cells, args.evaluations).cells)
         return 0
     print(f"{os.cpu_count()} cores, {datetime.date.today()}, {args.evaluations} evaluations")
     if args.requests:
@@ -198,7 +198,7 @@ def row_of(cell: Cell) -> dict[str, Any]:
     return row | {"status": "done", "steps": 1_000, "package_versions": "{}"}
 
 
-def write(results: Results, cells: Sequence[Cell]) -> None:
+def record_all(results: Results, cells: Sequence[Cell]) -> None:
     """Records cells as a study leaves them, merged as it goes."""
     results.prepare()
     for first in range(0, len(cells), MOST_SMALL_FILES):
