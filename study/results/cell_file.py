@@ -120,7 +120,7 @@ def name_of(cell_id: str, data: bytes) -> str:
 def opened(name: str, path: Path) -> pq.ParquetFile:
     """Opens a file whose bytes are those that were written.
 
-    What is checked is what is read: Parquet itself reads most changed bytes as other numbers.
+    What is checked is what is read: Parquet itself reads most changed bytes without an error.
 
     Args:
         name: in the results directory, for messages.
