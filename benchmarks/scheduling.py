@@ -203,13 +203,13 @@ def record_all(results: Results, cells: Sequence[Cell]) -> None:
     results.prepare()
     for first in range(0, len(cells), MOST_SMALL_FILES):
         some = cells[first : first + MOST_SMALL_FILES]
+        ended = [row_of(cell) for cell in some]
         measured = [{"cell_id": cell.id, **row} for cell in some for row in evaluations_of(cell)]
         rows = cell_file.rows_of(
-            pa.Table.from_pylist([*map(row_of, some)], CELLS_SCHEMA),
+            pa.Table.from_pylist(ended, CELLS_SCHEMA),
             pa.Table.from_pylist(measured, EVALUATIONS_SCHEMA),
         )
-        texts = {cell.id: cell_columns(cell)["cell"] for cell in some}
-        results.write(cell_file.MERGED, rows, texts)
+        results.write(cell_file.MERGED, rows, {row["cell_id"]: row["cell"] for row in ended})
 
 
 class Driver(Progress):

@@ -399,7 +399,7 @@ class Records:
         except Damaged as error:
             damage = Damage(name, str(error))
             with self._looking:
-                self._files[name] = damage
+                self._files = {**self._files, name: damage}  # others may be going through it
             raise self._refusal(damage) from None
 
     def _rows(
