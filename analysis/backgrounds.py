@@ -73,8 +73,9 @@ class Backgrounds:
         centred -= self._in_common * (
             of_others.sum() - 2 * of_all @ others / n + of_all.mean() / n * others.sum()
         )
-        self.is_known = bool(centred > _ROUNDING * squares)
-        self._expected = centred
+        alone = self._in_common == 0  # each varies with the one foreground that it stands beside
+        self.is_known = alone or bool(centred > _ROUNDING * squares)
+        self._expected = 1.0 if alone else centred
         self.df = image_df(held)
         self._images = len(held)
 

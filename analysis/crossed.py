@@ -34,11 +34,12 @@ from scipy.special import chdtri, nctdtr, stdtr, stdtrit
 from analysis.statistics import MIN_SEEDS, ROUNDING, quantiles
 
 MAX_SEEDS = 10_000
-"""Beyond this, `needed` says that no number of seeds decides."""
+"""Beyond this, `needed_seeds` says that no number of seeds decides."""
 
-MAX_IMAGES = 10_000_000
-"""Beyond this, `needed` says that no number of images decides."""
+_NODES = 64
+"""Pairs of spreads, over seeds and images, that stand for all that an estimate leaves open."""
 
+_GOLDEN = (math.sqrt(5) - 1) / 2
 _LARGE_SHIFT = 1e3  # in standard errors: any test rejects; nctdtr would overflow soon
 
 
@@ -82,21 +83,6 @@ class CrossedMean:
     background_se: float = math.nan
     num_backgrounds: int = 0
     background_df: float = 0.0
-
-
-@dataclass(frozen=True)
-class Needed:
-    """What would find an effect.
-
-    Attributes:
-        seeds: smallest number of seeds, with the images as they are; inf: no number is enough.
-        images: where `seeds` is inf, smallest number of images, with the seeds as they are and
-            background images in proportion; inf: neither alone is enough. NaN where `seeds` is
-            not inf.
-    """
-
-    seeds: float
-    images: float
 
 
 class Part(NamedTuple):
@@ -199,13 +185,13 @@ def image_df(weights: ArrayLike) -> float:
     return float((w**2).sum() ** 2 / (w**4).sum() - 1)
 
 
-def needed(found: CrossedMean, effect: float, level: float, power: float = 0.8) -> Needed:
-    """Number of seeds, or else of images, with which the test finds an effect.
+def needed_seeds(found: CrossedMean, effect: float, level: float, power: float = 0.8) -> float:
+    """Number of seeds with which the test finds an effect, with the images as they are.
 
-    The chance to find it depends on spreads that are themselves estimated, over seeds from few
-    numbers. So the power is averaged over the spreads over seeds that the estimate leaves open
-    (S - 1 times its square over a chi-square with S - 1 degrees of freedom). Name an effect that
-    would matter; the one that was seen is too large where it decided.
+    The chance to find it depends on spreads that are themselves estimated, over seeds and images
+    from few numbers. So the power is averaged over what the estimates leave open: each is its
+    degrees of freedom times the mean square over a chi-square. That over backgrounds is taken as
+    seen. Name an effect that would matter; the one that was seen is too large where it decided.
 
     Args:
         found: as `crossed_mean` gives it for the seeds and images at hand.
@@ -214,8 +200,9 @@ def needed(found: CrossedMean, effect: float, level: float, power: float = 0.8) 
         power: desired chance to reject, in (0, 1).
 
     Returns:
-        Seeds >= `MIN_SEEDS`, of a study of its own, not those to be added. Both NaN where the
-        effect is NaN or the spread is not known.
+        Seeds >= `MIN_SEEDS`, of a study of its own, not those to be added; inf: no number is
+        enough, as what images vary decides. NaN where the effect is NaN or the spread is not
+        known.
 
     Raises:
         ValueError: `level` or `power` is out of range.
@@ -224,28 +211,24 @@ def needed(found: CrossedMean, effect: float, level: float, power: float = 0.8) 
         if not 0 < value < 1:
             raise ValueError(f"{name} must be in (0, 1), got {value!r}")
     if math.isnan(effect) or math.isnan(found.standard_error):
-        return Needed(math.nan, math.nan)
-    now, images = found.num_seeds, found.num_images
+        return math.nan
+    now, residual = found.num_seeds, found.residual_se**2
     of_image, of_background = np.nan_to_num([found.image_se, found.background_se]) ** 2
+    even = quantiles(_NODES)
+    of_seeds = now * found.seed_se**2 * (now - 1) / chdtri(now - 1, even)
+    if found.num_images > 1:
+        # Another order of the same quantiles, so that the pairs fill the square evenly.
+        shuffled = even[np.argsort(np.arange(_NODES) * _GOLDEN % 1)]
+        columns = (of_image + residual) * found.image_df / chdtri(found.image_df, shuffled)
+        of_image = np.maximum(columns - residual, 0.0)
     dfs = found.image_df, found.background_df
-    of_seed = now * found.seed_se**2 * (now - 1) / chdtri(now - 1, quantiles(64))
-    residual = min(found.residual_se**2 / found.seed_se**2, 1.0)
 
-    def with_seeds(seeds: int) -> float:
-        parts = of_seed / seeds, of_image, of_background
-        return _power(effect, parts, (seeds - 1, *dfs), level)
+    def chance(seeds: int) -> float:
+        return _power(
+            effect, (of_seeds / seeds, of_image, of_background), (seeds - 1, *dfs), level
+        )
 
-    def with_images(number: int) -> float:
-        factor = images / number
-        row = of_seed / now * (1 - residual + residual * factor)
-        parts = row, of_image * factor, of_background * factor
-        more = ((df + 1) / factor - 1 for df in dfs)
-        return _power(effect, parts, (now - 1, *more), level)
-
-    seeds = smallest(with_seeds, MIN_SEEDS, MAX_SEEDS, power)
-    if seeds < math.inf or images == 1:
-        return Needed(seeds, math.nan if seeds < math.inf else math.inf)
-    return Needed(math.inf, smallest(with_images, images, MAX_IMAGES, power))
+    return _smallest(chance, MIN_SEEDS, MAX_SEEDS, power)
 
 
 def _critical(level: float, variances: Sequence[Any], dfs: Sequence[float]) -> NDArray[np.float64]:
@@ -277,7 +260,7 @@ def _p_value(t: float, variances: Sequence[float], dfs: Sequence[float]) -> floa
 
 
 def _power(effect: float, variances: Sequence[Any], dfs: Sequence[float], level: float) -> float:
-    """Chance to reject, averaged over the first of `variances`, (q,), which seeds give the mean.
+    """Chance to reject, averaged over variances, (q,), that seeds and images may give the mean.
 
     |mean| / error has, nearly, a noncentral t distribution with Satterthwaite's degrees of freedom
     (Biometrics Bulletin 2, 1946).
@@ -291,7 +274,7 @@ def _power(effect: float, variances: Sequence[Any], dfs: Sequence[float], level:
     return float(1 - not_above.mean())
 
 
-def smallest(chance: Callable[[int], float], least: int, most: int, power: float) -> float:
+def _smallest(chance: Callable[[int], float], least: int, most: int, power: float) -> float:
     """Smallest whole number from `least` with which a growing chance is enough; inf: none."""
     high = least
     while chance(high) < power:

@@ -1,7 +1,8 @@
 """Seeds that learn and seeds that do not.
 
 Where some runs of a paradigm learn and others stay where a guess is, a mean over seeds is of two
-laws, and no t interval or t test holds. Then how often a run learns is tested instead, exactly.
+laws, and no t interval holds. Then it has none, and how often a run learns is told beside it. What
+decides a pair is its usual two tests, which need no law of a run where both sides have the same.
 
 A run has *learned* if its measure is beyond a guess by the margin that its modality declares.
 Seeds *fall apart* where some have learned, others have not, and a gap lies between the two. So do
@@ -17,9 +18,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import bdtr, bdtrik
 
-from analysis.crossed import MAX_SEEDS, CrossedMean, Part, crossed_mean, smallest
+from analysis.crossed import CrossedMean, Part, crossed_mean
 from analysis.statistics import MIN_SEEDS, ROUNDING, mcnemar, on_logit_scale
 from study import tasks
 
@@ -32,7 +32,7 @@ _WIDER = 3.0
 
 @dataclass(frozen=True)
 class Learned:
-    """What two paradigms' seeds learned, where those of either fall apart.
+    """What two paradigms' seeds learned, where those of either fall apart; it decides nothing.
 
     Attributes:
         above: a run has learned if its measure is above this.
@@ -117,7 +117,7 @@ def learned(first: ArrayLike, second: ArrayLike, floor: float = -math.inf) -> Le
     """Which runs of two paradigms learned; None where the seeds of neither fall apart.
 
     What parts the seeds is sought among the runs of both, so it does not depend on whose run is
-    whose, and the test is exact wherever both have one law.
+    whose.
 
     Args:
         first: (n,) one number a seed.
@@ -131,38 +131,6 @@ def learned(first: ArrayLike, second: ArrayLike, floor: float = -math.inf) -> Le
     above = floor if floor in (apart(side, floor) for side in sides) else apart(both, floor)
     above = _middle(both) if above is None else above
     return Learned(above, *(sides > above))
-
-
-def needed_seeds(found: Learned, level: float, power: float) -> float:
-    """Smallest number of seeds with which McNemar's test finds shares as unlike as were seen.
-
-    Args:
-        found: what was seen.
-        level: of the two-sided test, in (0, 1).
-        power: desired chance to reject, in (0, 1).
-
-    Returns:
-        Seeds >= `MIN_SEEDS`; inf: no number up to `MAX_SEEDS` is enough, as where both learned as
-        often.
-    """
-    only, n = np.array(found.only), len(found.first)
-    if only[0] == only[1]:
-        return math.inf
-    share = only.sum() / n  # of seeds that say something
-
-    def chance(seeds: int) -> float:
-        # What lies 24 standard deviations away or more has no chance that float64 would see.
-        middle, reach = share * seeds, 12 * math.sqrt(seeds)
-        said = np.arange(
-            max(0, math.floor(middle - reach)), min(seeds, math.ceil(middle + reach)) + 1
-        )
-        rarely = np.floor(bdtrik(level / 2, said, 0.5))
-        rarely -= bdtr(rarely, said, 0.5) > level / 2
-        of_seen = bdtr(said, seeds, share) - np.where(said > 0, bdtr(said - 1, seeds, share), 0)
-        rejects = sum(bdtr(rarely, said, part) for part in only / only.sum())
-        return float((of_seen * np.where(rarely >= 0, rejects, 0)).sum())
-
-    return smallest(chance, MIN_SEEDS, MAX_SEEDS, power)
 
 
 def _middle(ordered: NDArray[np.float64]) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -20,8 +20,9 @@ from study.results import ResultsError
 _BITS = {"accuracy": "instance_right", "saif": "instance_saif"}
 _DIGITS = 12  # as in the choice: scores that differ in the last bit are equal
 
-FEWEST_DF = 1.0
-"""Degrees of freedom that a spread over images takes, at least: those of two equal images."""
+FEWEST_DF = 4.0
+"""Degrees of freedom that a spread over images takes, at least: those of five equal images. With
+fewer, what is measured of it is too often next to nothing, and verdicts are false too often."""
 
 Floats = NDArray[np.float64]
 
@@ -32,13 +33,14 @@ class Instances(NamedTuple):
     Attributes:
         image: (n,) the foreground image of each, in [0, I).
         weights: (I,) how many instances each image has, >= 1.
-        backgrounds: their background images; None: they have none, or too few to say how much
-            they vary.
+        backgrounds: their background images; None: they have none, or are `lacking`.
+        lacking: why nothing can be said of other images, ``too few test images``; empty: it can.
     """
 
     image: NDArray[np.int64]
     weights: Floats
     backgrounds: Backgrounds | None
+    lacking: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,18 +48,20 @@ class Scores:
     """One metric of some cells: of each instance where images are known, else of all together.
 
     Attributes:
-        values: (S, n) score of each instance; (S, 1) where images are not known.
-        instances: which images they hold; None: not known.
+        values: (S, n) score of each instance; (S, 1) where images are not known or too few.
+        instances: which images they hold; None: not known, or too few.
+        lacking: see `Instances`; a mean is then of these images alone, and no verdict holds.
     """
 
     values: Floats
     instances: Instances | None = None
+    lacking: str = ""
 
     def __getitem__(self, seeds: slice) -> Scores:
-        return Scores(self.values[seeds], self.instances)
+        return replace(self, values=self.values[seeds])
 
     def __sub__(self, other: Scores) -> Scores:
-        return Scores(self.values - other.values, self.instances)
+        return replace(self, values=self.values - other.values)
 
     @property
     def by_seed(self) -> Floats:
@@ -69,7 +73,7 @@ class Scores:
         """(S, I) the mean score of the instances of each image."""
         if self.instances is None:
             return self.values
-        image, weights, _ = self.instances
+        image, weights = self.instances.image, self.instances.weights
         sums = [np.bincount(image, each, len(weights)) for each in self.values]
         return np.array(sums).reshape(-1, len(weights)) / weights
 
@@ -106,8 +110,7 @@ def scores(rows: pd.DataFrame, metric: str) -> Scores:
     other cells are there and average to the scores: not of runs trained elsewhere, at an earlier
     cut, at another threshold of SAIF, between evaluations, of Bleu, which is no share of
     instances, or of other measures.
-    Where one image has most of the instances, the others cannot say how much images vary: they
-    count as not known.
+    Where images are few, or few have most of the instances, they cannot say how much images vary.
 
     Args:
         rows: (S,) one a cell of one comparison, with `diverged`, the metric, and perhaps the
@@ -120,11 +123,11 @@ def scores(rows: pd.DataFrame, metric: str) -> Scores:
     score = np.round(rows[metric].to_numpy(np.float64, na_value=np.nan), _DIGITS)
     kept = ~rows["diverged"].to_numpy(bool)
     found = _by_instance(rows[kept], metric)
-    if found is None:
-        return Scores(score[:, None])
+    if found is None or found.instances is None:
+        return Scores(score[:, None], lacking=found.lacking if found else "")
     values = np.repeat(score[:, None], found.values.shape[1], axis=1)
     values[kept] = found.values
-    return Scores(values, found.instances)
+    return replace(found, values=values)
 
 
 def _by_instance(rows: pd.DataFrame, metric: str) -> Scores | None:
@@ -145,7 +148,8 @@ def _by_instance(rows: pd.DataFrame, metric: str) -> Scores | None:
     score = rows[metric].to_numpy(np.float64, na_value=np.nan)
     if not (np.abs(values.mean(axis=1) - score) <= ROUNDING).all():
         return None
-    return Scores(values, instances)
+    few_images = image_df(instances.weights) < FEWEST_DF
+    return Scores(values, None if few_images else instances, instances.lacking)
 
 
 def _refuse_unusable(rows: pd.DataFrame, bits: list[str]) -> None:
@@ -177,7 +181,7 @@ def _unpacked(bits: Iterable[bytes], count: int) -> NDArray[np.bool_]:
 
 @functools.lru_cache(maxsize=8)  # for all pairs and metrics of a comparison
 def _instances(images: bytes, count: int, counted: bytes) -> Instances | None:
-    """Those of which a score is a share; None where one image has most, or there are none.
+    """Those of which a score is a share; None where there are none.
 
     Args:
         images: (n k) int64, the base images of each instance, one after another.
@@ -189,9 +193,13 @@ def _instances(images: bytes, count: int, counted: bytes) -> Instances | None:
     if not len(held):
         return None
     _, image, weights = np.unique(held[:, 0], return_inverse=True, return_counts=True)
-    if image_df(weights) < FEWEST_DF:
-        return None
     backgrounds = Backgrounds(image, held[:, 1:]) if held.shape[1] > 1 else None
-    if backgrounds and not (backgrounds.is_known and backgrounds.df >= FEWEST_DF):
-        backgrounds = None
-    return Instances(image, weights.astype(np.float64), backgrounds)
+    lacking = ""
+    if image_df(weights) < FEWEST_DF:
+        lacking = "too few test images"
+    elif backgrounds and backgrounds.df < FEWEST_DF:
+        lacking = "too few background images"
+    elif backgrounds and not backgrounds.is_known:
+        lacking = "background images are not told apart: all instances have as many in common"
+    known = None if lacking else backgrounds
+    return Instances(image, weights.astype(np.float64), known, lacking)

@@ -311,8 +311,8 @@ def summarise(
 
     Returns:
         One row a group whose chosen option was tested: the columns of `choice`, with `num_seeds`
-        and `num_diverged` counted on `split`; `most_seeds`, the number of seeds of the
-        comparison's best filled option: where `num_seeds` is smaller, cells failed or have not
+        and `num_diverged` counted on `split`; `most_seeds`, those that were planned, or that the
+        comparison's best filled option has: where `num_seeds` is smaller, cells failed or have not
         run; `saif`, `accuracy`, `loss` and `foreground_attention_mean`, each with its
         `<metric>_low` and `<metric>_high`: fractions (`loss` in nats), bounds NaN when n < 2, of
         SAIF and accuracy also where seeds agree, since that says nothing of further ones, and
@@ -333,7 +333,9 @@ def summarise(
     rows = tested(at_budget)
     rows = rows[rows["split"] == split]
     sizes = rows.groupby([*GROUP, *OPTION], dropna=False).size()
-    most = sizes.groupby(level=["task", "m"]).max().to_dict()
+    filled = sizes.groupby(level=["task", "m"]).max()
+    planned = rows.groupby(["task", "m"])["planned_seeds"].max().fillna(0)
+    most = filled.where(filled > planned, planned).to_dict()
     rows = rows_of(choice, rows)
     further = (name for task in rows["task"].unique() for name in further_measures(task))
     known = (name for name in further if name in rows and rows[name].notna().any())

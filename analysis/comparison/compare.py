@@ -29,7 +29,7 @@ from analysis.comparison.choice import asked_metrics, best_of, options, summaris
 from analysis.comparison.cut import Cut
 from analysis.comparison.paired import paired_tables
 from analysis.comparison.sources import DirectorySource, Source, TableSource
-from analysis.comparison.stages import first_look, tested_choice
+from analysis.comparison.stages import Looks, looks, tested_choice
 from analysis.groups import Axis, Select, is_compared, is_recorded, trains_nothing
 from analysis.reading import whole_numbers, with_measures
 from analysis.words import (
@@ -174,9 +174,14 @@ class Comparison:
         return bool(self.cells["stage"].eq(CONFIRM).any())
 
     @functools.cached_property
-    def tested(self) -> pd.DataFrame:
-        """The rows of `chosen` that verdicts rest on: without seeds added after a look."""
-        return self.chosen[self.chosen["seed"].isin(first_look(self.chosen))]
+    def looks(self) -> Looks:
+        """When its paradigms were looked at first."""
+        return looks(self.cells, self.choice)
+
+    def tested(self, *paradigms: str) -> pd.DataFrame:
+        """The rows of `chosen` that verdicts on some paradigms rest on: of the first look."""
+        rows = self.chosen[self.chosen["paradigm"].isin(paradigms)]
+        return rows[rows["seed"].isin(self.looks.of(*paradigms).seeds)]
 
     @property
     def unconfirmed(self) -> list[str]:
@@ -418,7 +423,7 @@ def _compare(
     tested = [metrics for _, metrics in asked]
     cells = _by_comparison(found.cells, order)
     studies = [each["study"].min() for each in cells]
-    paired = _paired([*zip(tables, choices, tested, strict=True)], studies)
+    paired = _paired([*zip(tables, choices, tested, cells, strict=True)], studies)
     rows = zip(cells, tables, tried, choices, paired, strict=True)
     cuts = found.cuts.set_index(["comparison_id", "split"]).to_dict("index")
     ends = [(cuts.get((i, "test"), _NOWHERE), of_chosen.get(i, evaluations[:0])) for i in order]
@@ -435,7 +440,8 @@ def _by_comparison(table: pd.DataFrame, ids: Sequence[str]) -> list[pd.DataFrame
 
 
 def _paired(
-    tables: Sequence[tuple[pd.DataFrame, pd.DataFrame, Sequence[str]]], studies: Sequence[str]
+    tables: Sequence[tuple[pd.DataFrame, pd.DataFrame, Sequence[str], pd.DataFrame]],
+    studies: Sequence[str],
 ) -> list[pd.DataFrame]:
     """The paired differences of each comparison; those of a study are one family of tests."""
     found: dict[int, pd.DataFrame] = {}

@@ -8,7 +8,8 @@ all of them, where it is recorded what is right of each mosaic, else over seeds 
 *Better* means: not of one law, and higher on average in these seeds. That takes two tests: one of
 the mean, whose normal tails are corrected for all tests that are read together, and the exact
 sign-flip test of the seeds, as a guard. Where seeds fall apart into those that learned and those
-that did not (`analysis.learning`), how often each learned is tested instead of the mean.
+that did not (`analysis.learning`), the same two decide, but the mean has no interval, and how
+often each learned is told beside it.
 """
 
 from __future__ import annotations
@@ -25,10 +26,10 @@ from numpy.typing import NDArray
 
 from analysis.comparison.by_image import Scores, scores
 from analysis.comparison.choice import ROUNDING, moved_by_choice
-from analysis.comparison.stages import first_look, tested_choice
-from analysis.crossed import CrossedMean, crossed_mean, needed
+from analysis.comparison.stages import Look, looks, tested_choice
+from analysis.crossed import CrossedMean, crossed_mean, needed_seeds
 from analysis.groups import paradigm_order
-from analysis.learning import apart, guess, learned, needed_seeds
+from analysis.learning import apart, guess, learned
 from analysis.statistics import CONFIDENCE, LEVEL, MIN_SEEDS, holm, sign_flip
 from study.results import INSTANCES, ResultsError
 
@@ -39,7 +40,7 @@ SCREENING = 12
 """With fewer seeds, differences that are decided are much overstated on average."""
 
 POWER = 0.8
-"""Power of the test that the columns `needed_seeds` to `seen_images` plan."""
+"""Power of the test that the columns `needed_seeds` and `seen_seeds` plan."""
 
 _WITHOUT_SPREAD = dict.fromkeys(("low", "high", "seed_se", "image_se", "background_se"), math.nan)
 """Of seeds that fall apart, whose mean is of two laws."""
@@ -49,13 +50,13 @@ PAIRED_COLUMNS = [
     "num_images", "num_backgrounds",
     "mean_first", "mean_second", "difference", "low", "high", "seed_se", "image_se",
     "background_se", "above", "learned_first", "learned_second", "given_first", "given_second",
-    "p", "num_tests", "p_holm", "p_signs", "verdict", "reason", "needed_effect",
-    "needed_seeds", "needed_images", "seen_seeds", "seen_images", "confidence",
+    "p_learned", "p", "num_tests", "p_holm", "p_signs", "verdict", "reason", "needed_effect",
+    "needed_seeds", "seen_seeds", "confidence",
 ]  # fmt: skip
 
 
 def paired_tables(
-    comparisons: Sequence[tuple[pd.DataFrame, pd.DataFrame, Sequence[str]]],
+    comparisons: Sequence[tuple[pd.DataFrame, pd.DataFrame, Sequence[str], pd.DataFrame]],
 ) -> list[pd.DataFrame]:
     """Differences between the paradigms of each comparison on the test split, with verdicts.
 
@@ -64,30 +65,31 @@ def paired_tables(
     `num_pairs`; a diverged one counts as SAIF 0 and accuracy 1/C on every image. All rows of the
     tables (pairs of paradigms x metrics) are one family for Holm, since they are read together.
 
-    A verdict needs `MIN_SEEDS` common seeds, `p_holm` below `LEVEL`, and `p_signs`, too.
+    A verdict needs the first look at `MIN_SEEDS` common seeds or more, see
+    `analysis.comparison.stages.Looks`, enough images where they are known, `p_holm` below `LEVEL`,
+    and `p_signs`, too.
 
     Args:
         comparisons: of each `at_budget`, as `equal_compute` gives it; `choice`, as `choose` gives
-            it for these rows; and the metrics that are tested.
+            it for these rows; the metrics that are tested; and its cells, one row a cell.
 
     Returns:
         One row a (metric, first, second), in the order of the metrics and the paradigms: `task`,
         `m`, `comparison_id`, `metric`, `first` and `second` (paradigms, `first` the later in
         `PARADIGM_ORDER`), `num_pairs` (common seeds), `later_seeds` (further ones, added after a
-        look, see `analysis.comparison.stages.first_look`), `num_images` (missing: the test is over
+        look), `num_images` (missing: the test is over
         seeds alone) and `num_backgrounds` (missing: they are fixed), `mean_first` and
         `mean_second` over them, `difference` = first - second with `low`, `high`, the standard
         errors over seeds `seed_se`, over images `image_se` and over background images
         `background_se`, and two-sided `p` of `analysis.crossed.crossed_mean`. Where the seeds of
-        either fall apart, `p` is that of `analysis.learning.learned` and there is no interval:
-        `learned_first` and `learned_second` count the seeds whose measure is above `above`, and
-        `given_first` and `given_second` are their means. `p_holm` is corrected for `num_tests`
-        tests; `p_signs` is that of the exact sign-flip test over seeds; `verdict`: `first` is
-        `better` or `worse` than `second`, or `undecided`; `reason`: why it is undecided, else
-        empty. Of an undecided row, `needed_seeds` and `needed_images` are what finding
-        `needed_effect`, the end of the interval farther from 0, takes at this row's level after
-        Holm with 80 % power, see `analysis.crossed.needed`; `seen_seeds` and `seen_images` what a
-        difference as large as was seen takes, or as different shares of seeds that learn;
+        either fall apart, there is no interval: `learned_first` and `learned_second` count the
+        seeds whose measure is above `above`, `given_first` and `given_second` are their means, and
+        `p_learned` is McNemar's of the counts, which decides nothing. `p_holm` is corrected for
+        `num_tests` tests; `p_signs` is that of the exact sign-flip test over seeds; `verdict`:
+        `first` is `better` or `worse` than `second`, or `undecided`; `reason`: why it is
+        undecided, else empty. Of an undecided row, `needed_seeds` finds `needed_effect`, the end
+        of the interval farther from 0, at this row's level after Holm with 80 % power, see
+        `analysis.crossed.needed_seeds`; `seen_seeds` a difference as large as was seen;
         `confidence`. Scores are fractions. What is not known is NaN.
 
     Raises:
@@ -101,7 +103,7 @@ def paired_tables(
 
 
 def _rows(
-    at_budget: pd.DataFrame, choice: pd.DataFrame, metrics: Sequence[str]
+    at_budget: pd.DataFrame, choice: pd.DataFrame, metrics: Sequence[str], cells: pd.DataFrame
 ) -> Iterator[dict[str, Any]]:
     """The rows of one comparison, without verdicts."""
     there = set(at_budget["paradigm"].unique())
@@ -114,7 +116,7 @@ def _rows(
     rows = rows[rows["split"] == "test"].sort_values("seed")
     _refuse_twice(rows)
     paradigms = paradigm_order(at_budget["paradigm"].unique())
-    looked_at = first_look(rows)
+    looked_at = looks(cells, choice)
     read = {"seed", "diverged", *metrics, *map("between_{}".format, metrics)}
     read |= {*INSTANCES, "base_images", "num_evaluated", "cell_id"}
     columns = [name for name in rows if name in read]
@@ -125,7 +127,8 @@ def _rows(
     for metric in metrics:
         floor = guess(head["task"], metric, num_classes)
         for second, first in combinations(paradigms, 2):
-            test = _test(sides[first], sides[second], metric, looked_at, floor)
+            look = looked_at.of(first, second)
+            test = _test(sides[first], sides[second], metric, look, floor)
             order = (first, second) if test["difference"] > 0 else (second, first)
             moved = [moves.get((name, metric), (0.0, 0.0))[n] for n, name in enumerate(order)]
             lacks = [
@@ -133,20 +136,19 @@ def _rows(
                 for why, every in absent.items()
                 if (names := [name for name in (first, second) if name in every])
             ]
-            pair = {"metric": metric, "first": first, "second": second, "lacks": lacks}
-            yield {**head, **pair, **test, "moved_by_choice": sum(moved)}
+            lacks = lacks or [*filter(None, [look.doubt]), *test["lacks"]]
+            pair = {"metric": metric, "first": first, "second": second}
+            yield {**head, **pair, **test, "moved_by_choice": sum(moved), "lacks": lacks}
 
 
 def of_seeds(differences: pd.Series) -> dict[str, Any]:
     """The numbers of a row for `with_verdicts` whose test is over seeds alone.
 
-    Where differences fall apart, it has no interval, and p is that of the sign-flip test.
+    Where differences fall apart, it has no interval.
     """
     values = differences.to_numpy(np.float64)
     numbers = _numbers(crossed_mean(values[:, None]), values)
-    if apart(values) is not None:
-        numbers |= {**_WITHOUT_SPREAD, "p": numbers["p_signs"]}
-    return numbers
+    return numbers if apart(values) is None else numbers | _WITHOUT_SPREAD
 
 
 def with_verdicts(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -162,7 +164,7 @@ def with_verdicts(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     for row, multiplier in zip(judged, multipliers, strict=True):
         # Where the seeds at hand do not agree among themselves, more like them need not.
         sure = row["p_holm"] < LEVEL and row["num_pairs"] >= MIN_SEEDS
-        if row["reason"] and not sure and not _is_against(row):
+        if row["reason"] and not sure and not row.get("lacks"):
             row |= advice(row, LEVEL / multiplier)
     return judged
 
@@ -202,12 +204,12 @@ def _test(
     first: pd.DataFrame,
     second: pd.DataFrame,
     metric: str,
-    looked_at: set[int],
+    look: Look,
     floor: float,
 ) -> dict[str, Any]:
     """Numbers of a row of the table, on the common seeds of two paradigms."""
     common = set(first["seed"]) & set(second["seed"])
-    tested = common & looked_at
+    tested = common & look.seeds
     sides = [side[side["seed"].isin(tested)] for side in (first, second)]
     both, n = scores(pd.concat(sides), metric), len(tested)
     between = (side[f"between_{metric}"] for side in sides if f"between_{metric}" in side)
@@ -235,6 +237,7 @@ def of_pair(first: Scores, second: Scores, floor: float = -math.inf) -> dict[str
         "num_backgrounds": crossed.num_backgrounds or math.nan,
         "mean_first": _mean(of_first),
         "mean_second": _mean(of_second),
+        "lacks": [*filter(None, [both.lacking])],
     }
     found = learned(of_first, of_second, floor)
     if found is None:
@@ -246,9 +249,7 @@ def of_pair(first: Scores, second: Scores, floor: float = -math.inf) -> dict[str
         "learned_second": found.second.sum(),
         "given_first": _mean(of_first[found.first]),
         "given_second": _mean(of_second[found.second]),
-        "p": found.p,
-        "p_signs": math.nan,
-        "learned": found,
+        "p_learned": found.p,
     }
 
 
@@ -274,26 +275,15 @@ def _mean(values: NDArray[np.float64]) -> float:
 
 def advice(row: Mapping[str, Any], level: float) -> dict[str, float]:
     """What the difference at the far end of the interval, and the one seen, take to be found."""
-    if "learned" in row:
-        return {"seen_seeds": needed_seeds(row["learned"], level, POWER)}
     if math.isnan(row["low"]):
         return {}
     crossed: CrossedMean = row["crossed"]
     far = max(crossed.low, crossed.high, key=abs)
-    of_far, seen = (needed(crossed, effect, level, POWER) for effect in (far, crossed.mean))
     return {
         "needed_effect": far,
-        "needed_seeds": of_far.seeds,
-        "needed_images": of_far.images,
-        "seen_seeds": seen.seeds,
-        "seen_images": seen.images,
+        "needed_seeds": needed_seeds(crossed, far, level, POWER),
+        "seen_seeds": needed_seeds(crossed, crossed.mean, level, POWER),
     }
-
-
-def _is_against(row: Mapping[str, Any]) -> bool:
-    """Whether who learns more often has the lower mean."""
-    more = int(row.get("learned_first", 0)) - int(row.get("learned_second", 0))
-    return more * row["difference"] < 0
 
 
 def _doubts(row: Mapping[str, Any]) -> Iterator[str]:
@@ -315,8 +305,6 @@ def _doubts(row: Mapping[str, Any]) -> Iterator[str]:
         yield "the difference may come from where the evaluations lie that it is between"
     elif 0 < moved >= far - between:
         yield "options were chosen between evaluations: another may be as good, and differ less"
-    elif _is_against(row):
-        yield "who learns more often has the lower mean"
     elif not row["p_holm"] < LEVEL:
         yield f"p={row['p_holm']:.3g} after Holm, not below {LEVEL:g}"
     elif row["p_signs"] >= LEVEL:

@@ -6,11 +6,21 @@ stage, in which options are chosen and tested on the same seeds.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
 import pandas as pd
 
-from analysis.groups import OPTION, rows_of
+from analysis.groups import GROUP, OPTION, rows_of, with_chosen
 from analysis.statistics import MIN_SEEDS
+from analysis.words import listed
 from study.results import CONFIRM
+
+OTHER_OPTION = (
+    "another option of {} was confirmed on these seeds before: only fresh seeds give a verdict, "
+    "as of --set confirm=200-211"
+)
 
 
 def tuning(rows: pd.DataFrame) -> pd.DataFrame:
@@ -42,23 +52,89 @@ def tested_choice(rows: pd.DataFrame, choice: pd.DataFrame) -> pd.DataFrame:
     return rows_of(choice, tested(rows))
 
 
-def first_look(rows: pd.DataFrame) -> set[int]:
-    """The seeds that verdicts of a comparison rest on, however many were added later.
+class Look(NamedTuple):
+    """What a verdict on some paradigms rests on.
 
-    Whoever looks at a verdict and then adds seeds, until one is decided, decides falsely more
-    often than a test says: of 100 studies that look at 6, 12, 18 and 24 seeds, 13. So the first
-    look that could decide spends all that there is, and later seeds move means alone.
+    Attributes:
+        seeds: of the first look, whether or not their runs failed; all, where there was none yet
+            or nothing is known of a plan.
+        doubt: why there is no verdict, ``interim: 6 of 12 planned seeds``; empty: there may be.
+    """
+
+    seeds: frozenset[int]
+    doubt: str = ""
+
+
+class Run(NamedTuple):
+    """When a chosen option ended with a seed, and how many seeds were planned (0: not known)."""
+
+    at: str
+    planned: int
+
+
+@dataclass(frozen=True)
+class Looks:
+    """The first look at each paradigm of a comparison, by which alone a verdict is decided.
+
+    Whoever looks again and again at a study while it runs, or adds seeds or options until one is
+    decided, decides falsely more often than a test says: of 100 studies with 24 seeds that are
+    looked at from 6 on, some 20. So a verdict waits until as many seeds as were planned have
+    ended, and whatever comes later moves means alone: further seeds, and seeds on which another
+    option of the paradigm was confirmed before. A seed whose run failed has ended.
+
+    Attributes:
+        runs: paradigm -> seed -> run of its chosen option, failed ones included.
+        spent: paradigm -> seeds on which another option was confirmed before.
+    """
+
+    runs: Mapping[str, Mapping[int, Run]]
+    spent: Mapping[str, frozenset[int]]
+
+    def of(self, *paradigms: str) -> Look:
+        """The look at one paradigm, or at those that are compared."""
+        every = [self.runs.get(name, {}) for name in paradigms]
+        seeds = {
+            seed: [runs[seed] for runs in every if seed in runs] for seed in set().union(*every)
+        }
+        changed = [name for name in paradigms if self.spent.get(name)]
+        fresh = seeds.keys() - set().union(*(self.spent[name] for name in changed))
+        planned = {
+            seed: min((run.planned for run in seeds[seed] if run.planned), default=0)
+            for seed in fresh
+        }
+        in_time = sorted(fresh, key=lambda seed: (min(run.at for run in seeds[seed]), seed))
+        # Fewer decide nothing, so that nobody has looked at them.
+        first = next((planned[seed] for seed in in_time if planned[seed] >= MIN_SEEDS), 0)
+        looked_at = sorted(in_time, key=lambda seed: planned[seed] > first)[: first or None]
+        ended = [seed for seed in looked_at if len(seeds[seed]) == len(paradigms)]
+        if first and len(ended) == first:
+            return Look(frozenset(looked_at))
+        if changed:
+            return Look(frozenset(seeds), OTHER_OPTION.format(listed(changed)))
+        if first:
+            return Look(frozenset(seeds), f"interim: {len(ended)} of {first} planned seeds")
+        return Look(frozenset().union(*self.runs.values()))
+
+
+def looks(cells: pd.DataFrame, choice: pd.DataFrame) -> Looks:
+    """When the chosen options of a comparison were looked at first.
 
     Args:
-        rows: of its cells, with `seed`, `planned_seeds` (see `study.results`) and `finished_at`.
+        cells: one row a cell, with the columns of `CELLS_SCHEMA`.
+        choice: as `analysis.comparison.choice.choose` gives it.
     """
-    of_seed = rows.groupby("seed").agg({"planned_seeds": "min", "finished_at": "min"})
-    planned = of_seed["planned_seeds"].astype(float)
-    first = planned[planned >= MIN_SEEDS].min()
-    if not len(of_seed) > first:
-        return set(of_seed.index)
-    looked_at = of_seed[planned <= first].sort_values(["planned_seeds", "finished_at", "seed"])
-    return set(looked_at.index[: int(first)])
+    rows = with_chosen(tested(cells), choice, [*GROUP, *OPTION])
+    runs: dict[str, dict[int, Run]] = {}
+    columns = ["paradigm", "seed", "finished_at", "planned_seeds"]
+    chosen = rows.loc[rows["chosen"], columns].fillna({"planned_seeds": 0})
+    for paradigm, seed, at, planned in chosen.itertuples(index=False):
+        runs.setdefault(paradigm, {})[seed] = Run(at, int(planned))
+    spent: dict[str, set[int]] = {}
+    others = rows[~rows["chosen"] & rows["planned_seeds"].notna()]
+    for paradigm, seed, at in others[columns[:3]].itertuples(index=False):
+        if seed in (mine := runs.get(paradigm, {})) and at < mine[seed].at:
+            spent.setdefault(paradigm, set()).add(seed)
+    return Looks(runs, {name: frozenset(seeds) for name, seeds in spent.items()})
 
 
 def given(rows: pd.DataFrame) -> dict[str, int]:

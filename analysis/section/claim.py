@@ -6,12 +6,13 @@ Transformers" (arXiv 2405.15926), claims P1 to P9; they are numbered as in the p
 specifications.
 
 A claim has parts, each a number a seed beside a threshold. It *holds* where every part lies on the
-claimed side: the two-sided t test over seeds has p < .05, so its 95 % interval is wholly there. It
-*does not hold* where one part lies on the other side with p < .05 / k: any of the k parts that can
-refute it might do so by chance (Bonferroni), while to hold needs all of them at once and no
-correction. Else it is *undecided*, as with fewer than `MIN_SEEDS` seeds or an unknown number, and
-*not run* where what it is about has no cells. Where seeds fall apart (`analysis.learning`) onto
-both sides of a threshold it is undecided, too: no t test holds for a mean of two laws.
+claimed side: the two-sided t test over seeds has p < .05, so its 95 % interval is wholly there;
+of shares that on the logit scale, too, as shares near 0 or 1 are skewed. It *does not hold* where
+one part lies on the other side with p < .05 / k: any of the k parts that can refute it might do so
+by chance (Bonferroni), while to hold needs all of them at once and no correction. Else it is
+*undecided*, as with fewer than `MIN_SEEDS` seeds or an unknown number, and *not run* where what it
+is about has no cells. Where seeds fall apart (`analysis.learning`) onto both sides of a threshold
+it is undecided, too: no t test holds for a mean of two laws.
 
 A *lost* seed, which diverged or failed, has no number. What it would have shown is unknown, and it
 may have been lost for just that, so it counts against either verdict: besides the t test of the
@@ -30,7 +31,7 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import stdtr
+from scipy.special import logit, stdtr
 
 from analysis.learning import apart
 from analysis.statistics import CONFIDENCE, LEVEL, MIN_SEEDS, ROUNDING, sign_test, t_interval
@@ -55,13 +56,14 @@ LOST = "A lost seed counts against either verdict."
 
 RULES = (
     "A claim holds where every part lies on the claimed side: the t test over seeds has p < "
-    f"{LEVEL:.2g}, so that the {CONFIDENCE:.0%} interval is wholly there. It does not hold where "
-    f"one part lies on the other side with p < {LEVEL:.2g} over the number of parts that can "
-    "refute it (Bonferroni). A seed that others of the comparison have is lost to what has no "
-    "result of it, because it diverged, failed or was not run. Where any is, a sign test of all "
-    "seeds must decide the same, in which lost ones lie on the other side: six to eight seeds may "
-    "lose none, nine to eleven one, twelve to fourteen two. A seed that no cell has is not seen. "
-    "Seeds that fall apart onto both sides of a threshold decide nothing."
+    f"{LEVEL:.2g}, so that the {CONFIDENCE:.0%} interval is wholly there, and of shares also that "
+    "on the logit scale. It does not hold where one part lies on the other side "
+    f"with p < {LEVEL:.2g} over the number of parts that can refute it (Bonferroni). A seed that "
+    "others of the comparison have is lost to what has no result of it, because it diverged, "
+    "failed or was not run. Where any is, a sign test of all seeds must decide the same, in which "
+    "lost ones lie on the other side: six to eight seeds may lose none, nine to eleven one, "
+    "twelve to fourteen two. A seed that no cell has is not seen. Seeds that fall apart onto both "
+    "sides of a threshold decide nothing."
 ).replace("%", " %")
 """How all claims are decided, for a report."""
 
@@ -168,10 +170,12 @@ def evidence(values: ArrayLike, threshold: float, claimed: Side, lost: int = 0) 
 
     Returns:
         p is that of the t test, so below 1 - confidence where the t interval lies wholly on one
-        side. With lost seeds it is no smaller than that of the sign test of all of them; where
-        values do not vary, and so say nothing about their spread, it is that. NaN with fewer than
-        `MIN_SEEDS` values, or an unknown one, or where seeds fall apart (`analysis.learning`) onto
-        both sides: how far off a mean of two laws is, no seed at hand may show.
+        side; where values and threshold lie within 0 and 1, as shares do, no smaller than on the
+        logit scale (see `analysis.statistics.on_logit_scale`). With lost seeds it is no smaller
+        than that of the sign test of all of them; where values do not vary, and so say nothing
+        about their spread, it is that. NaN with fewer than `MIN_SEEDS` values, or an unknown one,
+        or where seeds fall apart (`analysis.learning`) onto both sides: how far off a mean of two
+        laws is, no seed at hand may show.
     """
     array = np.asarray(values, np.float64)
     n = len(array)
@@ -186,7 +190,11 @@ def evidence(values: ArrayLike, threshold: float, claimed: Side, lost: int = 0) 
     varies = not falls_apart and bool(np.ptp(array) > ROUNDING * max(abs(mean), abs(threshold)))
     p = 0.0
     if varies:
-        t = abs(mean - threshold) * math.sqrt(n) / float(array.std(ddof=1))
+        distance = abs(mean - threshold)
+        if array.min() >= 0 and array.max() <= 1 and 0 < threshold < 1:
+            on_logits = abs(float(logit(mean) - logit(threshold))) * mean * (1 - mean)
+            distance = min(distance, on_logits)
+        t = distance * math.sqrt(n) / float(array.std(ddof=1))
         p = 2 * float(stdtr(n - 1, -t))
     return Evidence(so, p if varies and not lost else max(p, sign_test(alike, n + lost)))
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from analysis.backgrounds import Backgrounds
-from analysis.crossed import Part, crossed_mean, needed
+from analysis.crossed import Part, crossed_mean, needed_seeds
 from analysis.statistics import MIN_SEEDS
 
 
@@ -97,8 +97,7 @@ def test_seeds_that_do_not_vary_do_not_tell_how_seeds_vary(values: NDArray[np.fl
     found = crossed_mean(values)
     assert found.mean == pytest.approx(values.mean())
     assert np.isnan([found.low, found.high, found.p, found.standard_error]).all()
-    plan = needed(found, 0.1, 0.05)
-    assert np.isnan([plan.seeds, plan.images]).all()
+    assert math.isnan(needed_seeds(found, 0.1, 0.05))
 
 
 def test_what_is_not_known_is_nan() -> None:
@@ -128,24 +127,19 @@ def test_new_seeds_and_images_are_covered(image_sd: float) -> None:
 
 def test_advice_grows_with_what_is_asked() -> None:
     found = crossed_mean(layout(images=400))
-    easy, hard = needed(found, 0.1, 0.05).seeds, needed(found, 0.08, 0.05).seeds
-    assert MIN_SEEDS == needed(found, 10.0, 0.05).seeds <= easy < hard < math.inf
-    assert needed(found, -0.08, 0.05).seeds == hard
-    assert needed(found, 0.08, 0.01).seeds > hard
-    assert needed(found, 0.08, 0.05, power=0.9).seeds > hard
-    assert math.isnan(needed(found, math.nan, 0.05).seeds)
+    easy, hard = needed_seeds(found, 0.1, 0.05), needed_seeds(found, 0.08, 0.05)
+    assert MIN_SEEDS == needed_seeds(found, 10.0, 0.05) <= easy < hard < math.inf
+    assert needed_seeds(found, -0.08, 0.05) == hard
+    assert needed_seeds(found, 0.08, 0.01) > hard
+    assert needed_seeds(found, 0.08, 0.05, power=0.9) > hard
+    assert math.isnan(needed_seeds(found, math.nan, 0.05))
 
 
-def test_images_are_advised_where_no_number_of_seeds_is_enough() -> None:
+def test_no_seeds_are_advised_where_images_decide() -> None:
     found = crossed_mean(layout(seeds=24, images=40, seed_sd=0.01, image_sd=0.5, residual_sd=0.1))
-    plan = needed(found, 0.1, 0.05)
-    assert plan.seeds == math.inf
-    assert 100 < plan.images < 500  # (2.8 * .5 / .1)^2 = 196 with certainty about the spread
-    neither = crossed_mean(layout(images=40, image_sd=0.5, seed_sd=0.5))
-    assert needed(neither, 0.1, 0.05).images == math.inf
+    assert needed_seeds(found, 0.1, 0.05) == math.inf
     over_seeds = crossed_mean(layout()[:, :1])
-    assert needed(over_seeds, 1e-5, 0.05) == needed(over_seeds, 0.0, 0.05)
-    assert needed(over_seeds, 0.0, 0.05).seeds == math.inf
+    assert needed_seeds(over_seeds, 1e-5, 0.05) == needed_seeds(over_seeds, 0.0, 0.05) == math.inf
 
 
 # --- background images
@@ -217,4 +211,4 @@ def test_backgrounds_widen_an_interval_and_more_seeds_are_asked_for() -> None:
     assert found.standard_error == pytest.approx(math.hypot(plain.standard_error, 0.03))
     assert (found.background_se, found.num_backgrounds) == (pytest.approx(0.03), 60)
     assert found.high - found.low > plain.high - plain.low
-    assert needed(found, 0.09, 0.05).seeds > needed(plain, 0.09, 0.05).seeds
+    assert needed_seeds(found, 0.09, 0.05) > needed_seeds(plain, 0.09, 0.05)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from analysis.learning import Learned, apart, learned, needed_seeds, share_mean
+from analysis.learning import apart, learned, share_mean
 from analysis.statistics import clopper_pearson, mcnemar, sign_flip
 
 FLOOR = 0.3
@@ -74,15 +74,3 @@ def test_exact_tests_and_intervals_are_those_of_scipy() -> None:
             assert clopper_pearson(k, n) == pytest.approx((interval.low, interval.high))
     assert clopper_pearson(0, 12) == pytest.approx((0, 1 - 0.05 ** (1 / 12)))
     assert clopper_pearson(6, 6) == pytest.approx((0.05 ** (1 / 6), 1))
-
-
-def test_the_seeds_advised_have_the_power_that_they_are_advised_for() -> None:
-    found = Learned(0.5, np.array([1] * 7 + [0] * 5, bool), np.array([0] * 10 + [1] * 2, bool))
-    assert found.only == (7, 2)
-    level, power = 0.05, 0.8
-    n = int(needed_seeds(found, level, power))
-    shares = [7 / 12, 2 / 12, 3 / 12]
-    drawn = np.random.default_rng(4).multinomial(n, shares, 4_000)
-    assert np.mean([mcnemar(a, b) < level for a, b, _ in drawn]) == pytest.approx(power, abs=0.03)
-    alike = Learned(0.5, np.array([1, 0] * 6, bool), np.array([0, 1] * 6, bool))
-    assert needed_seeds(alike, level, power) == math.inf

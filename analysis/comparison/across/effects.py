@@ -24,7 +24,8 @@ def effects(family: Family, factor: str) -> pd.DataFrame:
     """What each level of a factor changes, and whether it changes a paradigm's advantage.
 
     Scores are those of `Comparison.tested` on the test split: of the chosen options, a diverged
-    cell as SAIF 0 and accuracy 1/C. A seed that failed on either side is no pair. Holm's
+    cell as SAIF 0 and accuracy 1/C. At a look before the planned seeds have ended nothing is
+    decided. A seed that failed on either side is no pair. Holm's
     correction is over all rows of the table.
 
     Args:
@@ -51,10 +52,13 @@ def effects(family: Family, factor: str) -> pd.DataFrame:
     ]
     records = []
     for level, subject, metric in cases:
-        values = _minus(*(_scores(each, subject, metric) for each in (level, family.base)))
+        both = level, family.base
+        values = _minus(*(_scores(each, subject, metric) for each in both))
+        doubts = (each.comparison.looks.of(*subject).doubt for each in both)
         records.append(
             {
                 **of_seeds(values),
+                "lacks": [*dict.fromkeys(filter(None, doubts))],
                 "task": family.task,
                 "factor": factor,
                 "level": value_text(level.values[factor]),
@@ -84,7 +88,7 @@ def _subjects(*settings: Setting) -> list[tuple[str, ...]]:
 
 def _scores(setting: Setting, subject: tuple[str, ...], metric: str) -> pd.Series:
     """Seed -> score of a paradigm, or advantage of the first over the second, fractions."""
-    tested = setting.comparison.tested
+    tested = setting.comparison.tested(*subject)
     rows = tested.loc[tested["split"] == "test", ["paradigm", "seed", metric]].set_index("seed")
     scores = [rows.loc[rows["paradigm"] == name, metric].astype(float) for name in subject]
     return _minus(*scores) if len(scores) > 1 else scores[0]

@@ -223,7 +223,7 @@ def _claim(
     findings: Callable[..., list[Finding]],
     parts: int | None = None,
 ) -> Claim:
-    """The claim: not run, undecided without a choice, or decided by the findings.
+    """The claim: not run, undecided without a choice or at a look, or decided by the findings.
 
     Args:
         comparison, name, statement, test: of the claim.
@@ -244,6 +244,9 @@ def _claim(
         claim = Claim(name, statement, test, "undecided", reason)
     else:
         claim = decided(name, statement, test, findings(*standing.values()), parts=parts)
+        if doubt := comparison.looks.of(*standing.values()).doubt:
+            measured = f"{claim.measured}; {doubt}" if claim.measured else doubt
+            claim = replace(claim, verdict="undecided", measured=measured, why=doubt)
     others = [f"{own} stands for {each}" for each, own in standing.items() if own != each]
     return replace(claim, measured="; ".join([claim.measured, *others]))
 
@@ -297,16 +300,18 @@ def _middle_name(axis: int) -> str:
 
 
 def _share_finding(comparison: Comparison, paradigm: str, axis: int, claimed: Side) -> Finding:
-    rows = _test_rows(comparison.tested, paradigm)
+    rows = _test_rows(comparison.tested(paradigm), paradigm)
     heatmaps = rows.loc[~rows["diverged"].astype(bool), "heatmap"]
     shares = [_share_of(heatmap, axis) for heatmap in heatmaps]
-    lost = len(_seeds(comparison)) - len(shares)
+    lost = len(_seeds(comparison, paradigm)) - len(shares)
     return side(f"{paradigm}, {_middle_name(axis)}", shares, NEARLY_EMPTY, claimed, lost)
 
 
-def _seeds(comparison: Comparison) -> set[int]:
-    """The seeds that every paradigm should have: those that confirm chosen options, else all."""
-    return set((comparison.tested if comparison.staged else comparison.cells)["seed"])
+def _seeds(comparison: Comparison, *paradigms: str) -> Collection[int]:
+    """The seeds that paradigms should have: those that confirm chosen options, else all."""
+    if comparison.staged:
+        return comparison.looks.of(*paradigms).seeds
+    return comparison.cells["seed"].unique()
 
 
 def _share_of(heatmap: Any, axis: int) -> float:
@@ -331,8 +336,7 @@ def _saif_higher(comparison: Comparison, first: str, second: str) -> Finding:
     name = f"{comparison.names['saif']}, {first} minus {second}"
     if row is None:
         return Finding("", reason=f"{name}: no common seeds")
-    # Of seeds that fall apart, a verdict says who learns more often, not whose mean is higher.
-    is_decided = row["verdict"] in ("better", "worse") and pd.isna(row["above"])
+    is_decided = row["verdict"] in ("better", "worse")
     found = Evidence(row["verdict"] == "better", row["p_holm"] if is_decided else math.nan)
     reason = f" ({row['reason']})" if not is_decided and row["reason"] else ""
     text = f"{name}: {_difference(row)}, {row['verdict']}{reason}"
@@ -384,12 +388,12 @@ def _with_failed(
     text: str,
 ) -> Finding:
     """The finding on a pair, in which seeds without both runs count against either verdict."""
-    total = len(_seeds(comparison))
+    total, tested = len(_seeds(comparison, first, second)), comparison.tested(first, second)
     lost = total - num_pairs
     if not lost:
         return Finding(text, [found])
     scores = (
-        _test_rows(comparison.tested, name).set_index("seed")[metric].astype(np.float64)
+        _test_rows(tested, name).set_index("seed")[metric].astype(np.float64)
         for name in (first, second)
     )
     differences = next(scores).sub(next(scores)).dropna()
@@ -411,21 +415,21 @@ def _difference(row: dict[Any, Any]) -> str:
 
 def _rise_findings(comparison: Comparison, soft_name: str, hard_name: str) -> list[Finding]:
     """The two parts of C17."""
+    names = soft_name, hard_name
+    tested = comparison.tested(*names)
     alive = [
         set(rows.loc[~rows["diverged"].astype(bool), "seed"])
-        for rows in (_test_rows(comparison.tested, name) for name in (soft_name, hard_name))
+        for rows in (_test_rows(tested, name) for name in names)
     ]
     seeds = sorted(set.intersection(*alive))
     if not seeds:
         return [Finding("", reason=f"{soft_name} and {hard_name} have no common seeds")]
-    evaluations = {
-        name: _test_rows(comparison.evaluations, name) for name in (soft_name, hard_name)
-    }
+    evaluations = {name: _test_rows(comparison.evaluations, name) for name in names}
     found = rises(evaluations, seeds, AXES[comparison.axis])
     if isinstance(found, str):
         return [Finding("", reason=found)]
     soft, hard, n = found[soft_name], found[hard_name], len(seeds)
-    lost = len(_seeds(comparison)) - n
+    lost = len(_seeds(comparison, *names)) - n
     flat = int((np.isinf(soft.half) & np.isinf(hard.half)).sum())
     if flat == n:
         curves = f"{n} seeds" if n > 1 else "the one seed"

@@ -10,9 +10,10 @@ from collections.abc import Sequence
 import pandas as pd
 
 from analysis.comparison.compare import Comparison
+from analysis.comparison.report.limits import is_interim
 from analysis.groups import paradigm_order
 from analysis.statistics import MIN_SEEDS
-from analysis.words import capital, instances, known, listed, made_equal, metric_name
+from analysis.words import capital, instances, listed, made_equal, metric_name
 
 
 def answer(found: Sequence[Comparison]) -> list[str]:
@@ -61,6 +62,10 @@ def _sentence(comparison: Comparison, several: bool) -> str:
 
 
 def _verdicts(comparison: Comparison) -> str:
+    paired = comparison.paired
+    if is_interim(paired).all():
+        seeds = listed([*paired["reason"].unique()])
+        return f"no verdict yet ({seeds})"
     found: dict[str, list[str]] = {}
     for metric in comparison.metrics:
         beaten = _beaten(comparison.paired[comparison.paired["metric"] == metric])
@@ -77,20 +82,15 @@ def _verdicts(comparison: Comparison) -> str:
 
 def _beaten(rows: pd.DataFrame) -> str:
     """``hybrid and lvml each beat hard and soft, and soft beats hard``; empty: none is decided."""
-    losers: dict[tuple[str, bool], list[str]] = {}
+    losers: dict[str, list[str]] = {}
     for row in rows[rows["verdict"] != "undecided"].to_dict("records"):
         order = (str(row["first"]), str(row["second"]))
         winner, loser = order if row["verdict"] == "better" else order[::-1]
-        losers.setdefault((winner, known(row["above"])), []).append(loser)
-    in_order = sorted(losers.items(), key=lambda item: -len(item[1]))
-    winners: dict[tuple[bool, str], list[str]] = {}
-    for (winner, by_learning), beaten in in_order:
-        key = by_learning, listed(paradigm_order(beaten))
-        winners.setdefault(key, []).append(winner)
-    texts = []
-    for (by_learning, of_all), names in winners.items():
-        several = len(names) > 1
-        verb = "learn{} more often than" if by_learning else "beat{}"
-        verb = f"each {verb.format('')}" if several else verb.format("s")
-        texts.append(f"{listed(paradigm_order(names))} {verb} {of_all}")
-    return ", and ".join(texts)
+        losers.setdefault(winner, []).append(loser)
+    winners: dict[str, list[str]] = {}
+    for winner, beaten in sorted(losers.items(), key=lambda item: -len(item[1])):
+        winners.setdefault(listed(paradigm_order(beaten)), []).append(winner)
+    return ", and ".join(
+        f"{listed(paradigm_order(names))} {'each beat' if names[1:] else 'beats'} {of_all}"
+        for of_all, names in winners.items()
+    )

@@ -67,7 +67,9 @@ _METHOD = (
     "these seeds. A pair is decided if there are at least 6 common seeds, the test holds after "
     "Holm's correction over all tests of its study here (p < 0.05), and so does the exact "
     "sign-flip test of its seeds, uncorrected. Where seeds fall apart into those that learned and "
-    "those that did not, how often each learns is tested instead (McNemar's exact test).",
+    "those that did not, the mean has no interval; how often each learned is told, and decides "
+    "nothing. No verdict is given before the planned seeds have ended, nor where fewer than 4 "
+    "degrees of freedom say how much test images differ.",
 )
 _BY_IMAGE = (
     "of {scores} and their differences over {factors}, all as samples, where that is recorded of "

@@ -226,7 +226,8 @@ def pair_notes(paired: pd.DataFrame) -> list[str]:
         paired: as `analysis.comparison.paired` gives it, of one comparison.
     """
     texts = [*_untested(paired)]
-    n = paired.loc[paired["num_pairs"] >= MIN_SEEDS, "num_pairs"].min()
+    enough = (paired["num_pairs"] >= MIN_SEEDS) & ~is_interim(paired)
+    n = paired.loc[enough, "num_pairs"].min()
     if n < SCREENING:
         texts.append(
             f"n={n:g} seeds are few: this is a screening. A small difference that they decide is "
@@ -242,11 +243,14 @@ def pair_notes(paired: pd.DataFrame) -> list[str]:
     return texts
 
 
+def is_interim(paired: pd.DataFrame) -> pd.Series:
+    """Whether the planned seeds of each pair have not all ended, so that it has no verdict yet."""
+    return paired["reason"].str.startswith("interim").eq(True)
+
+
 def _untested(paired: pd.DataFrame) -> Iterator[str]:
     rest = paired[paired["verdict"] == "undecided"]
-    against = rest["reason"].str.startswith("who learns")
-    untested = (rest["num_pairs"] < MIN_SEEDS) | rest["p_holm"].isna()
-    hidden = rest[untested | (rest["p_holm"] < 1 - rest["confidence"]) | against]
+    hidden = rest[~rest["reason"].str.contains("after Holm")]
     for reason, rows in hidden.groupby("reason", sort=False):
         pairs: dict[str, list[str]] = {}
         for row in rows.to_dict("records"):
@@ -260,13 +264,18 @@ def _untested(paired: pd.DataFrame) -> Iterator[str]:
 def undecided(paired: pd.DataFrame) -> list[str]:
     """What deciding the undecided pairs would take."""
     rows = paired[paired["verdict"] == "undecided"]
-    by_images = rows["needed_seeds"].map(math.isinf) & (rows["needed_images"] <= MANY)
+    by_images = rows["needed_seeds"].map(math.isinf) & (rows["image_se"] > 0)
     seeds, images = rows[rows["seen_seeds"].notna() & ~by_images], rows[by_images]
     if seeds.empty and images.empty:
         return []
     count = "1 verdict is" if len(rows) == 1 else f"{len(rows)} of {len(paired)} verdicts are"
     parts = [[f"{count} undecided, which does not mean equal."], _by_seeds(seeds)]
-    return [of_draws(" ".join(chain(*parts, _by_images(images))), str(rows["task"].iloc[0]))]
+    if len(images):
+        verb = "is" if len(images) == 1 else "are"
+        parts.append(
+            [f"{len(images)} {verb} limited by the test images: no number of seeds would decide."]
+        )
+    return [of_draws(" ".join(chain(*parts)), str(rows["task"].iloc[0]))]
 
 
 def _by_seeds(rows: pd.DataFrame) -> Iterator[str]:
@@ -277,25 +286,11 @@ def _by_seeds(rows: pd.DataFrame) -> Iterator[str]:
     if 0 < len(within) < len(rows):
         beyond = len(rows) - len(within)
         take += f" for {len(within)} of them and more than {MANY:,d} for {beyond}"
-    text = f"If differences are as large as they look, deciding takes {take}"
+    text = f"If differences and spreads are as large as they look, deciding takes {take}"
     far = rows.loc[rows["needed_seeds"] <= MANY, "needed_seeds"]
     if len(far):
         text += f"; if they are as large as their intervals allow, {_up_to(far)}"
     yield f"{text}, for a power of {100 * POWER:g} %."
-
-
-def _by_images(rows: pd.DataFrame) -> Iterator[str]:
-    if rows.empty:
-        return
-    needed = span(map(math.ceil, rows["needed_images"]))
-    more = f"{needed} images"
-    if rows["num_backgrounds"].notna().any():
-        more = f"{needed} foreground images, and backgrounds in proportion"
-    verb = "is" if len(rows) == 1 else "are"
-    yield (
-        f"{len(rows)} {verb} limited by the test images, not by seeds: at best it takes about "
-        f"{more}."
-    )
 
 
 def _up_to(numbers: pd.Series) -> str:

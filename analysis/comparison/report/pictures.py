@@ -83,11 +83,12 @@ def _named(picture: Picture, comparison: Comparison) -> Picture:
 
 def _differences(comparison: Comparison) -> Iterator[Picture]:
     known = comparison.paired[comparison.paired["num_pairs"] > 0]
-    tested = comparison.tested[comparison.tested["split"] == "test"]
     for metric, paired in known.groupby("metric", sort=False):
-        scores = tested.pivot(index="seed", columns="paradigm", values=metric)
-        pairs = zip(paired["first"], paired["second"], strict=True)
-        of_pairs = {(first, second): scores[first] - scores[second] for first, second in pairs}
+        of_pairs = {}
+        for first, second in zip(paired["first"], paired["second"], strict=True):
+            rows = comparison.tested(first, second).query("split == 'test'")
+            scores = rows.pivot(index="seed", columns="paradigm", values=metric)
+            of_pairs[first, second] = scores[first] - scores[second]
         seeds = pd.concat(of_pairs, names=["first", "second"]).dropna().rename("difference")
         name, over = comparison.names[str(metric)], listed(sampled(paired))
         yield Picture(

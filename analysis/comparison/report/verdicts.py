@@ -16,7 +16,6 @@ from analysis.words import (
     MANY,
     SPREADS,
     interval_of_pair,
-    known,
     level,
     metric_name,
     of_draws,
@@ -27,10 +26,9 @@ from study import tasks
 from study.terminal import counted
 
 WOULD_DECIDE = (
-    "The last columns say what a study of its own needs, with a power of 80 % after Holm, to find "
-    "a difference as large as the far end of the interval, and one as large as was seen. Where "
-    "more seeds alone would not do, images of the foreground are said, with these seeds, and "
-    "background images in proportion, if there are any."
+    "The last columns say how many seeds a study of its own needs, with a power of 80 % after "
+    "Holm, to find a difference as large as the far end of the interval, and one as large as was "
+    "seen, if spreads are as seen. Where none would do, the test images decide."
 )
 
 IMAGES_FIXED = "images fixed"
@@ -56,8 +54,8 @@ def paired_cells(paired: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
         ),
         ("Holm p", lambda row: p_value(row["p_holm"])),
         plain("n", "num_pairs"),
-        ("seeds, far end", lambda row: of_draws(would_decide(row)[0], task)),
-        ("seeds, as seen", lambda row: of_draws(would_decide(row)[1], task)),
+        ("seeds, far end", lambda row: would_decide(row)[0]),
+        ("seeds, as seen", lambda row: would_decide(row)[1]),
     ]
     return by_columns(columns, paired)
 
@@ -128,19 +126,12 @@ def would_decide(row: Row) -> tuple[str, str]:
     if row["verdict"] != "undecided":
         return "-", "-"
     if pd.isna(row["seen_seeds"]):
-        few = row["num_pairs"] < MIN_SEEDS
-        return f"{MIN_SEEDS} or more" if few else "more", "-"
-    seen = _needed(row["seen_seeds"], row.get("seen_images", math.nan))
-    if pd.isna(row["needed_seeds"]):
-        return "-", seen
-    return _needed(row["needed_seeds"], row.get("needed_images", math.nan)), seen
-
-
-def _needed(seeds: float, images: float) -> str:
-    """``340`` seeds, ``3,400 images``; ``> 10,000`` where neither is enough."""
-    if math.isinf(seeds) and images <= MANY:
-        return f"{math.ceil(images):,d} images"
-    return f"> {MANY:,d}" if seeds > MANY else f"{math.ceil(seeds):,d}"
+        return f"{MIN_SEEDS} or more" if row["num_pairs"] < MIN_SEEDS else "more", "-"
+    far, seen = (
+        f"> {MANY:,d}" if row[name] > MANY else f"{math.ceil(row[name]):,d}"
+        for name in ("needed_seeds", "seen_seeds")
+    )
+    return far, seen
 
 
 def p_value(p: float) -> str:
@@ -156,15 +147,16 @@ def _level(paired: pd.DataFrame) -> str:
 
 def _verdict(row: Row) -> str:
     if row["verdict"] == "undecided":
-        return "undecided"
-    often = ", learns more often" if row["verdict"] == "better" else ", learns less often"
-    return f"{row['first']} {row['verdict']}{often * known(row.get('above', math.nan))}"
+        return "interim" if row["reason"].startswith("interim") else "undecided"
+    return f"{row['first']} {row['verdict']}"
 
 
 def _winner(row: Row) -> str:
+    """Name of the better one; why there is none where that is not the test's doing."""
     winner = {"better": "first", "worse": "second"}.get(str(row["verdict"]))
-    often = ", more often" * known(row.get("above", math.nan))
-    return f"{row[winner]}{often}" if winner else "undecided"
+    if winner:
+        return str(row[winner])
+    return "interim" if row["reason"].startswith("interim") else "undecided"
 
 
 def _spread(row: Row, factor: str) -> str:

@@ -26,7 +26,7 @@ PARADIGMS = ("hard", "soft", "lvml")
 
 def pair(first: str, second: str, verdict: str = "undecided", **columns: float) -> dict[str, Any]:
     """A row of `paired`."""
-    known = {"task": "digits", "metric": "saif", "first": first, "second": second}
+    known = {"task": "digits", "metric": "saif", "first": first, "second": second, "reason": ""}
     return dict.fromkeys(PAIRED_COLUMNS, math.nan) | known | {"verdict": verdict} | columns
 
 
@@ -58,13 +58,20 @@ def test_one_paradigm_leaves_nothing_to_compare(paradigms: list[str], words: str
     assert "run at least two paradigms" in sentence
 
 
-def test_where_no_number_of_seeds_decides_images_are_asked_for() -> None:
+def test_where_images_decide_no_seeds_are_asked_for() -> None:
     rows = [
-        pair("soft", "hard", needed_seeds=math.inf, needed_images=900),
-        pair("lvml", "hard", needed_seeds=math.inf, needed_images=math.inf),
+        pair("soft", "hard", needed_seeds=math.inf, seen_seeds=math.inf, image_se=0.1),
+        pair("lvml", "hard", needed_seeds=math.inf, seen_seeds=math.inf, image_se=math.nan),
     ]
     (said,) = undecided(pd.DataFrame(rows))
-    assert "1 is limited by the test images, not by seeds: at best it takes about 900 ima" in said
+    assert "1 is limited by the test images: no number of seeds would decide." in said
+    assert "deciding takes more than 10,000 seeds" in said
+
+
+def test_a_look_before_the_end_has_no_answer_yet() -> None:
+    early = {"reason": "interim: 6 of 12 planned seeds"}
+    rows = [pair("soft", "hard") | early, pair("lvml", "hard") | early]
+    assert answer([comparison(rows)]) == ["No verdict yet (interim: 6 of 12 planned seeds)."]
 
 
 VERDICTS = st.sampled_from(["better", "worse", "undecided"])

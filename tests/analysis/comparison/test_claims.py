@@ -21,6 +21,7 @@ from analysis.comparison.paper.claims import (
     NEARLY_EMPTY,
     claims,
 )
+from analysis.comparison.stages import Looks, Run
 from analysis.section.claim import Claim
 from analysis.words import METRICS, metric_name
 from study.tasks import MOSAICS
@@ -125,7 +126,8 @@ def comparison(
         "unconfirmed": [],
         "options": pd.DataFrame(columns=BARRING),
         "choice": pd.DataFrame({"paradigm": ran}),
-        "tested": pd.concat([tested, trained]),
+        "tested": lambda *paradigms: pd.concat([tested, trained]),
+        "looks": Looks({}, {}),
         "evaluations": pd.concat([evaluations, evaluations.assign(split="train", **{A_Z: 0.0})]),
         "paired": pd.DataFrame(pairs, columns=[*pair("", "", "")]),
     }
@@ -201,7 +203,18 @@ def test_what_another_stage_has_is_not_lost() -> None:
     of = comparison(maps)
     other = of.cells.assign(seed=of.cells["seed"] + 100)
     cells = pd.concat([other.assign(stage="tune"), of.cells.assign(stage="confirm")])
-    assert claim("C1", comparison(maps, cells=cells, staged=True)) == claim("C1", of)
+    looks = Looks({"soft": dict.fromkeys(range(6), Run("", 0))}, {})
+    staged = comparison(maps, cells=cells, staged=True, looks=looks)
+    assert claim("C1", staged) == claim("C1", of)
+
+
+@pytest.mark.parametrize("name", ["C1", "C6"])
+def test_a_look_before_the_planned_seeds_have_ended_decides_no_claim(name: str) -> None:
+    runs = {each: dict.fromkeys(range(6), Run("", 12)) for each in ("soft", "hard", "lvml")}
+    maps = {"soft": jittered(0.03, "middle_prediction")}
+    assert claim(name, comparison(maps, BETTER)).verdict == "holds"
+    early = claim(name, comparison(maps, BETTER, looks=Looks(runs, {})))
+    assert (early.verdict, early.why) == ("undecided", "interim: 6 of 12 planned seeds")
 
 
 BETTER = [pair("saif", "lvml", other, "better", 0.1, 0.2) for other in ("soft", "hard")]
