@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -12,12 +13,13 @@ from study.terminal.command import DONE, FAILED, Parser, guarded, importing
 from study.terminal.options import add_places, places_of
 
 if TYPE_CHECKING:
+    from study.check.promises import State
     from study.parts.origin import Sort
     from study.tasks.sources.places import Places
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs the command; its exit status is 0 all kept, 1 some broken or 2 unusable request."""
+    """Runs the command; its exit status is 0 none broken, 1 some broken or 2 unusable request."""
     return guarded("study.check", lambda: _run(argv), "stopped")
 
 
@@ -34,24 +36,28 @@ def _run(argv: Sequence[str] | None) -> int:
     if not found:
         raise RequestError("no installed package registers parts. Name a file that does.")
     faults: list[str] = []  # one a broken promise
-    total = 0
+    count: Counter[State] = Counter()
     for sort, name, file in found:
         print(f"{sort} {name} ({file})")
-        for text, how in _checked(sort, name, file, places):
-            total += 1
-            if how:
-                text += f": {'as above' if how in faults else how}"
-                faults.append(how)
-            print(f"  {'BROKEN' if how else 'ok':<6} {text}", flush=True)
+        for state, text, why in _checked(sort, name, file, places):
+            count[state] += 1
+            if why:
+                text += f": {'as above' if why in faults else why}"
+            if state == "BROKEN":
+                faults.append(why)
+            print(f"  {state:<7} {text}", flush=True)
+    total = count["ok"] + count["BROKEN"]
+    skipped = f"; {count['skipped']} skipped" if count["skipped"] else ""
     if not faults:
-        print(f"all {total} promises are kept")
+        print(f"all {total} promises{' that were checked' * bool(skipped)} are kept{skipped}")
         return DONE
-    print(f"broken: {len(faults)} of {total} promises, by {counted(len(set(faults)), 'fault')}")
+    by = counted(len(set(faults)), "fault")
+    print(f"broken: {len(faults)} of {total} promises, by {by}{skipped}")
     return FAILED
 
 
-def _checked(sort: Sort, name: str, file: str, places: Places) -> Iterator[tuple[str, str]]:
-    """What a part promises, and how it breaks that, or nothing."""
+def _checked(sort: Sort, name: str, file: str, places: Places) -> Iterator[tuple[State, str, str]]:
+    """As `study.check.promises.kept`, of all that a part promises."""
     with importing():
         from search_spaces import all_studies
         from study import models, paradigms, tasks
@@ -92,8 +98,8 @@ def _parser() -> Parser:
 
 _ABOUT = """Checks that paradigms, models, tasks and studies of your own keep what the project
 promises of its own: losses against their gradients, masks, costs against the calls that are made,
-seeds, shapes, and a tiny study to its end. Exit status: 0 all promises are kept; 1 some are
-broken; 2 unusable request."""
+seeds, shapes, and a tiny study to its end. What cannot be checked of a part is skipped, and the
+line says why. Exit status: 0 none is broken; 1 some are; 2 unusable request."""
 
 _EXAMPLES = """
 examples:

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from study import paradigms
-from study.check.promises import Promise, promise, require, require_equal
+from study.check.promises import Promise, promise, require, require_equal, skip_unless
 from study.errors import RequestError
 from study.paradigms.paradigm import Paradigm, focus_scores
 
@@ -78,6 +78,11 @@ def _is_exact(paradigm: Paradigm) -> bool:
     return paradigm.exact == paradigm.name
 
 
+def _skip_if_sampled(paradigm: Paradigm) -> None:
+    why = f"its loss is sampled, so this is asked of {paradigm.exact} alone"
+    skip_unless(_is_exact(paradigm), why)
+
+
 @promise("names a paradigm that draws nothing as its exact one", to=PROMISES)
 def names_its_exact(paradigm: Paradigm) -> None:
     """Evaluations take the loss of `exact`."""
@@ -132,8 +137,7 @@ def keeps_probabilities(paradigm: Paradigm) -> None:
 
 @promise("has the gradient of its loss, by finite differences", to=PROMISES)
 def has_its_gradient(paradigm: Paradigm) -> None:
-    if not _is_exact(paradigm):
-        return
+    _skip_if_sampled(paradigm)
     for masked, curved in ((False, False), (True, False), (False, True), (True, True)):
         problem = Problem(masked=masked, curved=curved)
 
@@ -153,8 +157,7 @@ def has_its_gradient(paradigm: Paradigm) -> None:
 @promise("has a gradient for an attention that is given, exact zeros included", to=PROMISES)
 def has_a_gradient_for_attention(paradigm: Paradigm) -> None:
     """The incentive of section 3.2 is minus this derivative."""
-    if not _is_exact(paradigm):
-        return
+    _skip_if_sampled(paradigm)
     for masked in (False, True):
         problem = Problem(masked=masked)
         attention = torch.rand(B, M, generator=torch.Generator().manual_seed(0)).double()
@@ -214,28 +217,43 @@ def ignores_padding(paradigm: Paradigm) -> None:
     assert problem.mask is not None
     attention, probabilities = paradigm.predict(*problem.args(), problem.mask)
     require((attention[~problem.mask] == 0).all(), "attention on padding is not exactly 0")
-    padding = torch.full((B, 3, D), torch.nan, dtype=torch.float64)
-    longer = torch.cat([problem.segments, padding], dim=1)
-    longer[:, :M][~problem.mask] = torch.nan
-    mask = torch.cat([problem.mask, torch.zeros(B, 3, dtype=torch.bool)], dim=1)
-    longer.requires_grad_()
-    args = (problem.focus, problem.classifier, longer)
-    padded_attention, padded = paradigm.predict(*args, mask)
-    loss = paradigm.loss(*args, problem.labels, mask)
-    of_segments, *gradients = torch.autograd.grad(loss, [longer, *problem.parameters()])
+    longer, mask = _padded(problem)
+    padded_attention, padded = paradigm.predict(problem.focus, problem.classifier, longer, mask)
+    loss, of_segments, *gradients = _trained(paradigm, problem, longer, mask)
     finite = all(torch.isfinite(each).all() for each in (padded, loss, *gradients))
     require(finite, "NaN in padding reaches the loss, the prediction or a gradient")
     require_equal(padded, probabilities, "a prediction with more padding")
     require_equal(padded_attention[:, :M], attention, "attention with more padding")
     require((padded_attention[~mask] == 0).all(), "attention on further padding is not exactly 0")
     require((of_segments[~mask] == 0).all(), "padding has a gradient")
-    if _is_exact(paradigm):
-        expected = paradigm.loss(*problem.args(), problem.labels, problem.mask)
-        require_equal(loss, expected, "the loss with more padding")
-        for got, each in zip(
-            gradients, torch.autograd.grad(expected, problem.parameters()), strict=True
-        ):
-            require_equal(got, each, "a gradient with more padding")
+
+
+@promise("has the same loss and gradients with more padding", to=PROMISES)
+def trains_alike_with_padding(paradigm: Paradigm) -> None:
+    _skip_if_sampled(paradigm)
+    problem = Problem(masked=True)
+    assert problem.mask is not None
+    loss, _, *gradients = _trained(paradigm, problem, problem.segments.clone(), problem.mask)
+    padded, _, *of_padded = _trained(paradigm, problem, *_padded(problem))
+    require_equal(padded, loss, "the loss with more padding")
+    for got, expected in zip(of_padded, gradients, strict=True):
+        require_equal(got, expected, "a gradient with more padding")
+
+
+def _padded(problem: Problem) -> tuple[Tensor, Tensor]:
+    """Its segments and mask with three more, NaN wherever there is padding."""
+    assert problem.mask is not None
+    padding = torch.full((B, 3, D), torch.nan, dtype=torch.float64)
+    longer = torch.cat([problem.segments, padding], dim=1)
+    longer[:, :M][~problem.mask] = torch.nan
+    return longer, torch.cat([problem.mask, torch.zeros(B, 3, dtype=torch.bool)], dim=1)
+
+
+def _trained(paradigm: Paradigm, problem: Problem, segments: Tensor, mask: Tensor) -> list[Tensor]:
+    """The loss, and its gradients for the segments and all weights."""
+    segments.requires_grad_()
+    loss = paradigm.loss(problem.focus, problem.classifier, segments, problem.labels, mask)
+    return [loss, *torch.autograd.grad(loss, [segments, *problem.parameters()])]
 
 
 @promise("has a loss of NaN where the networks give NaN", to=PROMISES)
@@ -250,8 +268,7 @@ def shows_divergence(paradigm: Paradigm) -> None:
 @promise("has the cross-entropy of a confident mistake, in float32", to=PROMISES)
 def stays_finite(paradigm: Paradigm) -> None:
     """Of equal segments it does not matter which is attended to."""
-    if not _is_exact(paradigm):
-        return
+    _skip_if_sampled(paradigm)
     segments = torch.full((1, 2, 1), 300.0)
     loss = paradigm.loss(
         lambda x: x.squeeze(1), lambda x: torch.cat([x, -x], dim=1), segments, torch.tensor([1])

@@ -12,7 +12,7 @@ from study.cell import Options
 from study.cell.axis import possible_values
 from study.cell.version import code_version
 from study.cell.work import Job, Work
-from study.check.promises import Promise, promise, require
+from study.check.promises import Promise, promise, require, skip_unless
 from study.launch.run_job import run_job
 from study.plan.axes import resolve
 from study.plan.grid import make_plan
@@ -46,11 +46,16 @@ def lays_out(space: SearchSpace) -> None:
 
 @promise("chooses options on other seeds than it confirms them on", to=PROMISES)
 def confirms(space: SearchSpace) -> None:
+    confirming = False
     for name in space.presets:
         axes = resolve(space, name, [])
-        fresh, tuned = (set(possible_values(axes.get(of, ()))) for of in ("confirm", "seed"))
+        fresh, tuned = (
+            {*possible_values(axes.get(of, ()))} - {None} for of in ("confirm", "seed")
+        )
         both = sorted(fresh & tuned)
         require(not both, f"preset {name} confirms on seeds that it tunes on: {both}")
+        confirming |= bool(fresh)
+    skip_unless(confirming, "no preset confirms anything")
 
 
 def tiny_study(paradigm: str, task: str, architecture: str, places: Places) -> None:
@@ -58,6 +63,7 @@ def tiny_study(paradigm: str, task: str, architecture: str, places: Places) -> N
 
     Raises:
         Broken: it does not end well.
+        Skipped: the data is not at hand.
         RequestError: it cannot run.
     """
     own: dict[str, Any] = {"paradigm": (paradigm,), "architecture": (architecture,)}
@@ -67,7 +73,7 @@ def tiny_study(paradigm: str, task: str, architecture: str, places: Places) -> N
 
     def facts_of(task: str, options: Options) -> Facts:
         there = tasks.at_hand(task, places, options)
-        require(there, f"not run: the data of {task} is not at hand, give --data-dir DIR")
+        skip_unless(there, f"the data of {task} is not at hand, give --data-dir DIR")
         return tasks.load(task, places, options).facts
 
     plan = make_plan(space, "quick", resolve(space, "quick", []), facts_of)

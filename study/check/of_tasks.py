@@ -10,7 +10,7 @@ import torch
 
 from study import tasks
 from study.cell import NO_OPTIONS, Budget, Cell, Options, Schedule
-from study.check.promises import Promise, promise, require
+from study.check.promises import Promise, promise, require, skip_unless
 from study.tasks.sources.places import NO_PLACES, Places
 from study.tasks.task import ONE_SHOT, SPLITS, Batch, Split, Task, TaskInfo
 
@@ -108,8 +108,7 @@ def gives_splits(loaded: Loaded) -> None:
 
 @promise("knows the foreground, which training does not see", to=PROMISES)
 def knows_its_foreground(loaded: Loaded) -> None:
-    if loaded.task.facts.sizes:
-        return  # posts and captions may lack one
+    skip_unless(not loaded.task.facts.sizes, "its inputs are no mosaics: they may lack one")
     for name, split in loaded.splits().items():
         foreground = _whole(split).foreground
         require(
@@ -118,18 +117,25 @@ def knows_its_foreground(loaded: Loaded) -> None:
         )
 
 
-@promise("draws training inputs by the seed, all others once and for all", to=PROMISES)
+@promise("has the same inputs for two cells of one seed", to=PROMISES)
 def follows_its_seed(loaded: Loaded) -> None:
-    one, same, other = (loaded.splits(seed) for seed in (0, 0, 1))
+    one, same = loaded.splits(), loaded.splits()
     for name in SPLITS:
-        first, second, third = (_whole(splits[name]) for splits in (one, same, other))
+        first, second = _whole(one[name]), _whole(same[name])
         require(
             torch.equal(first.segments, second.segments)
             and torch.equal(first.labels, second.labels),
             f"two cells of one seed have other inputs in {name}",
         )
-        if name != "train" and tasks.modality(loaded.name) is not ONE_SHOT:
-            require(
-                torch.equal(first.segments, third.segments),
-                f"{name} inputs depend on the seed: verdicts would be of other images",
-            )
+
+
+@promise("has validation and test inputs that do not depend on the seed", to=PROMISES)
+def evaluates_alike(loaded: Loaded) -> None:
+    episodes = tasks.modality(loaded.name) is ONE_SHOT
+    skip_unless(not episodes, "the seed splits the characters of one-shot images")
+    one, other = loaded.splits(0), loaded.splits(1)
+    for name in ("validation", "test"):
+        require(
+            torch.equal(_whole(one[name]).segments, _whole(other[name]).segments),
+            f"{name} inputs depend on the seed: verdicts would be of other images",
+        )

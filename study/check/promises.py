@@ -5,7 +5,7 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from torch import Tensor
 
@@ -16,13 +16,21 @@ class Broken(Exception):
     """A promise is broken; the message says how, in plain words."""
 
 
+class Skipped(Exception):
+    """A promise cannot be checked of this part; the message says why."""
+
+
+State = Literal["ok", "skipped", "BROKEN"]
+"""What is found of a promise, as it is printed."""
+
+
 @dataclass(frozen=True)
 class Promise:
     """One promise of a part.
 
     Attributes:
         text: what it promises, a sentence without its subject: ``has the gradient of its loss``.
-        check: raises `Broken` if a part breaks it.
+        check: raises `Broken` if a part breaks it, `Skipped` if that cannot be told.
     """
 
     text: str
@@ -45,6 +53,12 @@ def require(condition: object, how: str) -> None:
         raise Broken(how)
 
 
+def skip_unless(condition: object, why: str) -> None:
+    """Raises `Skipped` unless a condition holds."""
+    if not condition:
+        raise Skipped(why)
+
+
 def require_equal(got: Tensor, expected: Tensor, what: str, rtol: float = 1e-7) -> None:
     """Raises `Broken` unless two tensors are equal up to rounding."""
     require(
@@ -56,8 +70,8 @@ def require_equal(got: Tensor, expected: Tensor, what: str, rtol: float = 1e-7) 
     require(off <= bound, f"{what} is off by {off:.3g}")
 
 
-def kept(promises: Sequence[Promise], part: Any, file: str) -> Iterator[tuple[str, str]]:
-    """The text of every promise with how a part breaks it; empty: it keeps it.
+def kept(promises: Sequence[Promise], part: Any, file: str) -> Iterator[tuple[State, str, str]]:
+    """What is found of every promise, its text, and how it is broken or why it is skipped.
 
     Args:
         promises: of its sort of part.
@@ -67,12 +81,14 @@ def kept(promises: Sequence[Promise], part: Any, file: str) -> Iterator[tuple[st
     for each in promises:
         try:
             each.check(part)
+        except Skipped as skipped:
+            yield "skipped", each.text, str(skipped)
         except (Broken, RequestError) as broken:
-            yield each.text, str(broken)
+            yield "BROKEN", each.text, str(broken)
         except Exception as error:  # the part's own code may raise anything
             lines = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == file]
             where = f", {file}, line {lines[-1].lineno}" if lines else ""
             text = " ".join(str(error).split())
-            yield each.text, f"{type(error).__name__}: {text}{where}"
+            yield "BROKEN", each.text, f"{type(error).__name__}: {text}{where}"
         else:
-            yield each.text, ""
+            yield "ok", each.text, ""

@@ -11,7 +11,7 @@ from torch.nn.utils import parameters_to_vector
 from study import paradigms
 from study.cell import PARADIGMS
 from study.check.of_paradigms import PROMISES, B, D, Problem
-from study.check.promises import Promise
+from study.check.promises import Promise, Skipped
 from study.paradigms.paradigm import Paradigm
 from tests.made_up.gpu import WAYS, Way
 from tests.made_up.parts import sparsemax
@@ -70,7 +70,10 @@ def reference_loss(name: str, problem: Problem) -> float:
 def test_it_keeps_its_promises(name: str, promise: Promise, way: Way) -> None:
     """Those that `python -m study.check` checks of paradigms from outside."""
     with way():
-        promise.check(EVERY[name])
+        try:
+            promise.check(EVERY[name])
+        except Skipped:
+            assert name in SAMPLED
 
 
 @pytest.mark.parametrize("curved", [False, True])

@@ -7,11 +7,25 @@ from pathlib import Path
 
 import pytest
 
-from study import check
+from study import check, tasks
 from study.check import of_studies
 from study.terminal.command import DONE, FAILED
 from tests.made_up.commands import called
 from tests.made_up.parts import EXAMPLE, forgotten
+
+SAMPLED = """
+from search_spaces.base import Preset, SearchSpace
+from study.paradigms.hard_sampled import HardSampled
+from study.parts import register_paradigm, register_study
+
+@register_paradigm
+class Drawn(HardSampled):
+    name = "drawn"
+
+axes = {"m": (5,), "n": (100,), "architecture": ("perceptron",), "batch_size": (10,)}
+axes |= {"epochs": (1,), "paradigm": ("soft",), "lr": (0.1,), "seed": (0,)}
+register_study(SearchSpace("single", "digits", "one stage", {"quick": Preset("one", axes)}))
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -26,6 +40,35 @@ def test_the_example_keeps_every_promise(capsys: pytest.CaptureFixture[str]) -> 
     assert "BROKEN" not in printed
     for part in ("paradigm sparsemax", "model tiny-convolutions", "task shapes", "study shapes"):
         assert f"{part} ({EXAMPLE})" in printed
+
+
+def test_what_cannot_be_checked_is_skipped_and_the_line_says_why(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(of_studies, "tiny_study", lambda *_: None)
+    file = tmp_path / "sampled.py"
+    file.write_text(SAMPLED)
+    status, printed, _ = called(check.main, capsys, str(file))
+    skipped = [line for line in printed.splitlines() if line.startswith("  skipped ")]
+    assert status == DONE, printed
+    assert {line.partition(": ")[2] for line in skipped} == {
+        "its loss is sampled, so this is asked of hard alone",
+        "no preset confirms anything",
+    }
+    assert sum("has the gradient of its loss, by finite differences" in line for line in skipped)
+    assert f"promises that were checked are kept; {len(skipped)} skipped" in printed
+
+
+def test_a_model_of_data_that_are_not_at_hand_is_not_trained(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tasks, "at_hand", lambda *_: False)
+    file = tmp_path / "model.py"
+    file.write_text(EXAMPLE.read_text().split("@register_task")[0])
+    status, printed, _ = called(check.main, capsys, str(file))
+    assert status == DONE, printed
+    assert "BROKEN" not in printed
+    assert "to its end: the data of digits is not at hand, give --data-dir DIR" in printed
 
 
 @pytest.mark.parametrize(
