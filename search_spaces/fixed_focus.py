@@ -51,7 +51,7 @@ SPACE = SearchSpace(
             },
         ),
         "paper": Preset(
-            about="100 epochs, the published scripts' learning rate, 12 seeds",
+            about="100 epochs and learning rate of the published scripts, 12 seeds",
             axes={**_PAPER, "lr": By("task", {_LINEAR: (1.0,)}, otherwise=(0.004,))},
         ),
         "tuned": Preset(

@@ -60,7 +60,7 @@ SPACE = SearchSpace(
             },
         ),
         "paper": Preset(
-            about="the published schedule, 12 fresh seeds, on GPUs: compare with Table 1",
+            about="the schedule of A.4, 12 fresh seeds, on GPUs: compare with Table 1",
             axes=_PAPER,
         ),
     },

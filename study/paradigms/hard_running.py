@@ -1,4 +1,4 @@
-"""Hard attention trained by one sample and a running baseline, as published for captions."""
+"""Hard attention trained by one sample and a running baseline, for captions."""
 
 from __future__ import annotations
 
@@ -18,6 +18,9 @@ class HardRunning(HardSampled):
     afterwards ("Show, Attend and Tell", section 4.1, without its entropy term, which the paper of
     this platform does not name). Unbiased as `HardSampled` is, with a larger variance: b knows
     neither the input nor the decision.
+
+    The published script for captions does something else: it adds b instead of subtracting it,
+    counts log a_j of the last word's draw only, times .5, and evaluates with soft's context.
     """
 
     name = "hard-running"
