@@ -15,12 +15,12 @@ import pandas as pd
 from study import parts, tasks
 from study.cell import AnyCell, Cell
 from study.cell.version import code_version, source_digest
-from study.cell.work import Job, Work
+from study.cell.work import CONFIRM, Job, Work
 from study.errors import RequestError
 from study.kinds import KINDS
 from study.launch.cluster import default_address, join, ray_session, require_lasting
 from study.launch.failures import Failure
-from study.launch.run_job import run_job
+from study.launch.run_job import record_failure, run_job
 from study.launch.watching import RECORD_SECONDS, Watch
 from study.launch.workplace import Workplace, results_in
 from study.plan.course import Course
@@ -168,6 +168,7 @@ def train(request: Request, course: Course, plans: Sequence[Plan], place: Workpl
     for failure in watch.failures:
         if failure.kind == "request":
             raise RequestError(failure.text)
+    record_failures(request, plans, watch)
     cells = [cell for plan in plans for cell in plan.cells]
     _log(tracker, plans, place)
     if not watch.stopped:
@@ -279,6 +280,17 @@ def _on_ray(
             return not watch.stopped
 
         yield launch
+
+
+def record_failures(request: Request, plans: Sequence[Plan], watch: Watch) -> None:
+    """Records which confirming cells were given up, so that no verdict waits for their seeds."""
+    given_up = {i: each for each in watch.failures if each.kind != "bug" for i in each.cell_ids}
+    for plan in plans:
+        work = work_of(request, plan)
+        for cell in plan.cells:
+            if cell.id in given_up and work.stage(cell) == CONFIRM:
+                failure = given_up[cell.id]
+                record_failure(cell, f"{failure.kind}: {failure.reason}", work)
 
 
 def recorded(place: Workplace) -> pd.DataFrame | None:

@@ -76,16 +76,17 @@ def _log(results: Results, study: str, statuses: Mapping[str, str], uri: str | N
     store = Store(results, study, uri)
     store.connect()
     tracker = Tracker(store)
-    tracker.log_cells(statuses)
+    ended = {cell_id: status for cell_id, status in statuses.items() if status != "failed"}
+    tracker.log_cells(ended)
     with (
         report_files(results.url, study) as files,
-        working(f"logging {study} to MLflow", len(statuses), "cells", lambda: store.made),
+        working(f"logging {study} to MLflow", len(ended), "cells", lambda: store.made),
     ):
         missing = tracker.finish(found.answer(files), math.inf, PATIENCE)
-    lost = sum(not store.holds(*each) for each in statuses.items())
-    there = len(statuses) - store.made - lost
+    lost = sum(not store.holds(*each) for each in ended.items())
+    there = len(ended) - store.made - lost
     print(
-        f"{study}: {counted(len(statuses), 'cell')}: {counted(there, 'was', 'were')} there, "
+        f"{study}: {counted(len(ended), 'cell')}: {counted(there, 'was', 'were')} there, "
         f"{store.made} logged" + (f", {lost} missing" if lost else "")
     )
     print(f"runs:   {store.ui_command}")

@@ -20,7 +20,7 @@ from analysis.section.claim import Claim, Verdict, tallied
 from analysis.section.picture import Picture
 from study.tracking.runs import METRIC_STEP_FLOPS, Files, Point, Run
 
-STATUSES = ("done", "diverged", "censored")
+STATUSES = ("done", "diverged", "censored", "failed")
 
 MOST = 98
 """Summaries of a study: with its own run fewer than 100 at the top, which is as many as MLflow's

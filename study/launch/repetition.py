@@ -172,7 +172,12 @@ def _circumstances(row: Mapping[Any, Any]) -> dict[str, str]:
 
 
 def _repeatable(row: Mapping[Any, Any]) -> AnyCell:
-    """The recorded cell; refuses one that a scheduler stopped."""
+    """The recorded cell; refuses one that failed or that a scheduler stopped."""
+    if row["status"] == "failed":
+        raise RequestError(
+            f"cell {row['cell_id']} failed ({row['status_reason']}), so there is nothing to "
+            "repeat. The command of its study tries it again."
+        )
     if row["status"] == "censored":
         why = row["status_reason"] or "stopped by the scheduler"
         raise RequestError(

@@ -20,7 +20,7 @@ from study.cell.version import require_source
 from study.cell.work import Job, Work
 from study.kinds import KINDS
 from study.launch.failures import Failure, failure_of
-from study.results import Results, cell_columns
+from study.results import ENDED, Results, cell_columns
 
 Pack = Sequence[AnyCell]
 
@@ -61,11 +61,11 @@ def run_job(job: Job, work: Work, report: Report | None = None) -> dict[str, str
         pack = []
         for cell in waiting.pop(0):
             recorded = None if work.dry_run else results.status(cell.id)
-            if recorded in (None, "censored"):
-                pack.append(cell)
-            else:
+            if recorded in ENDED:
                 kind.discard(results.storage, cell.id)  # a lost worker may have left it
                 end(cell.id, recorded)
+            else:
+                pack.append(cell)
         if not pack:
             continue
         started = time.perf_counter()
@@ -89,6 +89,15 @@ def run_job(job: Job, work: Work, report: Report | None = None) -> dict[str, str
         else:
             end(pack[0].id, "failed", kind=ended.kind, text=ended.text)
     return statuses
+
+
+def record_failure(cell: AnyCell, why: str, work: Work) -> None:
+    """Records that a cell failed and is not tried again by its command; a later one does.
+
+    No result is recorded. But whoever reads the others knows that it is not to be waited for.
+    """
+    row = _row(cell, work) | {"status": "failed", "status_reason": why}
+    Results(work.results).write_cell(row, [])
 
 
 def _set_up(work: Work) -> torch.device:
@@ -116,31 +125,30 @@ def _record(
     cell: AnyCell, ended: Ended, seconds: float, pack: int, work: Work, device: torch.device
 ) -> None:
     """Records a cell; seconds are the wall time of this process, of a pack of so many cells."""
-    row = {
-        "study": work.study,
-        "kind": work.kind,
-        "stage": work.stage(cell),
-        "planned_seeds": work.planned_seeds(cell),
-        **cell_columns(cell),
+    row = _row(cell, work) | {
         **ended.columns,
         "total_seconds": ended.earlier_seconds + seconds,
         "pack": pack,
-        **_circumstances(work, device),
+        "device": hardware.device_name(device),
+        "threads": torch.get_num_threads(),
     }
     evaluations = [{"cell_id": cell.id, **each} for each in ended.evaluations]
     Results(work.results).write_cell(row, evaluations, ended.base_images)
 
 
-def _circumstances(work: Work, device: torch.device) -> dict[str, Any]:
-    """Columns that are recorded beside a cell but not part of its id."""
+def _row(cell: AnyCell, work: Work) -> dict[str, Any]:
+    """Columns of a cell that are known however it ended."""
     versions = {
         "python": platform.python_version(),
         "torch": torch.__version__,
         "numpy": np.__version__,
     }
     return {
-        "device": hardware.device_name(device),
-        "threads": torch.get_num_threads(),
+        "study": work.study,
+        "kind": work.kind,
+        "stage": work.stage(cell),
+        "planned_seeds": work.planned_seeds(cell),
+        **cell_columns(cell),
         "code_version": work.code_version,
         "package_versions": json.dumps(versions),
         "finished_at": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),

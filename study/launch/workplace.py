@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from study.errors import RequestError
 from study.launch.nodes import Cluster
-from study.results import Results, ResultsError, Survey, merging
+from study.results import ENDED, Results, ResultsError, Survey, merging
 from study.storage.urls import absolute
 from study.terminal.working import working
 
@@ -39,8 +39,8 @@ class Workplace:
     @property
     def finished(self) -> dict[str, str]:
         """Id -> status of the cells that need no run."""
-        statuses = self.survey.statuses.items()
-        return {id: s for id, s in statuses if self.accepts_censored or s != "censored"}
+        over = (*ENDED, "censored") if self.accepts_censored else ENDED
+        return {id: status for id, status in self.survey.statuses.items() if status in over}
 
     def merge(self, cell_ids: Sequence[str], note: Callable[[str], None]) -> None:
         """Merges the files of recorded cells once there are many.

@@ -23,6 +23,7 @@ from study.results.columns import TRAINED as TRAINED
 from study.results.columns import cell_columns as cell_columns
 from study.results.one_cell import TrainedNetwork as TrainedNetwork
 from study.results.one_cell import load_network as load_network
+from study.results.records import ENDED as ENDED
 from study.results.records import KEY as KEY
 from study.results.records import Files as Files
 from study.results.records import Survey as Survey

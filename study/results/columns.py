@@ -230,7 +230,11 @@ _OF_CELLS: Mapping[str, Columns] = {
     "Of captions": CAPTIONING,
     "Its end": {
         "cell": (_TEXT, "JSON of all that is hashed; in the metadata of the file"),
-        "status": (_TEXT, "`done`, `diverged` or `censored` (stopped early by a scheduler)"),
+        "status": (
+            _TEXT,
+            "`done`, `diverged`, `censored` (stopped early by a scheduler) or `failed` (a "
+            "confirming cell that was given up: no result, and the same command tries again)",
+        ),
         "status_reason": (_TEXT, "why"),
         "steps": (_WHOLE, "steps taken"),
         "total_train_seconds": (_NUMBER, "wall time of the steps; in a pack, of the whole pack"),
@@ -245,8 +249,8 @@ _OF_CELLS: Mapping[str, Columns] = {
         "shared_prefix": (_FLAG, "whether it forked from another cell"),
         "planned_seeds": (
             _WHOLE,
-            "of a confirming cell: how many seeds were to confirm when it ran; any further ones "
-            "were added after a look",
+            "of a confirming cell: how many seeds were to confirm when it ran; before so many "
+            "have ended there is no verdict, and any further ones were added after a look",
         ),
     },
     "Of a theory: what was found": SOLUTION,

@@ -41,7 +41,11 @@ PLACE = ["cell_id", "study", "comparison_id", "paradigm", "schedule", "seed", "s
 DUPLICATE_TOLERANCE = 1e-6
 """Absolute and relative; metrics of two records of a cell may differ by this much."""
 
-_RANKS = ("censored", "diverged", "done")  # of two records of a cell, the later here counts
+ENDED = ("diverged", "done")
+"""End states of cells that will not go on."""
+
+_RANKS = ("failed", "censored", *ENDED)  # of two records of a cell, the later here counts
+
 _PAUSES = (0.0, 0.0, 0.1, 1.0, 5.0, 15.0, 40.0)
 """Seconds before a directory is listed again that lists what is gone: NFS does so for a minute."""
 
@@ -55,7 +59,7 @@ class Survey(NamedTuple):
     """What a results directory holds.
 
     Attributes:
-        statuses: id of each cell -> done, diverged or censored.
+        statuses: id of each cell -> done, diverged, censored or failed.
         damaged: files that are cut, changed or foreign.
         cells: one row a cell, with the columns `PLACE`.
         small: ids of the cells that are in files of their own alone, and will not go on.
@@ -83,7 +87,8 @@ class Records:
     """The records of cells in a results directory.
 
     Of several records of a cell one counts: a done one before a diverged one before a censored
-    one; among equals that in the file whose name is the last, a merged one if there is any.
+    one before a failed one; among equals that in the file whose name is the last, a merged one if
+    there is any.
 
     A file never changes, so each is looked into once; one that seems damaged, again and again,
     since it may still be on its way here. Whoever reads rows of a file checks its bytes.
@@ -123,7 +128,7 @@ class Records:
         own = records["file"].map(cell_file.own_cell).notna()
         in_own = own.groupby(records["cell_id"]).transform("all")
         counting = records[records["counts"]]
-        small = counting.loc[in_own & counting["status"].ne("censored"), "cell_id"]
+        small = counting.loc[in_own & counting["status"].isin(ENDED), "cell_id"]
         return Survey(
             dict(zip(counting["cell_id"], counting["status"], strict=True)),
             tuple(self._damaged()),
@@ -132,8 +137,8 @@ class Records:
         )
 
     def finished(self) -> set[str]:
-        """Ids of the cells that the directory holds; empty if there is none."""
-        return set(self.survey().statuses)
+        """Ids of the cells whose results the directory holds; empty if there is none."""
+        return {cell_id for cell_id, end in self.survey().statuses.items() if end != "failed"}
 
     def records(self, cell_ids: Iterable[str] | None = None) -> pd.DataFrame:
         """One row a record, those of a cell together.
@@ -256,7 +261,7 @@ class Records:
     def disagreements(self, cell_ids: Iterable[str] | None = None) -> list[str]:
         """Says of which cells two records disagree beyond rounding.
 
-        A censored record agrees with any other, since its cell went on.
+        One that is censored or failed agrees with any other, since its cell went on.
 
         Raises:
             ResultsError: as `cells`.
@@ -264,7 +269,7 @@ class Records:
 
         def find() -> list[str]:
             records = self.records(cell_ids)
-            ended = records[records["status"].ne("censored")]
+            ended = records[records["status"].isin(ENDED)]
             ended = ended.assign(digest=ended["file"].str.rsplit("-").str[-1])  # of equal bytes
             ended = ended.drop_duplicates(["cell_id", "digest"], keep="last")
             several = ended[ended.duplicated("cell_id", keep=False)]

@@ -11,7 +11,7 @@ from dataclasses import replace
 from study import hardware, tasks
 from study.cell.work import Job
 from study.concluding.choice import Choice
-from study.drive import run_stages, work_of
+from study.drive import record_failures, run_stages, work_of
 from study.errors import RequestError
 from study.hardware import TF32_NEEDS_GPU
 from study.kinds import KINDS
@@ -125,6 +125,7 @@ def _train(request: Request, course: Course, place: Workplace, share: Share, end
         return not (left or any(failure.ends_process for failure in watch.failures))
 
     (plan,) = run_stages(course, [plan], place, watch, contextlib.nullcontext(launch))
+    record_failures(request, [plan], watch)
     if left:
         print(f"{left}: the same command goes on")
     say(watch.failures)

@@ -162,7 +162,7 @@ def two_sorts(comparison: Comparison) -> list[str]:
     summary, task, texts = comparison.summary, comparison.task, []
     for metric in summarised_metrics(summary) if len(summary) else ():
         name = metric_name(metric, task=task)
-        floor = guess(task, metric, float(comparison.cells["num_classes"].iloc[0]))
+        floor = guess(task, metric, float(comparison.cells["num_classes"].max()))
         for row in summary[summary[f"{metric}_above"].notna()].to_dict("records"):
             above, reached = row[f"{metric}_above"], row[f"{metric}_given"]
             count = int(row["num_seeds"] - row[f"{metric}_learned"])

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+import analysis
 from analysis import compare, load
 from study import run
 from study.cell import Cell
@@ -243,6 +244,24 @@ def test_a_group_of_which_no_option_can_be_chosen_is_named() -> None:
     command = Command(in_memory(), end_of=lambda _: "failed")
     assert {cell.paradigm for cell in command.trained.unchosen} == {"soft", "hybrid"}
     assert command.progress.line().startswith("8/8 cells done, 0 running, 0 left, 8 failed")
+
+
+def test_a_confirming_cell_that_failed_is_recorded_as_such_and_tried_again() -> None:
+    results = in_memory()
+    Command(results, end_of=lambda cell: "failed" if cell.seed == 102 else "done")
+    lost = results.cells().query("status == 'failed'")
+    assert set(lost["paradigm"]) == {"soft", "hybrid"}
+    assert set(zip(lost["seed"], lost["stage"], lost["planned_seeds"], strict=True)) == {
+        (102, "confirm", 3)
+    }
+    assert set(lost["status_reason"]) == {"out of memory: too large"}
+    assert not results.finished() & set(lost["cell_id"])
+    (found,) = analysis.compare_results(results)
+    assert found.summary["num_seeds"].tolist() == [2, 2]
+    assert found.looks.of("soft", "hybrid").seeds == {*SEEDS}
+    again = Command(results)
+    assert {cell.id for cell in again.cells} == set(lost["cell_id"])
+    assert set(results.cells()["status"]) == {"done"}
 
 
 @pytest.mark.parametrize(
