@@ -318,7 +318,7 @@ def interval_of_pair(row: Mapping[Hashable, Any]) -> str:
         return f"no interval (n={row['num_pairs']})"
     if known(row.get("above", math.nan)):
         counts = f"{row['learned_first']:g} and {row['learned_second']:g}"
-        return f"{counts} of {row['num_pairs']} learned (McNemar p={row['p_learned']:.2g})"
+        return f"{counts} of {row['num_pairs']} learned"
     return between(row["low"], row["high"])
 
 

@@ -27,11 +27,13 @@ from scipy.special import stdtrit
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a file, without an installation
 
+from analysis.comparison.by_image import Scores, instances_of, of_instances
 from analysis.comparison.paired import decided, of_pair
-from analysis.crossed import CrossedMean, crossed_mean, needed
+from analysis.comparison.stages import Looks, Run
+from analysis.crossed import CrossedMean, crossed_mean, needed_seeds
 from analysis.learning import guess, share_mean
 from analysis.statistics import LEVEL
-from benchmarks.support.calibration_claims import ROWS, SEEDS, UNSEEN, simulate_claims
+from benchmarks.support.calibration_claims import NOT_KEPT, ROWS, SEEDS, simulate_claims
 from benchmarks.support.calibration_resampled import resampled
 from benchmarks.support.calibration_studies import (
     METRICS,
@@ -52,11 +54,9 @@ STEADY, HIGHER = 1.45, 2.20
 
 PAIRS = tuple(combinations(range(len(PARADIGMS)), 2))
 FAMILY = tuple((metric, pair) for metric in METRICS for pair in PAIRS)
-LOOKS = (6, 12, 18, 24)
 FLOORS = {metric: guess("digits", metric, NUM_CLASSES) for metric in METRICS}
 
 LARGEST_FOLLOW_UP = 300  # seeds; advice beyond it is counted, not run
-LARGEST_TEST = 20_000  # images; likewise
 
 
 def each(seeds: Iterable[int], what: str = "", **fields: Any) -> list[Study]:
@@ -80,6 +80,20 @@ STEADY_BESIDE_HIGHER: dict[str, Any] = {
     "bases": (STEADY, STEADY, STEADY, HIGHER),
 }  # fmt: skip
 
+TWO_SORTS: dict[str, Any] = {
+    "probit": True, "gap": 1.03, "base": 0.25, "seed_sd": 0.05, "image_sd": 0.0,
+    "residual_sd": 0.0,
+}  # fmt: skip
+"""Half of the runs at .60, the others at .90."""
+
+LOOKED = {
+    "12 planned, looks at 6 and 12": (12, (6, 12)),
+    "12 planned, a look at each from 6 on": (12, range(6, 13)),
+    "24 planned, a look at each from 6 on": (24, range(6, 25)),
+    "12 planned, one failed at first: looks at 11 and 12": (11, (11, 12)),
+}
+"""Of a study -> seeds without which there is no verdict, and those at which it is looked at."""
+
 NULL = [
     *each((6, 12, 24)),
     *each([12], f", options 1/1/81/1, tuned on {TUNING_SEEDS} others", options=OPTIONS),
@@ -94,8 +108,11 @@ NULL = [
     *each([6], ", 36 images, scores near 0.97", images=36, instances=28, base=4.0),
     *each([12], ", scores near 0.03", base=-4.0),
     *each([6], ", images alike, 16 comparisons", comparisons=16, **ALIKE),
-    *map(backgrounds, (12, 6, 12, 12), (251, 251, 25, 5)),
+    *map(backgrounds, (12, 6, 12, 12), (251, 251, 25, 6)),
     backgrounds(12, 251, base=4.0),
+    *each((6, 12), ", probit", probit=True),
+    *each((6, 12), ", probit, 6 images", probit=True, images=6, instances=180),
+    *each([6], ", probit, 60 images, skewed", images=60, skewed=True),
 ]
 """Studies of which every number is promised."""
 
@@ -106,12 +123,17 @@ NOT_PROMISED = [
     *each([12], ", each learns with chance 0.8", learns=(0.8,)),
     *each([12], ", each learns with chance 0.5", learns=(0.5,)),
     *each((6, 8, 12), ", .81 beside .90 with chance .9, else 0", **STEADY_BESIDE_HIGHER),
+    *each((6, 12), ", two sorts of runs .3 apart", **TWO_SORTS),
+    *each([12], ", probit, 3 images", probit=True, images=3, instances=360),
+    *each([12], ", probit, 2 of 60 images have 0.8", probit=True, images=60, dominant=0.8),
+    *each([12], ", probit, 2 of 60 images have 0.5", probit=True, images=60, dominant=0.5),
 ]
 """Corners where some number is not kept."""
 
 PLANNED = [
     *each([6], ", images alike", **ALIKE),
     *each((6, 12)),
+    *each((6, 12), ", 60 images", images=60, instances=18),
     *each([12], ", images differ much", image_sd=3.0),
 ]
 
@@ -135,25 +157,34 @@ def main() -> int:
             found = pool.map(rates, studies, repeat(replicates))
             table(("study", "false verdicts", *columns, "pairs apart"), found)
             print()
-    looks = f"{looked(replicates):.3f}"
-    print(f"False verdicts at any of the looks {LOOKS}, were later seeds counted: {looks}\n")
-    advised = ("told seeds", "median", "power", "told images", "power", "larger yet")
-    differences = {"named beforehand": True, "far end of the interval": False}
-    table(
-        ("advised by", "difference", *advised),
-        (
-            (study.name, name, *followed(study, beforehand, replicates))
-            for study in PLANNED
-            for name, beforehand in differences.items()
-        ),
-    )
-    print()
+        again = [*pool.map(looked, LOOKED, repeat(replicates))]
+        again += pool.map(options_added, (2, 4), repeat(replicates))
+        table(("false verdicts at any look", "as reported", "were each look to decide"), again)
+        print()
+        differences = {"named beforehand": True, "far end of the interval": False}
+        plans = [*product(PLANNED, differences.values())]
+        found = pool.map(followed, *zip(*plans, strict=True), repeat(replicates))
+        named = ((study.name, *cells) for (study, _), cells in zip(plans, found, strict=True))
+        names = cycle(differences)
+        table(
+            ("advised by", "difference", "told", "median", "power", "more, or none"),
+            ((study, next(names), *cells) for study, *cells in named),
+        )
+        print()
     table(
         ("seeds", "1 sd decided", "overstated by", "2 sd decided", "overstated by"),
         ((str(n), *overstated(n, 10 * replicates)) for n in (6, 8, 12, 24)),
     )
     print()
-    claims = simulate_claims(replicates, seed=0, laws=(*ROWS, UNSEEN))
+    table(
+        ("seeds at .90 beside seeds at .60, decided", "6 seeds", "12 seeds"),
+        (
+            (f"{stray or 'none'} of the lower at .10", *found_apart(stray, replicates))
+            for stray in (0, 1, 2)
+        ),
+    )
+    print()
+    claims = simulate_claims(replicates, seed=0, laws=(*ROWS, *NOT_KEPT))
     ends = {"false_holds": "falsely holds", "false_refuted": "falsely refuted"}
     table(
         ("claim", "lost", *(f"{text}, {n} seeds" for text in ends.values() for n in SEEDS)),
@@ -177,7 +208,7 @@ def rates(study: Study, replicates: int) -> list[str]:
         drawn = [draw(study, generator) for _ in range(study.comparisons)]
         tests = [pair for one in drawn for pair in pairs(one, study.seeds)]
         wrong += has_verdict(tests)
-        apart += ["learned" in pair for pair in tests]
+        apart += ["p_learned" in pair for pair in tests]
         for (metric, places), pair in zip(cycle(FAMILY), tests):
             if any(best_of[place] for place in places) and not math.isnan(pair["low"]):
                 covered["p", metric].append(pair["low"] <= 0 <= pair["high"])
@@ -197,11 +228,66 @@ def has_verdict(tests: Iterable[dict[str, Any]]) -> bool:
     return any(row["verdict"] != "undecided" for row in decided([*tests])[0])
 
 
-def looked(replicates: int) -> float:
-    """Share of studies with a false verdict at any look, each with all seeds that there are."""
-    study = Study("looks", LOOKS[-1], image_sd=0.0)
-    found = (draw(study, generator) for generator in generators(study, replicates))
-    return float(np.mean([any(has_verdict(pairs(drawn, n)) for n in LOOKS) for drawn in found]))
+def looked(name: str, replicates: int) -> list[str]:
+    """Shares of studies with a false verdict at any look: by our rule, and without it."""
+    planned, looks = LOOKED[name]
+    study = Study(name, max(looks), image_sd=0.0)
+    reported = every = 0
+    for generator in generators(study, replicates):
+        drawn = draw(study, generator)
+        false = [n for n in looks if has_verdict(pairs(drawn, n))]
+        runs = {n: dict.fromkeys(range(n), Run("", planned)) for n in looks}
+        every += bool(false)
+        reported += any(not Looks({"soft": runs[n]}, {}).of("soft").doubt for n in false)
+    return [name, f"{reported / replicates:.3f}", f"{every / replicates:.3f}"]
+
+
+def options_added(rounds: int, replicates: int) -> list[str]:
+    """The same of studies that add options, round by round, and confirm them on the same seeds.
+
+    Scores are normal: of the seed, its run of an option, images, and what is left.
+    """
+    name, n, images, paradigms = f"options added in {rounds} rounds", 12, 60, len(PARADIGMS)
+    instances = instances_of(np.arange(images)[:, None])
+    reported = every = 0
+    for generator in generators(Study(name), replicates):
+        shape, normal = (len(METRICS), paradigms, n), generator.standard_normal
+        of_seeds, of_images = normal((*shape[:1], 1, n)), normal((*shape[:2], 1, images))
+        verdicts, counted, first = False, False, np.ones(paradigms, bool)
+        values = np.zeros((*shape, images))
+        for tried in range(1, rounds + 1):
+            # The best of all options is a new one as often as there are new ones.
+            changed = generator.random(paradigms) < 1 / tried
+            runs = of_seeds[..., None] + 1.5 * normal((*shape, 1)) + normal((*shape, images))
+            values = np.where(changed[:, None, None], 0.02 * (runs + of_images), values)
+            first = first & (~changed | (tried == 1))
+            tests = []
+            for metric, (second, other) in FAMILY:
+                sides = (values[METRICS.index(metric), place] for place in (other, second))
+                scores = (of_instances(each, instances) for each in sides)
+                tests.append({"metric": metric} | of_pair(*scores))
+            verdicts = verdicts or has_verdict(tests)
+            spent = {PARADIGMS[place]: frozenset(range(n)) for place in np.flatnonzero(~first)}
+            looks = Looks({name: dict.fromkeys(range(n), Run("", n)) for name in PARADIGMS}, spent)
+            for test, (_, places) in zip(tests, FAMILY, strict=True):
+                doubt = looks.of(*(PARADIGMS[place] for place in places)).doubt
+                test["lacks"] = [*filter(None, [doubt])]
+            counted = counted or has_verdict(tests)
+        reported, every = reported + counted, every + verdicts
+    return [name, f"{reported / replicates:.3f}", f"{every / replicates:.3f}"]
+
+
+def found_apart(stray: int, replicates: int) -> Iterator[str]:
+    """How often .90 is told from .60 of which some seeds are at .10, by the tests of a family."""
+    for n in (6, 12):
+        found = 0
+        for generator in generators(Study(f"{stray} strays of {n}"), replicates):
+            low = np.where(np.arange(n) < stray, 0.1, 0.6)
+            high, low = (m + 0.02 * generator.standard_normal(n) for m in (np.full(n, 0.9), low))
+            test = {"metric": "saif"} | of_pair(Scores(high[:, None]), Scores(low[:, None]))
+            nothing = test | {"p": math.nan}
+            found += has_verdict([test, *[nothing] * (len(FAMILY) - 1)])
+        yield f"{found / replicates:.2f}"
 
 
 def followed(study: Study, beforehand: bool, replicates: int) -> list[str]:
@@ -210,28 +296,25 @@ def followed(study: Study, beforehand: bool, replicates: int) -> list[str]:
     level = LEVEL / len(FAMILY)
     few = generators(pair, min(replicates, 200))
     usual = float(np.mean([first_pair(pair, generator).standard_error for generator in few]))
-    by_seeds: list[bool] = []
-    by_images: list[bool] = []
-    seeds, larger = [], 0
+    decided_again: list[bool] = []
+    advised, larger = [], 0
     for generator in generators(study, replicates):
         seen = first_pair(pair, generator)
         effect = 3 * usual if beforehand else max(seen.low, seen.high, key=abs)
-        found = needed(seen, effect, level)
         if not beforehand and seen.p < level:
             continue  # decided, so the report names no number
-        if found.seeds <= LARGEST_FOLLOW_UP:
-            again = replace(pair, seeds=int(found.seeds))
-            by_seeds.append(first_pair(again, generator, effect).p < level)
-            seeds.append(found.seeds)
-        elif found.seeds == math.inf and found.images <= LARGEST_TEST:
-            again = replace(pair, images=int(found.images))
-            by_images.append(first_pair(again, generator, effect).p < level)
+        seeds = needed_seeds(seen, effect, level)
+        if seeds <= LARGEST_FOLLOW_UP:
+            again = replace(pair, seeds=int(seeds))
+            decided_again.append(first_pair(again, generator, effect).p < level)
+            advised.append(seeds)
         else:
             larger += 1
-    power = [f"{np.mean(found):.3f}" if found else "-" for found in (by_seeds, by_images)]
-    told = (f"{count / replicates:.2f}" for count in (len(by_seeds), len(by_images), larger))
-    median = f"{np.median(seeds):.0f}" if seeds else "-"
-    return [next(told), median, power[0], next(told), power[1], next(told)]
+    if not advised:
+        return ["0.00", "-", "-", f"{larger / replicates:.2f}"]
+    told = f"{len(advised) / replicates:.2f}"
+    power = f"{np.mean(decided_again):.3f}"
+    return [told, f"{np.median(advised):.0f}", power, f"{larger / replicates:.2f}"]
 
 
 def first_pair(study: Study, generator: np.random.Generator, effect: float = 0.0) -> CrossedMean:

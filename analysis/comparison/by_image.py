@@ -123,8 +123,8 @@ def scores(rows: pd.DataFrame, metric: str) -> Scores:
     score = np.round(rows[metric].to_numpy(np.float64, na_value=np.nan), _DIGITS)
     kept = ~rows["diverged"].to_numpy(bool)
     found = _by_instance(rows[kept], metric)
-    if found is None or found.instances is None:
-        return Scores(score[:, None], lacking=found.lacking if found else "")
+    if found is None:
+        return Scores(score[:, None])
     values = np.repeat(score[:, None], found.values.shape[1], axis=1)
     values[kept] = found.values
     return replace(found, values=values)
@@ -148,8 +148,7 @@ def _by_instance(rows: pd.DataFrame, metric: str) -> Scores | None:
     score = rows[metric].to_numpy(np.float64, na_value=np.nan)
     if not (np.abs(values.mean(axis=1) - score) <= ROUNDING).all():
         return None
-    few_images = image_df(instances.weights) < FEWEST_DF
-    return Scores(values, None if few_images else instances, instances.lacking)
+    return of_instances(values, instances)
 
 
 def _refuse_unusable(rows: pd.DataFrame, bits: list[str]) -> None:
@@ -179,6 +178,18 @@ def _unpacked(bits: Iterable[bytes], count: int) -> NDArray[np.bool_]:
     return np.unpackbits(packed, axis=1, count=count).astype(bool)
 
 
+def of_instances(values: Floats, instances: Instances) -> Scores:
+    """The scores of instances; of all together where their images are too few.
+
+    Args:
+        values: (S, n) score of each instance.
+        instances: which images they hold.
+    """
+    if image_df(instances.weights) >= FEWEST_DF:
+        return Scores(values, instances, instances.lacking)
+    return Scores(values.mean(axis=1, keepdims=True), lacking=instances.lacking)
+
+
 @functools.lru_cache(maxsize=8)  # for all pairs and metrics of a comparison
 def _instances(images: bytes, count: int, counted: bytes) -> Instances | None:
     """Those of which a score is a share; None where there are none.
@@ -188,10 +199,16 @@ def _instances(images: bytes, count: int, counted: bytes) -> Instances | None:
         count: n.
         counted: (n,) bool, which of them.
     """
-    there = np.frombuffer(counted, bool)
-    held = np.frombuffer(images, np.int64).reshape(count, -1)[there]
-    if not len(held):
-        return None
+    held = np.frombuffer(images, np.int64).reshape(count, -1)[np.frombuffer(counted, bool)]
+    return instances_of(held) if len(held) else None
+
+
+def instances_of(held: NDArray[np.int64]) -> Instances:
+    """Instances by the base images that they hold.
+
+    Args:
+        held: (n, k) that of the foreground first, n >= 1.
+    """
     _, image, weights = np.unique(held[:, 0], return_inverse=True, return_counts=True)
     backgrounds = Backgrounds(image, held[:, 1:]) if held.shape[1] > 1 else None
     lacking = ""

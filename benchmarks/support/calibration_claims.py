@@ -8,7 +8,7 @@ is the worst that losing them can do.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -39,7 +39,7 @@ class Row:
         true: further parts, which are as the claim says.
         lost: which seeds are lost, all parts of a seed together.
         share: of the seeds that is lost.
-        skewed: shares have a Beta distribution instead of a normal one.
+        skewed: law of the shares, a name of `SKEWED`; empty: normal.
         two_laws: nine seeds in ten are at half of the threshold, the others far above it.
         evidence: whether the parts at the threshold are evidence for the claim; else almost any
             run has them.
@@ -50,7 +50,7 @@ class Row:
     true: int = 0
     lost: Loss = "none"
     share: float = 0.0
-    skewed: bool = False
+    skewed: str = ""
     two_laws: bool = False
     evidence: bool = True
 
@@ -61,8 +61,7 @@ class Row:
             above = random.random((self.at_threshold, n)) < _SELDOM
             values = THRESHOLD / 2 * (1 + above / _SELDOM) + _SPREAD / 3 * normal
         elif self.skewed:
-            total = THRESHOLD * (1 - THRESHOLD) / _SPREAD**2 - 1
-            values = betaincinv(THRESHOLD * total, (1 - THRESHOLD) * total, ndtr(normal))
+            values = SKEWED[self.skewed](normal)
         else:
             values = THRESHOLD + _SPREAD * normal
         clear = _FAR + 0.2 * _SPREAD * random.standard_normal((self.true, n))
@@ -74,6 +73,14 @@ class Row:
         return np.concatenate([values, clear])[:, ~lost], int(lost.sum())
 
 
+SKEWED: dict[str, Callable[[NDArray[np.float64]], NDArray[np.float64]]] = {
+    "beta(10, 90)": lambda normal: betaincinv(10, 90, ndtr(normal)),
+    "beta(1.5, 13.5)": lambda normal: betaincinv(1.5, 13.5, ndtr(normal)),
+    "beta(.6, 5.4)": lambda normal: betaincinv(0.6, 5.4, ndtr(normal)),
+    "lognormal .6": lambda normal: THRESHOLD * np.exp(0.6 * normal - 0.18),
+}
+"""Name -> shares of the mean `THRESHOLD`, by normal numbers."""
+
 _LOSSES: dict[Loss, str] = {
     "at random": "seeds at random",
     "those above": "seeds that would speak against it",
@@ -82,7 +89,7 @@ _LOSSES: dict[Loss, str] = {
 
 ROWS = (
     Row("one part"),
-    Row("one part, skewed", skewed=True),
+    *(Row(f"one part, {law}", skewed=law) for law in [*SKEWED][:2]),
     Row("one part of eight, the others true", true=7),
     Row("two parts", 2),
     Row("eight parts", 8),
@@ -97,8 +104,11 @@ ROWS = (
 )
 
 
-UNSEEN = Row("one part, a seed in ten far above it", two_laws=True)
-"""Where no seed shows the other law, nothing can tell: its numbers are not promised."""
+NOT_KEPT = (
+    *(Row(f"one part, {law}", skewed=law) for law in [*SKEWED][2:]),
+    # Where no seed shows the other law, nothing can tell.
+    Row("one part, a seed in ten far above it", two_laws=True),
+)
 
 
 def simulate_claims(

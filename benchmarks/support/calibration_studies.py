@@ -7,6 +7,9 @@ each of its background images, if it has any. A shared part of A belongs to the 
 of B and C to all paradigms. Runs choose their option on validation, which shows A with a little
 noise, and are tested on all images; two-stage studies draw A anew for their confirming seeds. SAIF
 and accuracy are independent.
+
+Some studies have a probit in place of the logit, whose true means have a closed form, runs of two
+sorts, or two images with most instances.
 """
 
 from __future__ import annotations
@@ -17,10 +20,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, ndtri
+from scipy.special import expit, ndtr, ndtri
 
-from analysis.backgrounds import Backgrounds
-from analysis.comparison.by_image import Instances, Scores
+from analysis.comparison.by_image import Instances, Scores, instances_of, of_instances
 
 PARADIGMS = ("hard", "soft", "hybrid", "lvml")
 METRICS = ("saif", "accuracy")
@@ -62,6 +64,9 @@ class Study:
             right.
         bases: logit of the score of each paradigm, where they differ.
         heavy_images: whether few images have most instances.
+        dominant: share of the instances that the first two images have.
+        probit: whether scores are probits.
+        gap: by how much one run in two, drawn for each by itself, is higher.
         classes: whether 80, 15 and 5 % of the images are of classes that differ in score.
         comparisons: that are decided together.
         backgrounds: background images of the test split; 0: instances have none.
@@ -85,6 +90,9 @@ class Study:
     learns: tuple[float, ...] = (1.0,)
     bases: tuple[float, ...] = ()
     heavy_images: bool = False
+    dominant: float = 0.0
+    probit: bool = False
+    gap: float = 0.0
     classes: bool = False
     comparisons: int = 1
     backgrounds: int = 0
@@ -115,6 +123,9 @@ def draw(study: Study, generator: np.random.Generator, metrics: Sequence[str] = 
     if study.heavy_images:
         heavy = np.minimum(generator.pareto(1.5, images), HEAVIEST)
         weights = 1 + np.floor(study.instances * heavy).astype(int)
+    if study.dominant:
+        rest = weights[2:].sum()
+        weights[:2] = round(rest * study.dominant / (1 - study.dominant) / 2)
     of_image = np.repeat(np.arange(images), weights)
     held = generator.integers(max(study.backgrounds, 1), size=(weights.sum(), HELD))
     tested = {metric: runs(study, generator, n, (1,) * paradigms) for metric in metrics}
@@ -135,17 +146,19 @@ def draw(study: Study, generator: np.random.Generator, metrics: Sequence[str] = 
             image = image + generator.choice(CLASS_EFFECTS, images, p=CLASS_SHARES)
         residual = study.residual_sd * generator.standard_normal((*shape, images))
         levels = np.concatenate(tested[metric])[:, :, None]
+        levels = levels + study.gap * (generator.random(levels.shape) < 0.5)
         logits = (bases + levels + study.image_sd * image[:, None] + residual)[:, :, of_image]
         if study.backgrounds:
             effects = shared(generator, paradigms, study.backgrounds)
             logits += study.background_sd * effects[:, held].sum(axis=2)[:, None]
-        hits[metric] = generator.random(logits.shape, np.float32) < expit(logits)
+        chances = ndtr(logits) if study.probit else expit(logits)
+        hits[metric] = generator.random(logits.shape, np.float32) < chances
     stuck = generator.random(shape) > np.array(study.learns)[:, None]
     for each in hits.values():
         each[stuck] = False
-    backgrounds = Backgrounds(of_image, held) if study.backgrounds else None
+    images_of = np.column_stack([of_image, held]) if study.backgrounds else of_image[:, None]
     return Drawn(
-        Instances(of_image, weights.astype(float), backgrounds),
+        instances_of(images_of),
         hits,
         generator.random(shape) < study.diverged,
         generator.random(shape) < study.failed,
@@ -181,11 +194,15 @@ def scored(drawn: Drawn, metric: str, place: int, seeds: NDArray[np.bool_]) -> S
     """The scores of a paradigm's runs; a diverged one has SAIF 0 and accuracy 1/C throughout."""
     found = drawn.hits[metric][place].astype(float)
     found[drawn.diverged[place]] = LOST[metric]
-    return Scores(found[seeds], drawn.instances)
+    return of_instances(found[seeds], drawn.instances)
 
 
 def true_mean(study: Study) -> dict[str, float]:
     """Metric -> its mean over all seeds and images."""
+    if study.probit:
+        spread = math.hypot(1, study.seed_sd, study.image_sd, study.residual_sd)
+        sorts = (float(ndtr((study.base + gap) / spread)) for gap in (0.0, study.gap))
+        return dict.fromkeys(METRICS, sum(sorts) / 2)
     normal = ndtri((np.arange(2_000) + 0.5) / 2_000)
     of_runs = normal
     if study.heavy or study.skewed:  # the sum of two parts of it: by simulation

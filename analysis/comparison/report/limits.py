@@ -250,7 +250,9 @@ def is_interim(paired: pd.DataFrame) -> pd.Series:
 
 def _untested(paired: pd.DataFrame) -> Iterator[str]:
     rest = paired[paired["verdict"] == "undecided"]
-    hidden = rest[~rest["reason"].str.contains("after Holm")]
+    untested = (rest["num_pairs"] < MIN_SEEDS) | rest[["p_holm", "seen_seeds"]].isna().any(axis=1)
+    shown = rest["reason"].str.contains("after Holm")
+    hidden = rest[~shown & (untested | (rest["p_holm"] < LEVEL))]
     for reason, rows in hidden.groupby("reason", sort=False):
         pairs: dict[str, list[str]] = {}
         for row in rows.to_dict("records"):
