@@ -425,8 +425,9 @@ def _refuse_shared_time(cells: pd.DataFrame, cut: Cut) -> None:
             "were trained in packs or share a prefix. Compare at equal flops or mosaics, or run "
             "the study with --pack none --no-share into another results directory."
         )
+    trained = cells[cells["status"].ne("failed")]
     for name in ("device", "threads"):
-        kinds = cells.groupby("comparison_id")[name].unique()
+        kinds = trained.groupby("comparison_id")[name].unique()
         for values in kinds[kinds.map(len) > 1]:
             raise ResultsError(
                 f"cells of one comparison were trained with {name} "

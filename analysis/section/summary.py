@@ -43,6 +43,7 @@ def summary_run(
     files: Files,
     curves: Mapping[str, Curve] | None = None,
     paradigms: Sequence[str] = (),
+    seeds: str = "",
 ) -> Run:
     """The run of one paradigm in one setting, or of one network, over its seeds.
 
@@ -57,8 +58,9 @@ def summary_run(
         files: gives the artifacts, when they are asked for.
         curves: points that are not finite are left out.
         paradigms: of the setting, each of which has its colour of the report.
+        seeds: for the name, ``6 of 12``; by default `n`.
     """
-    name = f"{what} n={metrics['n']:g} \N{MIDDLE DOT} {where}"
+    name = f"{what} n={seeds or format(metrics['n'], 'g')} \N{MIDDLE DOT} {where}"
     known = {name: value for name, value in metrics.items() if math.isfinite(value)}
     unknown = [name for name in metrics if name not in known]
     note += f"\n\nNot known: {', '.join(unknown)}." if unknown else ""

@@ -82,8 +82,10 @@ def report(request: Request, plan: Plan, place: Workplace, trained: Trained) -> 
 
     results, cells, failed = place.results, trained.cells, trained.failed
     asked = {cell.id for cell in cells} - failed
-    ids = _of_the_study(plan.study, cells, place.survey.cells) - failed
-    question = Question(cell_ids=ids, select=request.select)
+    every = _of_the_study(plan.study, cells, place.survey.cells)
+    ids = every - failed
+    # Those that failed are among them: no verdict is to wait for their seeds.
+    question = Question(cell_ids=every, select=request.select)
     found = conclude(results, question) if ids else Conclusions(results.url, question)
     shown = found.of(asked)
     others = len(found.sections) - len(shown.sections)

@@ -59,8 +59,8 @@ TABLE_1: dict[str, dict[str, tuple[float, float]]] = {
 }
 """Row -> paradigm -> (SAIF, accuracy), fractions; of captions (SAIF, Bleu-4).
 
-Hard attention on captions is sampled with a running baseline (appendix A.4), also as the second
-phase of the hybrid."""
+Hard attention on captions is sampled with a running baseline in the authors' script, also as the
+second phase of the hybrid."""
 
 _PARADIGMS = ("hard", "soft", "hybrid", "lvml")
 
@@ -89,8 +89,8 @@ class Source:
     Attributes:
         name: name of the data.
         n: training mosaics, posts or captions.
-        epochs: the least that is known of mosaics (100 to 150 in the authors' scripts for
-            CIFAR-10, for CIFAR-100 not stated), the most of text.
+        epochs: the least that the authors' scripts have of mosaics (the paper names none), the
+            most of text; 0: not known.
         epochs_text: the same in words.
         architectures: those of the authors' scripts, and those that the appendix describes.
         batch: None: it is not stated.
@@ -104,15 +104,16 @@ class Source:
     batch: int | None = 256
 
 
+_OF_SCRIPTS = "the 100 or 150 epochs of the published scripts"
 SOURCES = {
-    "cifar10": Source("CIFAR-10", 10_000, 100, "100 or more", ("scripts", "paper")),
-    "cifar100": Source("CIFAR-100", 50_000, 100, "100 or more", ("scripts", "paper")),
-    "hatexplain": Source("HateXplain", 15_383, 550, "up to 550", tuple(MODELS)),
+    "cifar10": Source("CIFAR-10", 10_000, 100, _OF_SCRIPTS, ("scripts", "paper")),
+    "cifar100": Source("CIFAR-100", 50_000, 0, "epochs not stated", ("scripts", "paper")),
+    "hatexplain": Source("HateXplain", 15_383, 550, "up to 550 epochs", tuple(MODELS)),
     "mscoco": Source(
         name="the 82,783 training images of MSCOCO 2014",
         n=414_113,
         epochs=25,
-        epochs_text="25",
+        epochs_text="25 epochs",
         architectures=("show-attend-tell",),
         batch=None,
     ),
@@ -152,11 +153,10 @@ def published(task: str, m: int, architecture: str) -> Row:
 
 
 def sources_text(tasks: Iterable[str]) -> str:
-    """``10,000 training mosaics of CIFAR-10 and 100 epochs or more; ...`` of tasks with a row."""
+    """``15,383 training posts of HateXplain and up to 550 epochs; ...`` of tasks with a row."""
     asked = set(tasks)
     return "; ".join(
-        f"{source.n:,d} training {instances(task)} of {source.name} and {source.epochs_text} "
-        "epochs"
+        f"{source.n:,d} training {instances(task)} of {source.name} and {source.epochs_text}"
         for task, source in SOURCES.items()
         if task in asked
     )

@@ -14,7 +14,12 @@ from analysis.comparison.heat_maps import mean_heatmaps
 from analysis.comparison.learning_curves import common, learning_curve
 from analysis.comparison.report.answer import answer
 from analysis.comparison.report.limits import limits, tuned
-from analysis.comparison.report.tables import comparison_cells, rates, setting_text
+from analysis.comparison.report.tables import (
+    comparison_cells,
+    rates,
+    seeds_there,
+    setting_text,
+)
 from analysis.rendering import markdown
 from analysis.section.blocks import Table
 from analysis.section.picture import Picture
@@ -72,6 +77,7 @@ def group_summaries(
         summary_run(
             key=f"{row['comparison_id']}/{row['paradigm']}",
             what=str(row["paradigm"]),
+            seeds=seeds_there(row),
             where=comparison.name,
             note=note,
             params=_params(row) | settings,

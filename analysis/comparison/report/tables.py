@@ -141,10 +141,13 @@ def chosen_text(comparison: Comparison) -> str:
 
 def seeds(row: Row) -> str:
     """``3``, ``2 of 3`` where seeds are missing, ``3, 1 diverged``."""
-    text = str(row["num_seeds"])
-    if row["num_seeds"] < row["most_seeds"]:
-        text += f" of {row['most_seeds']}"
-    return text + (f", {row['num_diverged']} diverged" if row["num_diverged"] else "")
+    return seeds_there(row) + (f", {row['num_diverged']} diverged" if row["num_diverged"] else "")
+
+
+def seeds_there(row: Row) -> str:
+    """``3``, ``2 of 3`` where seeds are missing."""
+    there, most = row["num_seeds"], row["most_seeds"]
+    return f"{there} of {most}" if there < most else str(there)
 
 
 def rates(row: Row) -> str:
