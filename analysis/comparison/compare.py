@@ -181,7 +181,7 @@ class Comparison:
     def tested(self, *paradigms: str) -> pd.DataFrame:
         """The rows of `chosen` that verdicts on some paradigms rest on: of the first look."""
         rows = self.chosen[self.chosen["paradigm"].isin(paradigms)]
-        return rows[rows["seed"].isin(self.looks.of(*paradigms).seeds)]
+        return rows[rows["seed"].isin(self.looks.of(*paradigms).tested)]
 
     @property
     def unconfirmed(self) -> list[str]:

@@ -209,7 +209,7 @@ def _test(
 ) -> dict[str, Any]:
     """Numbers of a row of the table, on the common seeds of two paradigms."""
     common = set(first["seed"]) & set(second["seed"])
-    tested = common & look.seeds
+    tested = common & look.tested
     sides = [side[side["seed"].isin(tested)] for side in (first, second)]
     both, n = scores(pd.concat(sides), metric), len(tested)
     between = (side[f"between_{metric}"] for side in sides if f"between_{metric}" in side)

@@ -6,7 +6,7 @@ stage, in which options are chosen and tested on the same seeds.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -59,10 +59,17 @@ class Look(NamedTuple):
         seeds: of the first look, whether or not their runs failed; all, where there was none yet
             or nothing is known of a plan.
         doubt: why there is no verdict, ``interim: 6 of 12 planned seeds``; empty: there may be.
+        given_up: seeds of it with a run that was recorded only after it had been given up.
     """
 
     seeds: frozenset[int]
     doubt: str = ""
+    given_up: frozenset[int] = frozenset()
+
+    @property
+    def tested(self) -> frozenset[int]:
+        """The seeds that verdicts are of, as far as their runs have results."""
+        return self.seeds - self.given_up
 
 
 class Run(NamedTuple):
@@ -80,35 +87,37 @@ class Looks:
     decided, decides falsely more often than a test says: of 100 studies with 24 seeds that are
     looked at from 6 on, some 20. So a verdict waits until as many seeds as were planned have
     ended, and whatever comes later moves means alone: further seeds, and seeds on which another
-    option of the paradigm was confirmed before. A seed whose run failed has ended.
+    option of the paradigm was confirmed before. A seed whose run was given up has ended, for good.
 
     Attributes:
         runs: paradigm -> seed -> run of its chosen option, failed ones included.
         spent: paradigm -> seeds on which another option was confirmed before.
+        given_up: paradigm -> seeds whose run was recorded after it had been given up.
     """
 
     runs: Mapping[str, Mapping[int, Run]]
     spent: Mapping[str, frozenset[int]]
+    given_up: Mapping[str, frozenset[int]]
 
     def of(self, *paradigms: str) -> Look:
         """The look at one paradigm, or at those that are compared."""
-        every = [self.runs.get(name, {}) for name in paradigms]
-        seeds = {
-            seed: [runs[seed] for runs in every if seed in runs] for seed in set().union(*every)
-        }
+        of_each = [self.runs.get(name, {}) for name in paradigms]
+        seeds = set().union(*of_each)
+        runs = {seed: [mine[seed] for mine in of_each if seed in mine] for seed in seeds}
         changed = [name for name in paradigms if self.spent.get(name)]
-        fresh = seeds.keys() - set().union(*(self.spent[name] for name in changed))
+        fresh = seeds.difference(*(self.spent[name] for name in changed))
         planned = {
-            seed: min((run.planned for run in seeds[seed] if run.planned), default=0)
+            seed: min((run.planned for run in runs[seed] if run.planned), default=0)
             for seed in fresh
         }
-        in_time = sorted(fresh, key=lambda seed: (min(run.at for run in seeds[seed]), seed))
-        # Fewer decide nothing, so that nobody has looked at them.
+        in_time = sorted(fresh, key=lambda seed: (min(run.at for run in runs[seed]), seed))
+        # A plan of fewer seeds decides nothing, so it is not looked at.
         first = next((planned[seed] for seed in in_time if planned[seed] >= MIN_SEEDS), 0)
         looked_at = sorted(in_time, key=lambda seed: planned[seed] > first)[: first or None]
-        ended = [seed for seed in looked_at if len(seeds[seed]) == len(paradigms)]
+        ended = [seed for seed in looked_at if len(runs[seed]) == len(paradigms)]
         if first and len(ended) == first:
-            return Look(frozenset(looked_at))
+            late = frozenset().union(*(self.given_up.get(name, ()) for name in paradigms))
+            return Look(frozenset(looked_at), given_up=late)
         if changed:
             return Look(frozenset(seeds), OTHER_OPTION.format(listed(changed)))
         if first:
@@ -124,17 +133,28 @@ def looks(cells: pd.DataFrame, choice: pd.DataFrame) -> Looks:
         choice: as `analysis.comparison.choice.choose` gives it.
     """
     rows = with_chosen(tested(cells), choice, [*GROUP, *OPTION])
+    chosen, others = rows[rows["chosen"]], rows[~rows["chosen"]]
     runs: dict[str, dict[int, Run]] = {}
     columns = ["paradigm", "seed", "finished_at", "planned_seeds"]
-    chosen = rows.loc[rows["chosen"], columns].fillna({"planned_seeds": 0})
-    for paradigm, seed, at, planned in chosen.itertuples(index=False):
+    known = chosen[columns].fillna({"planned_seeds": 0})
+    for paradigm, seed, at, planned in known.itertuples(index=False):
         runs.setdefault(paradigm, {})[seed] = Run(at, int(planned))
-    spent: dict[str, set[int]] = {}
-    others = rows[~rows["chosen"] & rows["planned_seeds"].notna()]
-    for paradigm, seed, at in others[columns[:3]].itertuples(index=False):
-        if seed in (mine := runs.get(paradigm, {})) and at < mine[seed].at:
-            spent.setdefault(paradigm, set()).add(seed)
-    return Looks(runs, {name: frozenset(seeds) for name, seeds in spent.items()})
+    confirmed = others[others["planned_seeds"].notna() & others["status"].ne("failed")]
+    spent = {
+        (name, seed)
+        for name, seed, at in confirmed[columns[:3]].itertuples(index=False)
+        if seed in runs.get(name, {}) and at < runs[name][seed].at
+    }
+    late = chosen.loc[chosen["planned_seeds"].eq(0), ["paradigm", "seed"]]
+    return Looks(runs, _seeds_of(spent), _seeds_of(late.itertuples(index=False)))
+
+
+def _seeds_of(pairs: Iterable[tuple[str, int]]) -> dict[str, frozenset[int]]:
+    """Paradigm -> its seeds."""
+    found: dict[str, set[int]] = {}
+    for paradigm, seed in pairs:
+        found.setdefault(paradigm, set()).add(seed)
+    return {paradigm: frozenset(seeds) for paradigm, seeds in found.items()}
 
 
 def given(rows: pd.DataFrame) -> dict[str, int]:

@@ -7,7 +7,7 @@ import json
 import math
 import platform
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -51,6 +51,7 @@ def run_job(job: Job, work: Work, report: Report | None = None) -> dict[str, str
     tell: Report = report or (lambda event: None)
     run = kind.runner(work, device, report)
     statuses: dict[str, str] = {}
+    given_up: set[str] = set()  # by an earlier command
 
     def end(cell_id: str, status: str, **why: str) -> None:
         statuses[cell_id] = status
@@ -61,6 +62,8 @@ def run_job(job: Job, work: Work, report: Report | None = None) -> dict[str, str
         pack = []
         for cell in waiting.pop(0):
             recorded = None if work.dry_run else results.status(cell.id)
+            if recorded == "failed":
+                given_up.add(cell.id)
             if recorded in ENDED:
                 kind.discard(results.storage, cell.id)  # a lost worker may have left it
                 end(cell.id, recorded)
@@ -79,7 +82,8 @@ def run_job(job: Job, work: Work, report: Report | None = None) -> dict[str, str
             for cell, outcome in zip(pack, ended, strict=True):
                 if not work.dry_run:
                     seconds = time.perf_counter() - started
-                    _record(cell, outcome, seconds, len(pack), work, device)
+                    late = {"planned_seeds": 0} if cell.id in given_up else {}
+                    _record(cell, outcome, seconds, len(pack), work, device, late)
                     kind.discard(results.storage, cell.id)
                 end(cell.id, outcome.status)
         elif len(pack) > 1:
@@ -122,7 +126,13 @@ def _run(run: Runner, pack: Pack, later: Pack) -> list[Ended] | Failure:
 
 
 def _record(
-    cell: AnyCell, ended: Ended, seconds: float, pack: int, work: Work, device: torch.device
+    cell: AnyCell,
+    ended: Ended,
+    seconds: float,
+    pack: int,
+    work: Work,
+    device: torch.device,
+    late: Mapping[str, Any],
 ) -> None:
     """Records a cell; seconds are the wall time of this process, of a pack of so many cells."""
     row = _row(cell, work) | {
@@ -131,6 +141,7 @@ def _record(
         "pack": pack,
         "device": hardware.device_name(device),
         "threads": torch.get_num_threads(),
+        **late,
     }
     evaluations = [{"cell_id": cell.id, **each} for each in ended.evaluations]
     Results(work.results).write_cell(row, evaluations, ended.base_images)

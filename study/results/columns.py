@@ -250,7 +250,8 @@ _OF_CELLS: Mapping[str, Columns] = {
         "planned_seeds": (
             _WHOLE,
             "of a confirming cell: how many seeds were to confirm when it ran; before so many "
-            "have ended there is no verdict, and any further ones were added after a look",
+            "have ended there is no verdict, and any further ones were added after a look; 0: it "
+            "had been given up before, and no verdict counts it",
         ),
     },
     "Of a theory: what was found": SOLUTION,

@@ -284,6 +284,9 @@ def test_before_the_planned_seeds_have_ended_there_is_no_verdict() -> None:
     cells = _cells(pd.concat([early, failed]))
     (known,) = paired_tables([(early, choose(early), METRICS, cells)])
     assert _pair(known, "lvml")["reason"] == "n=5, fewer than 6 seeds"
+    late = study.assign(planned_seeds=study["planned_seeds"].mask(study["seed"] == 5, 0))
+    row = _pair(_paired(late), "lvml")  # it was given up, and has succeeded since
+    assert (row["reason"], row["later_seeds"]) == ("n=5, fewer than 6 seeds", 1)
 
 
 @pytest.mark.parametrize(("fresh", "verdict"), [(0, "undecided"), (5, "undecided"), (6, "better")])
