@@ -16,7 +16,7 @@ from study.cell.events import Report
 from study.cell.version import source_digest
 from study.cell.work import Job
 from study.errors import RequestError
-from study.launch.run_job import run_job
+from study.launch.run_job import record_failure, run_job
 from study.results import Results
 from study.tasks.mosaics.mosaics import MosaicTask
 from study.train.steps.loop import train_pack
@@ -48,6 +48,17 @@ def test_how_a_cell_was_run_is_recorded_beside_it(digits: MosaicTask, results: R
     assert (rows["total_train_seconds"] > 0).all()
     side_by_side([tiny_cell(digits)], results)
     assert results.cells([tiny_cell(digits).id])["micro_batch"].item() == 16  # the whole batch
+
+
+def test_a_cell_that_was_given_up_is_tried_again_and_said_to_be_late(
+    digits: MosaicTask, results: Results
+) -> None:
+    cell, work = tiny_cell(digits, seed=1), work_in(results, confirm=(1, 2))
+    record_failure(cell, "out of memory", work)
+    assert results.survey().statuses == {cell.id: "failed"}
+    run_job(Job(((cell,),)), work)
+    (row,) = results.cells().to_dict("records")
+    assert (row["status"], row["planned_seeds"]) == ("done", 0)
 
 
 @pytest.mark.parametrize(
