@@ -200,9 +200,9 @@ def needed_seeds(found: CrossedMean, effect: float, level: float, power: float =
         power: desired chance to reject, in (0, 1).
 
     Returns:
-        Seeds >= `MIN_SEEDS`, of a study of its own, not those to be added; inf: no number is
-        enough, as what images vary decides. NaN where the effect is NaN or the spread is not
-        known.
+        Seeds >= `MIN_SEEDS`, of a study of its own, not those to be added; inf: no number up to
+        `MAX_SEEDS` is enough, since the effect is too small, or smaller than what images vary. NaN
+        where the effect is NaN or the spread is not known.
 
     Raises:
         ValueError: `level` or `power` is out of range.

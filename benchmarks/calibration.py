@@ -243,7 +243,7 @@ def looked(name: str, replicates: int) -> list[str]:
         false = [n for n in looks if has_verdict(pairs(drawn, n))]
         runs = {n: dict.fromkeys(range(n), Run("", planned)) for n in looks}
         every += bool(false)
-        reported += any(not Looks({"soft": runs[n]}, {}, {}).of("soft").doubt for n in false)
+        reported += any(not Looks({"soft": runs[n]}).of("soft").doubt for n in false)
     return [name, f"{reported / replicates:.3f}", f"{every / replicates:.3f}"]
 
 
@@ -274,7 +274,7 @@ def options_added(rounds: int, replicates: int) -> list[str]:
             verdicts = verdicts or has_verdict(tests)
             spent = {PARADIGMS[place]: frozenset(range(n)) for place in np.flatnonzero(~first)}
             runs = {name: dict.fromkeys(range(n), Run("", n)) for name in PARADIGMS}
-            looks = Looks(runs, spent, {})
+            looks = Looks(runs, spent)
             for test, (_, places) in zip(tests, FAMILY, strict=True):
                 doubt = looks.of(*(PARADIGMS[place] for place in places)).doubt
                 test["lacks"] = [*filter(None, [doubt])]

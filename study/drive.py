@@ -284,7 +284,8 @@ def _on_ray(
 
 def record_failures(request: Request, plans: Sequence[Plan], watch: Watch) -> None:
     """Records which confirming cells were given up, so that no verdict waits for their seeds."""
-    given_up = {i: each for each in watch.failures if each.kind != "bug" for i in each.cell_ids}
+    final = [each for each in watch.failures if each.kind in ("out of memory", "worker lost")]
+    given_up = {cell_id: failure for failure in final for cell_id in failure.cell_ids}
     for plan in plans:
         work = work_of(request, plan)
         for cell in plan.cells:

@@ -47,6 +47,7 @@ _WITHOUT_SPREAD = dict.fromkeys(("low", "high", "seed_se", "image_se", "backgrou
 
 PAIRED_COLUMNS = [
     "task", "m", "comparison_id", "metric", "first", "second", "num_pairs", "later_seeds",
+    "ended_seeds", "planned_seeds",
     "num_images", "num_backgrounds",
     "mean_first", "mean_second", "difference", "low", "high", "seed_se", "image_se",
     "background_se", "above", "learned_first", "learned_second", "given_first", "given_second",
@@ -77,20 +78,21 @@ def paired_tables(
         One row a (metric, first, second), in the order of the metrics and the paradigms: `task`,
         `m`, `comparison_id`, `metric`, `first` and `second` (paradigms, `first` the later in
         `PARADIGM_ORDER`), `num_pairs` (common seeds), `later_seeds` (further ones, added after a
-        look), `num_images` (missing: the test is over
-        seeds alone) and `num_backgrounds` (missing: they are fixed), `mean_first` and
-        `mean_second` over them, `difference` = first - second with `low`, `high`, the standard
-        errors over seeds `seed_se`, over images `image_se` and over background images
-        `background_se`, and two-sided `p` of `analysis.crossed.crossed_mean`. Where the seeds of
-        either fall apart, there is no interval: `learned_first` and `learned_second` count the
-        seeds whose measure is above `above`, `given_first` and `given_second` are their means, and
-        `p_learned` is McNemar's of the counts, which decides nothing. `p_holm` is corrected for
-        `num_tests` tests; `p_signs` is that of the exact sign-flip test over seeds; `verdict`:
-        `first` is `better` or `worse` than `second`, or `undecided`; `reason`: why it is
-        undecided, else empty. Of an undecided row, `needed_seeds` finds `needed_effect`, the end
-        of the interval farther from 0, at this row's level after Holm with 80 % power, see
-        `analysis.crossed.needed_seeds`; `seen_seeds` a difference as large as was seen;
-        `confidence`. Scores are fractions. What is not known is NaN.
+        look), `ended_seeds` and `planned_seeds` (missing unless planned seeds have not ended yet,
+        so that there is no verdict), `num_images` (missing: the test is over seeds alone) and
+        `num_backgrounds` (missing: they are fixed), `mean_first` and `mean_second` over them,
+        `difference` = first - second with `low`, `high`, the standard errors over seeds `seed_se`,
+        over images `image_se` and over background images `background_se`, and two-sided `p` of
+        `analysis.crossed.crossed_mean`. Where the seeds of either fall apart, there is no
+        interval: `learned_first` and `learned_second` count the seeds whose measure is above
+        `above`, `given_first` and `given_second` are their means, and `p_learned` is McNemar's of
+        the counts, which decides nothing. `p_holm` is corrected for `num_tests` tests; `p_signs`
+        is that of the exact sign-flip test over seeds; `verdict`: `first` is `better` or `worse`
+        than `second`, or `undecided`; `reason`: why it is undecided, else empty. Of an undecided
+        row, `needed_seeds` finds `needed_effect`, the end of the interval farther from 0, at this
+        row's level after Holm with 80 % power, see `analysis.crossed.needed_seeds`; `seen_seeds` a
+        difference as large as was seen; `confidence`. Scores are fractions. What is not known is
+        NaN.
 
     Raises:
         ResultsError: two cells of one option and seed.
@@ -217,6 +219,8 @@ def _test(
         **of_pair(both[:n], both[n:], floor),
         "between": sum(abs(_mean(each.to_numpy(np.float64))) for each in between),
         "later_seeds": len(common) - n,
+        "ended_seeds": look.ended,
+        "planned_seeds": look.planned,
     }
 
 

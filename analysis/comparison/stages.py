@@ -6,8 +6,8 @@ stage, in which options are chosen and tested on the same seeds.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import pandas as pd
@@ -15,11 +15,11 @@ import pandas as pd
 from analysis.groups import GROUP, OPTION, rows_of, with_chosen
 from analysis.statistics import MIN_SEEDS
 from analysis.words import listed
-from study.results import CONFIRM
+from study.results import CONFIRM, TUNE
 
 OTHER_OPTION = (
-    "another option of {} was confirmed on these seeds before: only fresh seeds give a verdict, "
-    "as of --set confirm=200-211"
+    "another option of {} was confirmed on these seeds before: only fresh ones give a verdict "
+    "(--set confirm=SEEDS)"
 )
 
 
@@ -56,27 +56,35 @@ class Look(NamedTuple):
     """What a verdict on some paradigms rests on.
 
     Attributes:
-        seeds: of the first look, whether or not their runs failed; all, where there was none yet
-            or nothing is known of a plan.
-        doubt: why there is no verdict, ``interim: 6 of 12 planned seeds``; empty: there may be.
-        given_up: seeds of it with a run that was recorded only after it had been given up.
+        seeds: of the first look, also those whose runs were lost; all, where there was none yet or
+            nothing is known of a plan.
+        tested: those of them that verdicts are of, as far as their runs have results.
+        doubt: why there is no verdict; empty: there may be.
+        ended: while planned seeds have not ended, how many have; None else.
+        planned: as many as were planned; None likewise.
     """
 
     seeds: frozenset[int]
+    tested: frozenset[int]
     doubt: str = ""
-    given_up: frozenset[int] = frozenset()
-
-    @property
-    def tested(self) -> frozenset[int]:
-        """The seeds that verdicts are of, as far as their runs have results."""
-        return self.seeds - self.given_up
+    ended: int | None = None
+    planned: int | None = None
 
 
 class Run(NamedTuple):
-    """When a chosen option ended with a seed, and how many seeds were planned (0: not known)."""
+    """A run of a chosen option with one seed.
+
+    Attributes:
+        at: when it ended, or was given up.
+        planned: how many seeds were to confirm then; 0: not known.
+        failed: whether it has no result.
+        late: whether its result came only after it had been given up.
+    """
 
     at: str
-    planned: int
+    planned: int = 0
+    failed: bool = False
+    late: bool = False
 
 
 @dataclass(frozen=True)
@@ -86,43 +94,50 @@ class Looks:
     Whoever looks again and again at a study while it runs, or adds seeds or options until one is
     decided, decides falsely more often than a test says: of 100 studies with 24 seeds that are
     looked at from 6 on, some 20. So a verdict waits until as many seeds as were planned have
-    ended, and whatever comes later moves means alone: further seeds, and seeds on which another
-    option of the paradigm was confirmed before. A seed whose run was given up has ended, for good.
+    ended, and whatever comes later moves means alone: further seeds, results of runs that had been
+    given up, and seeds on which another option of the paradigm was confirmed before.
 
     Attributes:
-        runs: paradigm -> seed -> run of its chosen option, failed ones included.
+        runs: paradigm -> seed -> run of its chosen option.
         spent: paradigm -> seeds on which another option was confirmed before.
-        given_up: paradigm -> seeds whose run was recorded after it had been given up.
+        tunes: whether options are tuned and none is confirmed yet.
     """
 
     runs: Mapping[str, Mapping[int, Run]]
-    spent: Mapping[str, frozenset[int]]
-    given_up: Mapping[str, frozenset[int]]
+    spent: Mapping[str, frozenset[int]] = field(default_factory=dict)
+    tunes: bool = False
 
     def of(self, *paradigms: str) -> Look:
         """The look at one paradigm, or at those that are compared."""
         of_each = [self.runs.get(name, {}) for name in paradigms]
-        seeds = set().union(*of_each)
-        runs = {seed: [mine[seed] for mine in of_each if seed in mine] for seed in seeds}
+        every = frozenset().union(*of_each)
+        if self.tunes:
+            return Look(every, every, "interim: nothing is confirmed yet")
+        runs = {seed: [mine[seed] for mine in of_each if seed in mine] for seed in every}
         changed = [name for name in paradigms if self.spent.get(name)]
-        fresh = seeds.difference(*(self.spent[name] for name in changed))
-        planned = {
-            seed: min((run.planned for run in runs[seed] if run.planned), default=0)
-            for seed in fresh
-        }
-        in_time = sorted(fresh, key=lambda seed: (min(run.at for run in runs[seed]), seed))
-        # A plan of fewer seeds decides nothing, so it is not looked at.
-        first = next((planned[seed] for seed in in_time if planned[seed] >= MIN_SEEDS), 0)
-        looked_at = sorted(in_time, key=lambda seed: planned[seed] > first)[: first or None]
-        ended = [seed for seed in looked_at if len(runs[seed]) == len(paradigms)]
-        if first and len(ended) == first:
-            late = frozenset().union(*(self.given_up.get(name, ()) for name in paradigms))
-            return Look(frozenset(looked_at), given_up=late)
-        if changed:
-            return Look(frozenset(seeds), OTHER_OPTION.format(listed(changed)))
+        fresh = every.difference(*(self.spent[name] for name in changed))
+        in_time = sorted(fresh, key=lambda seed: (min(runs[seed]), seed))
+        looked_at, first = _planned(in_time, runs)
+        lost = {seed for seed in looked_at if any(run.failed or run.late for run in runs[seed])}
+        ended = sum(len(runs[seed]) == len(paradigms) for seed in looked_at)
+        if first and ended == first and first - len(lost) < MIN_SEEDS:
+            # That decided nothing, so what was lost may come late, or from further seeds.
+            there = [seed for seed in in_time if not any(run.failed for run in runs[seed])]
+            looked_at, lost = _planned(there, runs)[0], set()
+            ended = sum(len(runs[seed]) == len(paradigms) for seed in looked_at)
+        if first and ended == first:
+            return Look(frozenset(looked_at), frozenset(looked_at) - lost)
+        if changed and not ended:
+            return Look(every, every, OTHER_OPTION.format(listed(changed)))
         if first:
-            return Look(frozenset(seeds), f"interim: {len(ended)} of {first} planned seeds")
-        return Look(frozenset().union(*self.runs.values()))
+            return Look(every, every, interim(str(ended), str(first)), ended, first)
+        every = frozenset().union(*self.runs.values())
+        return Look(every, every)
+
+
+def interim(ended: str, planned: str) -> str:
+    """Why there is no verdict yet."""
+    return f"interim: {ended} of {planned} planned seeds"
 
 
 def looks(cells: pd.DataFrame, choice: pd.DataFrame) -> Looks:
@@ -133,28 +148,32 @@ def looks(cells: pd.DataFrame, choice: pd.DataFrame) -> Looks:
         choice: as `analysis.comparison.choice.choose` gives it.
     """
     rows = with_chosen(tested(cells), choice, [*GROUP, *OPTION])
-    chosen, others = rows[rows["chosen"]], rows[~rows["chosen"]]
+    rows = rows.assign(
+        at=rows["given_up_at"].fillna(rows["finished_at"]),
+        planned=rows["planned_seeds"].fillna(0).astype(int),
+        failed=rows["status"].eq("failed"),
+        late=rows["given_up_at"].notna(),
+    )
     runs: dict[str, dict[int, Run]] = {}
-    columns = ["paradigm", "seed", "finished_at", "planned_seeds"]
-    known = chosen[columns].fillna({"planned_seeds": 0})
-    for paradigm, seed, at, planned in known.itertuples(index=False):
-        runs.setdefault(paradigm, {})[seed] = Run(at, int(planned))
-    confirmed = others[others["planned_seeds"].notna() & others["status"].ne("failed")]
-    spent = {
-        (name, seed)
-        for name, seed, at in confirmed[columns[:3]].itertuples(index=False)
-        if seed in runs.get(name, {}) and at < runs[name][seed].at
-    }
-    late = chosen.loc[chosen["planned_seeds"].eq(0), ["paradigm", "seed"]]
-    return Looks(runs, _seeds_of(spent), _seeds_of(late.itertuples(index=False)))
+    spent: dict[str, set[int]] = {}
+    columns = ["paradigm", "seed", *Run._fields]
+    for paradigm, seed, *run in rows.loc[rows["chosen"], columns].itertuples(index=False):
+        runs.setdefault(paradigm, {})[seed] = Run(*run)
+    for paradigm, seed, *run in rows.loc[~rows["chosen"], columns].itertuples(index=False):
+        before, mine = Run(*run), runs.get(paradigm, {})
+        if before.planned and not before.failed and seed in mine and before.at < mine[seed].at:
+            spent.setdefault(paradigm, set()).add(seed)
+    tunes = len(rows) > 0 and bool(rows["stage"].eq(TUNE).all())
+    return Looks(runs, {name: frozenset(seeds) for name, seeds in spent.items()}, tunes)
 
 
-def _seeds_of(pairs: Iterable[tuple[str, int]]) -> dict[str, frozenset[int]]:
-    """Paradigm -> its seeds."""
-    found: dict[str, set[int]] = {}
-    for paradigm, seed in pairs:
-        found.setdefault(paradigm, set()).add(seed)
-    return {paradigm: frozenset(seeds) for paradigm, seeds in found.items()}
+def _planned(
+    in_time: Sequence[int], runs: Mapping[int, Sequence[Run]]
+) -> tuple[Sequence[int], int]:
+    """The seeds of the first plan that could decide, and how many it has; 0: nothing is known."""
+    plans = {seed: min(runs[seed]).planned for seed in in_time}
+    first = next((plans[seed] for seed in in_time if plans[seed] >= MIN_SEEDS), 0)
+    return sorted(in_time, key=lambda seed: plans[seed] > first)[: first or None], first
 
 
 def given(rows: pd.DataFrame) -> dict[str, int]:

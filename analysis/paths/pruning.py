@@ -46,8 +46,9 @@ ORDER = [*NETWORK, "order"]
 
 _CURVES = {REMOVAL: "accuracy_pruned", REVERSE: "accuracy_pruned_reverse"}
 _NOT_OF_HEADS = {
-    "m", "later_seeds", "above", "num_images", "image_se", "num_backgrounds", "background_se",
-    "learned_first", "learned_second", "given_first", "given_second", "p_learned",
+    "m", "later_seeds", "ended_seeds", "planned_seeds", "above", "num_images", "image_se",
+    "num_backgrounds", "background_se", "learned_first", "learned_second", "given_first",
+    "given_second", "p_learned",
 }  # fmt: skip
 _PAIRED = [*(name for name in PAIRED_COLUMNS if name not in _NOT_OF_HEADS), "num_lost"]
 

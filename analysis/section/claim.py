@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -159,7 +159,9 @@ def _why(findings: Sequence[Finding]) -> str:
     return next(filter(None, (each.short or each.reason for each in findings)), OPEN)
 
 
-def evidence(values: ArrayLike, threshold: float, claimed: Side, lost: int = 0) -> Evidence:
+def evidence(
+    values: ArrayLike, threshold: float, claimed: Side, lost: int = 0, are_shares: bool = False
+) -> Evidence:
     """On which side of a threshold the mean over seeds lies, and how sure that is.
 
     Args:
@@ -167,15 +169,16 @@ def evidence(values: ArrayLike, threshold: float, claimed: Side, lost: int = 0) 
         threshold: in the unit of `values`.
         claimed: the claimed side.
         lost: further seeds, whose number is not known.
+        are_shares: whether values lie within 0 and 1 by what they are.
 
     Returns:
         p is that of the t test, so below 1 - confidence where the t interval lies wholly on one
-        side; where values and threshold lie within 0 and 1, as shares do, no smaller than on the
-        logit scale (see `analysis.statistics.on_logit_scale`). With lost seeds it is no smaller
-        than that of the sign test of all of them; where values do not vary, and so say nothing
-        about their spread, it is that. NaN with fewer than `MIN_SEEDS` values, or an unknown one,
-        or where seeds fall apart (`analysis.learning`) onto both sides: how far off a mean of two
-        laws is, no seed at hand may show.
+        side; of shares no smaller than on the logit scale, see
+        `analysis.statistics.on_logit_scale`. With lost seeds it is no smaller than that of the
+        sign test of all of them; where values do not vary, and so say nothing about their spread,
+        it is that. NaN with fewer than `MIN_SEEDS` values, or an unknown one, or where seeds fall
+        apart (`analysis.learning`) onto both sides: how far off a mean of two laws is, no seed at
+        hand may show.
     """
     array = np.asarray(values, np.float64)
     n = len(array)
@@ -191,7 +194,7 @@ def evidence(values: ArrayLike, threshold: float, claimed: Side, lost: int = 0) 
     p = 0.0
     if varies:
         distance = abs(mean - threshold)
-        if array.min() >= 0 and array.max() <= 1 and 0 < threshold < 1:
+        if are_shares:
             on_logits = abs(float(logit(mean) - logit(threshold))) * mean * (1 - mean)
             distance = min(distance, on_logits)
         t = distance * math.sqrt(n) / float(array.std(ddof=1))
@@ -213,15 +216,21 @@ def side(
     claimed: Side,
     lost: int = 0,
     form: Callable[[float], str] = lambda share: f"{round(100 * share, 1) + 0.0:.1f} %",
+    are_shares: bool = False,
 ) -> Finding:
     """Tests on which side of a threshold the mean over seeds lies.
 
     Args:
         name: what was measured.
-        values, threshold, claimed, lost: see `evidence`.
+        values, threshold, claimed, lost, are_shares: see `evidence`.
         form: formats a value.
     """
-    return _finding(name, values, evidence(values, threshold, claimed, lost), lost, form)
+    test = evidence(values, threshold, claimed, lost, are_shares)
+    found = _finding(name, values, test, lost, form)
+    by_t = evidence(values, threshold, claimed, lost)
+    if by_t.p < LEVEL <= test.p:
+        return replace(found, short="on the logit scale its interval holds the threshold")
+    return found
 
 
 def inside(

@@ -136,7 +136,8 @@ def _simulated(row: Row, n: int, replicates: int, random: np.random.Generator) -
     found = []
     for _ in range(replicates):
         parts, lost = row.draw(random, n)
-        tests = [evidence(part, THRESHOLD, "below", lost) for part in parts]
+        is_share = "lognormal" not in row.name
+        tests = [evidence(part, THRESHOLD, "below", lost, is_share) for part in parts]
         at_threshold = Finding(
             "", tests[: row.at_threshold], role="both" if row.evidence else "against"
         )

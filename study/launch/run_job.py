@@ -7,7 +7,7 @@ import json
 import math
 import platform
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -51,7 +51,7 @@ def run_job(job: Job, work: Work, report: Report | None = None) -> dict[str, str
     tell: Report = report or (lambda event: None)
     run = kind.runner(work, device, report)
     statuses: dict[str, str] = {}
-    given_up: set[str] = set()  # by an earlier command
+    given_up: dict[str, str | None] = {}  # by an earlier command, and when
 
     def end(cell_id: str, status: str, **why: str) -> None:
         statuses[cell_id] = status
@@ -63,7 +63,7 @@ def run_job(job: Job, work: Work, report: Report | None = None) -> dict[str, str
         for cell in waiting.pop(0):
             recorded = None if work.dry_run else results.status(cell.id)
             if recorded == "failed":
-                given_up.add(cell.id)
+                given_up[cell.id] = results.failed_at(cell.id)
             if recorded in ENDED:
                 kind.discard(results.storage, cell.id)  # a lost worker may have left it
                 end(cell.id, recorded)
@@ -82,8 +82,8 @@ def run_job(job: Job, work: Work, report: Report | None = None) -> dict[str, str
             for cell, outcome in zip(pack, ended, strict=True):
                 if not work.dry_run:
                     seconds = time.perf_counter() - started
-                    late = {"planned_seeds": 0} if cell.id in given_up else {}
-                    _record(cell, outcome, seconds, len(pack), work, device, late)
+                    earlier = given_up.get(cell.id)
+                    _record(cell, outcome, seconds, len(pack), work, device, earlier)
                     kind.discard(results.storage, cell.id)
                 end(cell.id, outcome.status)
         elif len(pack) > 1:
@@ -100,8 +100,10 @@ def record_failure(cell: AnyCell, why: str, work: Work) -> None:
 
     No result is recorded. But whoever reads the others knows that it is not to be waited for.
     """
-    row = _row(cell, work) | {"status": "failed", "status_reason": why}
-    Results(work.results).write_cell(row, [])
+    results = Results(work.results)
+    if results.status(cell.id) is None:
+        row = _row(cell, work) | {"status": "failed", "status_reason": why}
+        results.write_cell(row, [])
 
 
 def _set_up(work: Work) -> torch.device:
@@ -132,16 +134,23 @@ def _record(
     pack: int,
     work: Work,
     device: torch.device,
-    late: Mapping[str, Any],
+    given_up_at: str | None,
 ) -> None:
-    """Records a cell; seconds are the wall time of this process, of a pack of so many cells."""
+    """Records a cell.
+
+    Args:
+        cell, ended, work, device: what ran, how it ended, and how it was run.
+        seconds: wall time of this process.
+        pack: cells that were trained together.
+        given_up_at: when an earlier command had given it up, if one had.
+    """
     row = _row(cell, work) | {
         **ended.columns,
         "total_seconds": ended.earlier_seconds + seconds,
         "pack": pack,
         "device": hardware.device_name(device),
         "threads": torch.get_num_threads(),
-        **late,
+        "given_up_at": given_up_at,
     }
     evaluations = [{"cell_id": cell.id, **each} for each in ended.evaluations]
     Results(work.results).write_cell(row, evaluations, ended.base_images)

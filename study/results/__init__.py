@@ -2,6 +2,7 @@
 
 from study.cell.work import CONFIRM as CONFIRM
 from study.cell.work import RECORDED as RECORDED
+from study.cell.work import TUNE as TUNE
 from study.errors import as_seen as as_seen
 from study.errors import unknown as unknown
 from study.evaluate.saif_and_heat_map import HEATMAP_EDGES as HEATMAP_EDGES

@@ -190,6 +190,14 @@ _RECORDED: Columns = {
     "measures": (_TEXT, "of recorded runs, JSON: name of a further measure -> fraction in [0, 1]"),
 }
 
+GIVEN_UP: Columns = {
+    "given_up_at": (
+        _TEXT,
+        "when an earlier command had given it up; a verdict that was due then does not count it",
+    ),
+}
+"""Of a cell that failed before it was run to its end."""
+
 _OF_CELLS: Mapping[str, Columns] = {
     "The cell": {
         "study": (_TEXT, "the study that recorded it"),
@@ -250,9 +258,9 @@ _OF_CELLS: Mapping[str, Columns] = {
         "planned_seeds": (
             _WHOLE,
             "of a confirming cell: how many seeds were to confirm when it ran; before so many "
-            "have ended there is no verdict, and any further ones were added after a look; 0: it "
-            "had been given up before, and no verdict counts it",
+            "have ended there is no verdict, and any further ones were added after a look",
         ),
+        **GIVEN_UP,
     },
     "Of a theory: what was found": SOLUTION,
     "Of the heads of a trained network": HEADS,
@@ -292,7 +300,7 @@ _OF_EVALUATIONS: Mapping[str, Columns] = {
 
 FAMILIES = (
     {"data_notes", *OF_DATA}, {"alpha"}, NETWORK, CAPTIONING, SOLUTION, HEADS, _RATIONALES,
-    DYNAMICS, PREDICTOR, _CAPTIONS, _EXAMPLES, PRUNED, _RECORDED,
+    DYNAMICS, PREDICTOR, _CAPTIONS, _EXAMPLES, PRUNED, _RECORDED, GIVEN_UP,
 )  # fmt: skip
 """Columns that a file without any value of the family leaves out: so files of one kind of study
 have the same, and a folder of them is read as one table."""

@@ -109,14 +109,21 @@ class Records:
 
         Only these are listed and read, so it is as fast in a large directory.
         """
-        found = []
+        return max(self._own(cell_id, "status"), key=_RANKS.index, default=None)
+
+    def failed_at(self, cell_id: str) -> str | None:
+        """When a cell was recorded first, by the files of its own alone; for one that failed."""
+        return min(self._own(cell_id, "finished_at"), default=None)
+
+    def _own(self, cell_id: str, column: str) -> list[str]:
+        """A column of the records of a cell in files of its own that are whole."""
+        found: list[str] = []
         for name in self.storage.names(CELLS, f"{cell_id}-"):
             with contextlib.suppress(FileNotFoundError, Damaged):
                 ids = pa.array([cell_id])  # a file may bear the name of another cell
                 with self._open(name) as file:
-                    cells = cell_file.rows_in(file, "cells", ids, ["status"])
-                    found += cells["status"].to_pylist()
-        return max(found, key=_RANKS.index, default=None)
+                    found += cell_file.rows_in(file, "cells", ids, [column])[column].to_pylist()
+        return found
 
     def survey(self) -> Survey:
         """What the directory holds; of files that were not read before every byte is checked.

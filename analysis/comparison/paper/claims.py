@@ -281,7 +281,7 @@ def _share_claim(
         f"Share of the test {counted} in the middle of {paradigm}'s heat map: {what} {limit}. "
         f"{limit} is a sixth of what a uniform map has there: below, the middle is nearly empty, "
         "above, it is not negligible. Holds where the 95 % t interval over seeds lies wholly on "
-        "that side, does not hold where one lies wholly on the other"
+        "that side, also on the logit scale, does not hold where one lies wholly on the other"
         f"{', each at half the level' if len(parts) > 1 else ''}. The test {counted} are held "
         f"fixed: others would give other shares. A diverged run has no heat map. {LOST}"
     )
@@ -304,7 +304,8 @@ def _share_finding(comparison: Comparison, paradigm: str, axis: int, claimed: Si
     heatmaps = rows.loc[~rows["diverged"].astype(bool), "heatmap"]
     shares = [_share_of(heatmap, axis) for heatmap in heatmaps]
     lost = len(_seeds(comparison, paradigm)) - len(shares)
-    return side(f"{paradigm}, {_middle_name(axis)}", shares, NEARLY_EMPTY, claimed, lost)
+    name = f"{paradigm}, {_middle_name(axis)}"
+    return side(name, shares, NEARLY_EMPTY, claimed, lost, are_shares=True)
 
 
 def _seeds(comparison: Comparison, *paradigms: str) -> Collection[int]:

@@ -245,7 +245,9 @@ def pair_notes(paired: pd.DataFrame) -> list[str]:
 
 def is_interim(paired: pd.DataFrame) -> pd.Series:
     """Whether the planned seeds of each pair have not all ended, so that it has no verdict yet."""
-    return paired["reason"].str.startswith("interim").eq(True)
+    if "planned_seeds" not in paired:  # what is not planned
+        return pd.Series(False, index=paired.index)
+    return paired["planned_seeds"].notna()
 
 
 def _untested(paired: pd.DataFrame) -> Iterator[str]:

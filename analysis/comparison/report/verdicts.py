@@ -52,7 +52,7 @@ def paired_cells(paired: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
             of_draws(f"± over {' / '.join(factors)}", task),
             lambda row: " / ".join(_spread(row, factor) for factor in factors),
         ),
-        ("Holm p", lambda row: p_value(row["p_holm"])),
+        ("Holm p", lambda row: p_value(math.nan if _is_interim(row) else row["p_holm"])),
         plain("n", "num_pairs"),
         ("seeds, far end", lambda row: would_decide(row)[0]),
         ("seeds, as seen", lambda row: would_decide(row)[1]),
@@ -147,16 +147,20 @@ def _level(paired: pd.DataFrame) -> str:
 
 def _verdict(row: Row) -> str:
     if row["verdict"] == "undecided":
-        return "interim" if row["reason"].startswith("interim") else "undecided"
+        return "interim" if _is_interim(row) else "undecided"
     return f"{row['first']} {row['verdict']}"
 
 
 def _winner(row: Row) -> str:
-    """Name of the better one; why there is none where that is not the test's doing."""
+    """Name of the better one; else whether it is undecided, or not yet to be decided."""
     winner = {"better": "first", "worse": "second"}.get(str(row["verdict"]))
     if winner:
         return str(row[winner])
-    return "interim" if row["reason"].startswith("interim") else "undecided"
+    return "interim" if _is_interim(row) else "undecided"
+
+
+def _is_interim(row: Row) -> bool:
+    return not pd.isna(row.get("planned_seeds", math.nan))
 
 
 def _spread(row: Row, factor: str) -> str:

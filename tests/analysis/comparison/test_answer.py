@@ -69,9 +69,11 @@ def test_where_images_decide_no_seeds_are_asked_for() -> None:
 
 
 def test_a_look_before_the_end_has_no_answer_yet() -> None:
-    early = {"reason": "interim: 6 of 12 planned seeds"}
-    rows = [pair("soft", "hard") | early, pair("lvml", "hard") | early]
-    assert answer([comparison(rows)]) == ["No verdict yet (interim: 6 of 12 planned seeds)."]
+    rows = [
+        pair(name, "hard", ended_seeds=n, planned_seeds=12)
+        for name, n in {"soft": 7, "lvml": 6}.items()
+    ]
+    assert answer([comparison(rows)]) == ["No verdict yet (interim: 6 to 7 of 12 planned seeds)."]
 
 
 VERDICTS = st.sampled_from(["better", "worse", "undecided"])

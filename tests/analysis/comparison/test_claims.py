@@ -127,7 +127,7 @@ def comparison(
         "options": pd.DataFrame(columns=BARRING),
         "choice": pd.DataFrame({"paradigm": ran}),
         "tested": lambda *paradigms: pd.concat([tested, trained]),
-        "looks": Looks({}, {}, {}),
+        "looks": Looks({}),
         "evaluations": pd.concat([evaluations, evaluations.assign(split="train", **{A_Z: 0.0})]),
         "paired": pd.DataFrame(pairs, columns=[*pair("", "", "")]),
     }
@@ -203,7 +203,7 @@ def test_what_another_stage_has_is_not_lost() -> None:
     of = comparison(maps)
     other = of.cells.assign(seed=of.cells["seed"] + 100)
     cells = pd.concat([other.assign(stage="tune"), of.cells.assign(stage="confirm")])
-    looks = Looks({"soft": dict.fromkeys(range(6), Run("", 0))}, {}, {})
+    looks = Looks({"soft": dict.fromkeys(range(6), Run(""))})
     staged = comparison(maps, cells=cells, staged=True, looks=looks)
     assert claim("C1", staged) == claim("C1", of)
 
@@ -213,7 +213,7 @@ def test_a_look_before_the_planned_seeds_have_ended_decides_no_claim(name: str) 
     runs = {each: dict.fromkeys(range(6), Run("", 12)) for each in ("soft", "hard", "lvml")}
     maps = {"soft": jittered(0.03, "middle_prediction")}
     assert claim(name, comparison(maps, BETTER)).verdict == "holds"
-    early = claim(name, comparison(maps, BETTER, looks=Looks(runs, {}, {})))
+    early = claim(name, comparison(maps, BETTER, looks=Looks(runs)))
     assert (early.verdict, early.why) == ("undecided", "interim: 6 of 12 planned seeds")
 
 

@@ -64,6 +64,7 @@ def _cell(
         "axis": "flops",
         "compute_flops": 999,
         "planned_seeds": math.nan,
+        "given_up_at": None,
         "finished_at": f"2026-01-01T00:00:{seed:02d}+00:00",
         "foreground_attention_mean": 0.5,
     }
@@ -271,22 +272,51 @@ def _confirming(at_budget: pd.DataFrame, planned: int) -> pd.DataFrame:
 
 def test_before_the_planned_seeds_have_ended_there_is_no_verdict() -> None:
     """But for pairs whose seeds have; and a failed run has ended."""
-    study = _confirming(_study({"hard": LOW, "soft": HIGH, "lvml": HIGH}), 6)
-    early = _without(study, "lvml", 5)
-    table, alone = _paired(early), _paired(_without(study, "lvml", *range(6)))
+    low, high = [*LOW, 0.71], [*HIGH, 0.83]
+    study = _confirming(_study({"hard": low, "soft": high, "lvml": high}), 7)
+    early = _without(study, "lvml", 6)
+    table, alone = _paired(early), _paired(_without(study, "lvml", *range(7)))
     row = _pair(table, "lvml")
-    assert (row["verdict"], row["num_pairs"]) == ("undecided", 5)
-    assert row["reason"] == "interim: 5 of 6 planned seeds"
+    assert (row["verdict"], row["num_pairs"]) == ("undecided", 6)
+    assert row["reason"] == "interim: 6 of 7 planned seeds"
+    assert row[["ended_seeds", "planned_seeds"]].tolist() == [6, 7]
     assert row[["low", "high"]].notna().all()
     assert row[["needed_seeds", "seen_seeds"]].isna().all()
     assert _pair(table)["verdict"] == _pair(alone)["verdict"] == "better"
-    failed = study.loc[study["cell_id"] == "lvml-0.1-nan-5"].assign(status="failed")
+    failed = study.loc[study["cell_id"] == "lvml-0.1-nan-6"].assign(status="failed")
     cells = _cells(pd.concat([early, failed]))
     (known,) = paired_tables([(early, choose(early), METRICS, cells)])
-    assert _pair(known, "lvml")["reason"] == "n=5, fewer than 6 seeds"
-    late = study.assign(planned_seeds=study["planned_seeds"].mask(study["seed"] == 5, 0))
-    row = _pair(_paired(late), "lvml")  # it was given up, and has succeeded since
-    assert (row["reason"], row["later_seeds"]) == ("n=5, fewer than 6 seeds", 1)
+    assert _pair(known, "lvml")[["verdict", "num_pairs"]].tolist() == ["better", 6]
+
+
+def test_what_was_given_up_comes_too_late_for_a_verdict_that_was_due() -> None:
+    """With seven of eight; with five of six, none was."""
+    for n, later, reason in ((8, 1, ""), (6, 0, "")):
+        study = _confirming(_study({"hard": [*LOW, *LOW][:n], "soft": [*HIGH, *HIGH][:n]}), n)
+        early = "2026-01-01T00:00:00+00:30"
+        late = study["given_up_at"].mask(
+            (study["seed"] == 5) & (study["paradigm"] == "soft"), early
+        )
+        row = _pair(_paired(study.assign(given_up_at=late)))
+        assert (row["num_pairs"], row["later_seeds"]) == (n - later, later)
+        assert (row["verdict"], row["reason"]) == ("better", reason)
+
+
+def test_where_few_runs_were_left_further_seeds_give_a_verdict() -> None:
+    scores = {"hard": [*LOW, *LOW], "soft": [*HIGH, *HIGH]}
+    study = _confirming(_study(scores), 6)
+    lost = (study["paradigm"] == "soft") & study["seed"].between(2, 5)
+    for fresh, verdict, n in ((0, "undecided", 2), (3, "undecided", 5), (6, "better", 6)):
+        there = study[study["seed"] < 6 + fresh]
+        kept = there[~lost.loc[there.index]]
+        cells = _cells(there.assign(status=there["status"].mask(lost, "failed")))
+        (table,) = paired_tables([(kept, choose(kept), METRICS, cells)])
+        assert (_pair(table)["verdict"], _pair(table)["num_pairs"]) == (verdict, n)
+
+
+def test_while_options_are_tuned_there_is_no_verdict() -> None:
+    row = _pair(_paired(_study({"hard": LOW, "soft": HIGH}).assign(stage="tune")))
+    assert (row["verdict"], row["reason"]) == ("undecided", "interim: nothing is confirmed yet")
 
 
 @pytest.mark.parametrize(("fresh", "verdict"), [(0, "undecided"), (5, "undecided"), (6, "better")])
@@ -305,7 +335,8 @@ def test_seeds_on_which_another_option_was_confirmed_give_no_verdict(
     (table,) = paired_tables([(there, choice, METRICS, _cells(there))])
     row = _pair(table)
     assert row["verdict"] == verdict
-    assert ("another option of soft" in row["reason"]) == (verdict == "undecided")
+    doubts = {0: "another option of soft", 5: "interim: 5 of 6 planned seeds", 6: ""}
+    assert row["reason"].startswith(doubts[fresh])
     assert row["num_pairs"] == (6 if verdict == "better" else 6 + fresh)
     assert _pair(table, "lvml")[["verdict", "num_pairs"]].tolist() == ["better", 6]
 
@@ -532,7 +563,7 @@ def test_too_few_backgrounds_give_no_verdict() -> None:
     at_budget = _by_image()
     test = at_budget["split"] == "test"
     count = int(at_budget.loc[test, "num_evaluated"].iloc[0])
-    image = np.stack([at_budget.loc[test, "base_images"].iloc[0]] * 1)[0]
+    image = at_budget.loc[test, "base_images"].iloc[0]
     held = np.column_stack([image, 100 + np.arange(count) % 3]).ravel()
     at_budget["base_images"] = [held if each else None for each in test]
     row = _pair(_paired(at_budget))

@@ -56,9 +56,11 @@ def test_a_cell_that_was_given_up_is_tried_again_and_said_to_be_late(
     cell, work = tiny_cell(digits, seed=1), work_in(results, confirm=(1, 2))
     record_failure(cell, "out of memory", work)
     assert results.survey().statuses == {cell.id: "failed"}
+    at = results.cells()["finished_at"].item()
+    record_failure(cell, "once more", work)
     run_job(Job(((cell,),)), work)
     (row,) = results.cells().to_dict("records")
-    assert (row["status"], row["planned_seeds"]) == ("done", 0)
+    assert (row["status"], row["planned_seeds"], row["given_up_at"]) == ("done", 2, at)
 
 
 @pytest.mark.parametrize(
