@@ -251,7 +251,13 @@ def is_interim(paired: pd.DataFrame) -> pd.Series:
 
 
 def _untested(paired: pd.DataFrame) -> Iterator[str]:
-    rest = paired[paired["verdict"] == "undecided"]
+    early = is_interim(paired)
+    if early.any():
+        ended, planned = (span(paired.loc[early, f"{n}_seeds"]) for n in ("ended", "planned"))
+        pairs = paired.loc[early, "first"] + "/" + paired.loc[early, "second"]
+        which = "any pair" if early.all() else listed([*dict.fromkeys(pairs)])
+        yield f"{ended} of {planned} planned seeds have ended: no verdict yet on {which}."
+    rest = paired[(paired["verdict"] == "undecided") & ~early]
     untested = (rest["num_pairs"] < MIN_SEEDS) | rest[["p_holm", "seen_seeds"]].isna().any(axis=1)
     shown = rest["reason"].str.contains("after Holm")
     hidden = rest[~shown & (untested | (rest["p_holm"] < LEVEL))]
