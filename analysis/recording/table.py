@@ -46,9 +46,9 @@ _DERIVED = re.compile(
 _TAKEN = {
     *CELLS_SCHEMA.names, *EVALUATIONS_SCHEMA.names, "above", "axis", "base_images",
     "can_be_chosen", "chosen", "code", "confidence", "counted_as_diverged", "cut", "cut_at",
-    "difference", "differs", "diverged", "first", "high", "low", "mean", "metric", "most_seeds",
-    "next_fraction", "p", "p_holm", "p_signs", "reason", "second", "select", "setting",
-    "threshold", "verdict", "weight",
+    "difference", "differs", "diverged", "ended_seeds", "first", "high", "low", "mean", "metric",
+    "most_seeds", "next_fraction", "p", "p_holm", "p_signs", "reason", "second", "select",
+    "setting", "threshold", "verdict", "weight",
 }  # fmt: skip
 """Columns of the tables that comparisons make; those of numbers are in `_DERIVED`."""
 
