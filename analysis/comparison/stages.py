@@ -61,7 +61,7 @@ class Look(NamedTuple):
         tested: those of them that verdicts are of, as far as their runs have results.
         doubt: why there is no verdict; empty: there may be.
         ended: while planned seeds have not ended, how many have; None else.
-        planned: as many as were planned; None likewise.
+        planned: as many as were planned; 0 while options are tuned, None else.
     """
 
     seeds: frozenset[int]
@@ -112,7 +112,7 @@ class Looks:
         of_each = [self.runs.get(name, {}) for name in paradigms]
         every = frozenset().union(*of_each)
         if self.tunes:
-            return Look(every, every, "interim: nothing is confirmed yet")
+            return Look(every, every, interim("0", "0"), 0, 0)
         runs = {seed: [mine[seed] for mine in of_each if seed in mine] for seed in every}
         changed = [name for name in paradigms if self.spent.get(name)]
         fresh = every.difference(*(self.spent[name] for name in changed))
@@ -123,7 +123,7 @@ class Looks:
         if first and ended == first and first - len(lost) < MIN_SEEDS:
             # That decided nothing, so what was lost may come late, or from further seeds.
             there = [seed for seed in in_time if not any(run.failed for run in runs[seed])]
-            looked_at, lost = _planned(there, runs)[0], set()
+            (looked_at, first), lost = _planned(there, runs), set()
             ended = sum(len(runs[seed]) == len(paradigms) for seed in looked_at)
         if first and ended == first:
             return Look(frozenset(looked_at), frozenset(looked_at) - lost)
@@ -136,7 +136,9 @@ class Looks:
 
 
 def interim(ended: str, planned: str) -> str:
-    """Why there is no verdict yet."""
+    """Why there is no verdict yet; nothing is planned while options are tuned."""
+    if planned == "0":
+        return "interim: nothing is confirmed yet"
     return f"interim: {ended} of {planned} planned seeds"
 
 

@@ -10,11 +10,10 @@ from collections.abc import Sequence
 import pandas as pd
 
 from analysis.comparison.compare import Comparison
-from analysis.comparison.report.limits import is_interim
-from analysis.comparison.stages import interim
+from analysis.comparison.report.limits import is_interim, so_far
 from analysis.groups import paradigm_order
 from analysis.statistics import MIN_SEEDS
-from analysis.words import capital, instances, listed, made_equal, metric_name, span
+from analysis.words import capital, instances, listed, made_equal, metric_name
 
 
 def answer(found: Sequence[Comparison]) -> list[str]:
@@ -65,8 +64,7 @@ def _sentence(comparison: Comparison, several: bool) -> str:
 def _verdicts(comparison: Comparison) -> str:
     paired = comparison.paired
     if is_interim(paired).all():
-        counts = (span(paired[name]) for name in ("ended_seeds", "planned_seeds"))
-        return f"no verdict yet ({interim(*counts)})"
+        return f"no verdict yet ({so_far(paired)})"
     found: dict[str, list[str]] = {}
     for metric in comparison.metrics:
         beaten = _beaten(comparison.paired[comparison.paired["metric"] == metric])

@@ -14,7 +14,7 @@ from analysis.comparison.cut import EARLY
 from analysis.comparison.option_warnings import barred_sentences, edge_warnings
 from analysis.comparison.paired import POWER, SCREENING
 from analysis.comparison.report.data import share_sentences
-from analysis.comparison.stages import given
+from analysis.comparison.stages import given, interim
 from analysis.groups import AXES
 from analysis.learning import guess
 from analysis.overstated import optimism
@@ -22,6 +22,7 @@ from analysis.statistics import LEVEL, MIN_SEEDS, clopper_pearson
 from analysis.words import (
     MANY,
     amount,
+    capital,
     known,
     listed,
     lost_scores,
@@ -245,18 +246,22 @@ def pair_notes(paired: pd.DataFrame) -> list[str]:
 
 def is_interim(paired: pd.DataFrame) -> pd.Series:
     """Whether the planned seeds of each pair have not all ended, so that it has no verdict yet."""
-    if "planned_seeds" not in paired:  # what is not planned
+    if "ended_seeds" not in paired:  # of kinds without a plan
         return pd.Series(False, index=paired.index)
-    return paired["planned_seeds"].notna()
+    return paired["ended_seeds"].notna()
+
+
+def so_far(early: pd.DataFrame) -> str:
+    """``interim: 6 to 8 of 12 planned seeds``, of the rows that are interim."""
+    return interim(span(early["ended_seeds"]), span(early["planned_seeds"]))
 
 
 def _untested(paired: pd.DataFrame) -> Iterator[str]:
     early = is_interim(paired)
     if early.any():
-        ended, planned = (span(paired.loc[early, f"{n}_seeds"]) for n in ("ended", "planned"))
-        pairs = paired.loc[early, "first"] + "/" + paired.loc[early, "second"]
-        which = "any pair" if early.all() else listed([*dict.fromkeys(pairs)])
-        yield f"{ended} of {planned} planned seeds have ended: no verdict yet on {which}."
+        open_pairs = paired.loc[early, "first"] + "/" + paired.loc[early, "second"]
+        which = "any pair" if early.all() else listed([*open_pairs.unique()])
+        yield f"{capital(so_far(paired[early]))}: no verdict yet on {which}."
     rest = paired[(paired["verdict"] == "undecided") & ~early]
     untested = (rest["num_pairs"] < MIN_SEEDS) | rest[["p_holm", "seen_seeds"]].isna().any(axis=1)
     shown = rest["reason"].str.contains("after Holm")

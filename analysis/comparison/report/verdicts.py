@@ -121,9 +121,9 @@ def _and_images(by_image: pd.DataFrame, task: str) -> str:
 def would_decide(row: Row) -> tuple[str, str]:
     """What the far end of the interval takes, and the difference seen; see `WOULD_DECIDE`.
 
-    ``-`` of a decided row, and where only one of the two is known.
+    ``-`` of a row that is decided, or not yet to be decided.
     """
-    if row["verdict"] != "undecided":
+    if row["verdict"] != "undecided" or _is_interim(row):
         return "-", "-"
     if pd.isna(row["seen_seeds"]):
         return f"{MIN_SEEDS} or more" if row["num_pairs"] < MIN_SEEDS else "more", "-"
@@ -160,7 +160,7 @@ def _winner(row: Row) -> str:
 
 
 def _is_interim(row: Row) -> bool:
-    return not pd.isna(row.get("planned_seeds", math.nan))
+    return not pd.isna(row.get("ended_seeds", math.nan))
 
 
 def _spread(row: Row, factor: str) -> str:

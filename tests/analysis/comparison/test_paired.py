@@ -302,16 +302,29 @@ def test_what_was_given_up_comes_too_late_for_a_verdict_that_was_due() -> None:
         assert (row["verdict"], row["reason"]) == ("better", reason)
 
 
-def test_where_few_runs_were_left_further_seeds_give_a_verdict() -> None:
-    scores = {"hard": [*LOW, *LOW], "soft": [*HIGH, *HIGH]}
-    study = _confirming(_study(scores), 6)
-    lost = (study["paradigm"] == "soft") & study["seed"].between(2, 5)
-    for fresh, verdict, n in ((0, "undecided", 2), (3, "undecided", 5), (6, "better", 6)):
-        there = study[study["seed"] < 6 + fresh]
-        kept = there[~lost.loc[there.index]]
-        cells = _cells(there.assign(status=there["status"].mask(lost, "failed")))
-        (table,) = paired_tables([(kept, choose(kept), METRICS, cells)])
-        assert (_pair(table)["verdict"], _pair(table)["num_pairs"]) == (verdict, n)
+@pytest.mark.parametrize(
+    ("kept", "fresh", "verdict", "n"),
+    [
+        (2, 0, "undecided", 2),
+        (2, 3, "undecided", 5),
+        (2, 4, "better", 6),  # as many as were planned
+        (0, 7, "undecided", 7),  # of what was planned nothing is left: the further plan counts
+        (0, 8, "better", 8),
+    ],
+)
+def test_where_few_runs_were_left_further_seeds_give_a_verdict(
+    kept: int, fresh: int, verdict: str, n: int
+) -> None:
+    study = _confirming(
+        _study({"hard": [*LOW, *LOW, 0.7, 0.71], "soft": [*HIGH, *HIGH, 0.8, 0.82]}), 6
+    )
+    study["planned_seeds"] = study["planned_seeds"].mask(study["seed"] > 5, 8)
+    study = study[study["seed"] < 6 + fresh]
+    failed = study["seed"].between(kept, 5)
+    cells = _cells(study.assign(status=study["status"].mask(failed, "failed")))
+    there = study[~failed]
+    (table,) = paired_tables([(there, choose(there), METRICS, cells)])
+    assert (_pair(table)["verdict"], _pair(table)["num_pairs"]) == (verdict, n)
 
 
 def test_while_options_are_tuned_there_is_no_verdict() -> None:
