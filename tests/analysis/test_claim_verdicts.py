@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from analysis.section.claim import Evidence, Finding, decided, evidence
-from analysis.statistics import sign_test
+from analysis.statistics import on_logit_scale, sign_test
 from benchmarks.support.calibration_claims import simulate_claims
 
 REPLICATES = 400
@@ -35,6 +35,18 @@ def test_p_is_that_of_scipy() -> None:
     assert evidence(values, 0.1, "below") == Evidence(False, pytest.approx(expected))
     signs = stats.binomtest(5, 8).pvalue
     assert evidence(values, 0.1, "above", lost=1) == Evidence(True, pytest.approx(signs))
+
+
+def test_shares_must_lie_beyond_a_threshold_on_the_logit_scale_too() -> None:
+    """Where that is nearer: below .1 for few large shares among many small ones."""
+    small = np.array([0.01, 0.02, 0.03, 0.01, 0.09, 0.12])
+    interval = stats.ttest_1samp(small, 0.1).confidence_interval(0.95)
+    assert interval.high < 0.1 < on_logit_scale(small.mean(), *interval)[1]
+    found = [evidence(small, 0.1, "below", are_shares=shares).p for shares in (False, True)]
+    assert found[0] < 0.05 < found[1]
+    large = small + 0.15
+    plain, of_shares = (evidence(large, 0.1, "above", are_shares=s) for s in (False, True))
+    assert plain == of_shares
 
 
 @pytest.mark.parametrize("n", range(6, 16))
