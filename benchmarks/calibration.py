@@ -111,7 +111,7 @@ NULL = [
     backgrounds(12, 251, base=4.0),
     *each((6, 12), ", probit", probit=True),
     *each((6, 12), ", probit, 6 images", probit=True, images=6, instances=180),
-    *each([6], ", probit, 60 images, skewed", images=60, skewed=True),
+    *each([6], ", 60 images, skewed (exponential)", images=60, skewed=True),
 ]
 """Studies of which every number is promised."""
 
@@ -263,8 +263,8 @@ def options_added(rounds: int, replicates: int) -> list[str]:
         for tried in range(1, rounds + 1):
             # The best of all options is a new one as often as there are new ones.
             changed = generator.random(paradigms) < 1 / tried
-            runs = of_seeds[..., None] + 1.5 * normal((*shape, 1)) + normal((*shape, images))
-            values = np.where(changed[:, None, None], 0.02 * (runs + of_images), values)
+            new = of_seeds[..., None] + 1.5 * normal((*shape, 1)) + normal((*shape, images))
+            values = np.where(changed[:, None, None], 0.02 * (new + of_images), values)
             first = first & (~changed | (tried == 1))
             tests = []
             for metric, (second, other) in FAMILY:

@@ -39,7 +39,7 @@ class Row:
         true: further parts, which are as the claim says.
         lost: which seeds are lost, all parts of a seed together.
         share: of the seeds that is lost.
-        skewed: law of the shares, a name of `SKEWED`; empty: normal.
+        skewed: law of the numbers, a name of `SKEWED`; empty: normal.
         two_laws: nine seeds in ten are at half of the threshold, the others far above it.
         evidence: whether the parts at the threshold are evidence for the claim; else almost any
             run has them.
@@ -73,13 +73,14 @@ class Row:
         return np.concatenate([values, clear])[:, ~lost], int(lost.sum())
 
 
+LOGNORMAL = "lognormal .6"
 SKEWED: dict[str, Callable[[NDArray[np.float64]], NDArray[np.float64]]] = {
     "beta(10, 90)": lambda normal: betaincinv(10, 90, ndtr(normal)),
     "beta(1.5, 13.5)": lambda normal: betaincinv(1.5, 13.5, ndtr(normal)),
     "beta(.6, 5.4)": lambda normal: betaincinv(0.6, 5.4, ndtr(normal)),
-    "lognormal .6": lambda normal: THRESHOLD * np.exp(0.6 * normal - 0.18),
+    LOGNORMAL: lambda normal: THRESHOLD * np.exp(0.6 * normal - 0.18),
 }
-"""Name -> shares of the mean `THRESHOLD`, by normal numbers."""
+"""Name -> numbers of the mean `THRESHOLD`, by normal ones: shares but for the last."""
 
 _LOSSES: dict[Loss, str] = {
     "at random": "seeds at random",
@@ -136,8 +137,8 @@ def _simulated(row: Row, n: int, replicates: int, random: np.random.Generator) -
     found = []
     for _ in range(replicates):
         parts, lost = row.draw(random, n)
-        is_share = "lognormal" not in row.name
-        tests = [evidence(part, THRESHOLD, "below", lost, is_share) for part in parts]
+        are_shares = row.skewed != LOGNORMAL
+        tests = [evidence(part, THRESHOLD, "below", lost, are_shares) for part in parts]
         at_threshold = Finding(
             "", tests[: row.at_threshold], role="both" if row.evidence else "against"
         )

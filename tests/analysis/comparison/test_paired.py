@@ -17,6 +17,7 @@ from analysis.backgrounds import Backgrounds
 from analysis.comparison.by_image import Instances, Scores, scores
 from analysis.comparison.choice import choose, summarise
 from analysis.comparison.paired import PAIRED_COLUMNS, SAME_EVERYWHERE, paired_tables
+from analysis.comparison.stages import Looks, Run
 from analysis.crossed import crossed_mean, needed_seeds
 from analysis.groups import GROUP, OPTION
 from analysis.statistics import holm, mcnemar, on_logit_scale, sign_flip
@@ -325,6 +326,15 @@ def test_where_few_runs_were_left_further_seeds_give_a_verdict(
     there = study[~failed]
     (table,) = paired_tables([(there, choose(there), METRICS, cells)])
     assert (_pair(table)["verdict"], _pair(table)["num_pairs"]) == (verdict, n)
+
+
+def test_no_seed_of_the_other_paradigm_cuts_the_plan_of_a_pair() -> None:
+    """Even if it is the first of all, and ends last, by a command with a plan of seven."""
+    twelve = {seed: Run(f"{seed:02}", 12) for seed in range(12)}
+    early = Looks({"hard": twelve, "soft": {seed: twelve[seed] for seed in range(1, 7)}})
+    late = Looks({**early.runs, "soft": {**early.runs["soft"], 0: Run("99", 7)}})
+    doubts = [each.of("hard", "soft").doubt for each in (early, late)]
+    assert doubts == [f"interim: {n} of 12 planned seeds" for n in (6, 7)]
 
 
 def test_while_options_are_tuned_there_is_no_verdict() -> None:
