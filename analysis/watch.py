@@ -7,8 +7,10 @@ import time
 from analysis.conclude import Conclusions, Question, conclude
 from analysis.page.files import Unwritable, link
 from analysis.page.opening import partial_note, shown_cells
+from analysis.section.section import by_chapter
 from study import terminal
 from study.results import Results, ResultsError
+from study.terminal import counted
 from study.terminal.command import terminating
 
 _RESTS = 4
@@ -78,5 +80,7 @@ def _so_far(found: Conclusions, results: Results, running: bool) -> str:
         more = "no command is running with them now"
     else:
         more = "an object store does not tell whether a study is running"
-    count = len(shown_cells(found.sections))
-    return f"So far {count} {'cell is' if count == 1 else 'cells are'} recorded; {more}."
+    so_far = counted(len(shown_cells(found.sections)), "cell is", "cells are")
+    left = sum(chapter.cells_left(mine) for chapter, mine in by_chapter(found.sections))
+    lacking = f" and {counted(left, 'is', 'are')} left" * bool(left)
+    return f"So far {so_far} recorded{lacking}; {more}."

@@ -261,6 +261,11 @@ def span(counts: Iterable[int]) -> str:
     return f"{low}" if low == high else f"{low} to {high}"
 
 
+def of_planned(count: str, planned: int) -> str:
+    """``12``; ``6 of 12`` where some of the planned ones are missing."""
+    return count if count == str(planned) else f"{count} of {planned}"
+
+
 def aligned(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     """A table for the terminal, as lines; on a narrow terminal, one row below the other."""
     widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]

@@ -169,6 +169,22 @@ def looks(cells: pd.DataFrame, choice: pd.DataFrame) -> Looks:
     return Looks(runs, {name: frozenset(seeds) for name, seeds in spent.items()}, tunes)
 
 
+def cells_left(cells: pd.DataFrame, choice: pd.DataFrame) -> int:
+    """How many of the planned confirming cells have not ended, as far as the others say.
+
+    Args:
+        cells, choice: as for `looks`.
+    """
+    confirming = cells[cells["stage"].eq(CONFIRM)]
+    # Where another option is chosen now, as at another cut, nothing of that one was planned.
+    chosen, any_option = (
+        rows.groupby("paradigm")["seed"].nunique().reindex(choice["paradigm"])
+        for rows in (rows_of(choice, confirming), confirming)
+    )
+    ended = chosen.fillna(any_option).fillna(0)
+    return int((confirming["planned_seeds"].max() - ended).clip(lower=0).sum())
+
+
 def _planned(
     in_time: Sequence[int], runs: Mapping[int, Sequence[Run]]
 ) -> tuple[Sequence[int], int]:

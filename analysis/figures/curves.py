@@ -35,6 +35,7 @@ def compute_figure(
     axis: Axis = "flops",
     threshold: float | None = None,
     task: str = "",
+    planned: int | None = None,
 ) -> Figure:
     """A metric against training compute: one line a paradigm, its seeds at the end.
 
@@ -50,6 +51,7 @@ def compute_figure(
         axis: what is compute here.
         threshold: of SAIF, for the label; None: the task's own.
         task: of the curve; empty: of mosaics.
+        planned: seeds a line, said beside those that it has; None: as many.
     """
     noun = instances(task)
     curve = curve[curve["num_seeds"] == curve["num_cells"]]
@@ -67,7 +69,7 @@ def compute_figure(
             f"{name}, {amount(unit * x, axis, noun)}: {number(mean)} %{interval(low, high)}"
             for x, mean, low, high in rows.itertuples(index=False)
         ]
-        label = seeds_label(name, line["num_seeds"])
+        label = seeds_label(name, line["num_seeds"], planned)
         draw(axes, rows, style, label, band=True, most=_MOST_MARKS)
         mine = of_seeds.get(name, seeds[:0])
         says = [

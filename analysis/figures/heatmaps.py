@@ -35,7 +35,7 @@ _DARK, _FAINT = 0.5, 0.35  # a share with light numbers; ink of a number that is
 def heatmap_figure(
     heatmaps: Mapping[str, NDArray[np.float64]],
     threshold: float | None = None,
-    seeds: Mapping[str, int] | None = None,
+    seeds: Mapping[str, int | str] | None = None,
     task: str = "",
 ) -> Figure:
     """Focus-prediction heat maps as the paper draws them, one panel a paradigm.
@@ -43,7 +43,7 @@ def heatmap_figure(
     Args:
         heatmaps: paradigm -> (bins, bins) fractions of the instances, axis 0 = a_z, axis 1 = s_y.
         threshold: of SAIF; None: the task's own.
-        seeds: paradigm -> n, said beside its name.
+        seeds: paradigm -> n, or that in words, said beside its name.
         task: gives the edges of the bins; empty: of mosaics.
 
     Returns:

@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from analysis.groups import paradigm_order
-from analysis.words import METRICS, metric_name, span
+from analysis.words import METRICS, metric_name, of_planned, span
 from study import tasks
 
 TEXT = 9.5
@@ -182,6 +182,7 @@ def limit_shares(axes: Axes, low: float, high: float) -> None:
     axes.set_ylim(low - beside, high + beside)
 
 
-def seeds_label(name: str, num_seeds: Iterable[int]) -> str:
-    """``soft (n=6)``, ``soft (n=3 to 6)``."""
-    return f"{name} (n={span(num_seeds)})"
+def seeds_label(name: str, num_seeds: Iterable[int], planned: int | None = None) -> str:
+    """``soft (n=6)``, ``soft (n=3 to 6)``, ``soft (n=6 of 12)``."""
+    n = span(num_seeds)
+    return f"{name} (n={n if planned is None else of_planned(n, planned)})"

@@ -151,6 +151,10 @@ class Chapter(Generic[S]):
         """What its sections say, in a few sentences, which stand above all else."""
         return [tallied([claim for section in sections for claim in section.claims])]
 
+    def cells_left(self, sections: Sequence[S]) -> int:
+        """How many planned cells have not ended, as far as the others say."""
+        return 0
+
     def head(
         self, sections: Sequence[S], shown: Mapping[S, Sequence[Shown]], published: bool
     ) -> list[Block]:

@@ -36,6 +36,7 @@ from analysis.comparison.report.table_one import (
 )
 from analysis.comparison.report.tables import chosen_text, comparison_cells, setting_text
 from analysis.comparison.report.verdicts import over_what, pair_cells, sampled
+from analysis.comparison.stages import cells_left
 from analysis.groups import is_compared
 from analysis.section.blocks import Block, Details, Heading, Points, Shown, Table, Text
 from analysis.section.claim import Claim, tallied
@@ -44,6 +45,7 @@ from analysis.section.section import Chapter, Question
 from analysis.words import aligned, instances, listed, lost_scores, of_draws
 from study import tasks, terminal
 from study.results import Results
+from study.terminal import counted
 from study.tracking.runs import Run
 
 LIMITS = "What limits this"
@@ -92,10 +94,14 @@ class Comparisons(Chapter["Compared"]):
         return {of[each]: name for each, name in setting_names(_of(sections)).items()}
 
     def answer(self, sections: Sequence[Compared]) -> list[str]:
-        """Who beats whom, in each setting or, of many, in how many."""
-        if not _are_many(sections):
-            return answer(_of(sections))
-        return count_sentences(_of(sections))
+        """Who beats whom, in each setting or, of many, in how many; and how much is left."""
+        said = count_sentences if _are_many(sections) else answer
+        left = self.cells_left(sections)
+        more = counted(left, "planned cell is", "planned cells are")
+        return [*said(_of(sections)), *[f"{more} left."] * bool(left)]
+
+    def cells_left(self, sections: Sequence[Compared]) -> int:
+        return sum(cells_left(each.cells, each.choice) for each in _of(sections))
 
     def head(
         self,

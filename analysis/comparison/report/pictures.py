@@ -30,6 +30,7 @@ from analysis.words import (
     lost_score,
     metric_name,
     of_draws,
+    of_planned,
     quantity,
     span,
     tally,
@@ -91,12 +92,13 @@ def _differences(comparison: Comparison) -> Iterator[Picture]:
             of_pairs[first, second] = scores[first] - scores[second]
         seeds = pd.concat(of_pairs, names=["first", "second"]).dropna().rename("difference")
         name, over = comparison.names[str(metric)], listed(sampled(paired))
+        n = of_planned(span(paired["num_pairs"]), _planned(comparison))
         yield Picture(
             name=file_stem("differences", str(metric)),
             title=f"Paired differences in {name}",
             caption=(
                 f"Differences of {name} on the test split, in percentage points "
-                f"(n={span(paired['num_pairs'])}). Right of 0 the first is better. Circle: mean "
+                f"(n={n}). Right of 0 the first is better. Circle: mean "
                 "over the seeds that both paradigms have, full where the verdict is decided, "
                 "which holds for all pairs together (Holm over the study). Line: "
                 f"{level(paired['confidence'].iloc[0])} interval of the pair by itself, over "
@@ -117,7 +119,8 @@ def _heatmaps(comparison: Comparison) -> Iterator[Picture]:
     for split, heatmaps in of_split.items():
         if not heatmaps:
             continue
-        seeds = heatmap_seeds(chosen, choice, split)
+        counts = heatmap_seeds(chosen, choice, split)
+        seeds = {p: of_planned(str(n), _planned(comparison)) for p, n in counts.items()}
         yield Picture(
             name=f"heatmaps-{split}",
             title=f"Focus-prediction heat maps, {split} split",
@@ -141,7 +144,8 @@ def _curves(comparison: Comparison) -> Iterator[Picture]:
         lines = by_paradigm(common(whole))
         if not lines:
             continue
-        floor = lost_score(metric, comparison.task)
+        floor, planned = lost_score(metric, comparison.task), _planned(comparison)
+        seeds = {p: of_planned(f"{c['num_cells'].max()}", planned) for p, c in lines.items()}
         early = sum(map(len, lines.values())) < len(whole)
         cut = " A line ends where a seed has no evaluation." if early else ""
         yield Picture(
@@ -149,7 +153,7 @@ def _curves(comparison: Comparison) -> Iterator[Picture]:
             title=f"{capital(name)} against {axis}",
             caption=(
                 f"{capital(name)} on the test split against {axis}. Mean over the seeds of the "
-                f"chosen option, n: {tally({p: c['num_cells'].max() for p, c in lines.items()})}"
+                f"chosen option, n: {tally(seeds)}"
                 f"; bands: {level(confidence)} interval over seeds alone (from n=2); dots: each "
                 "seed at the end. The axis shows what lies between the second evaluation and the "
                 "last; lines from before it, and wide bands, are cut. A diverged seed "
@@ -157,7 +161,8 @@ def _curves(comparison: Comparison) -> Iterator[Picture]:
                 f"{cut}{_missing('line', comparison, lines)}"
             ),
             figure=compute_figure(
-                whole, metric, ends, comparison.axis, comparison.threshold, comparison.task
+                *(whole, metric, ends, comparison.axis),
+                *(comparison.threshold, comparison.task, planned),
             ),
         )
 
@@ -220,6 +225,11 @@ def _unmarked(response: pd.DataFrame, comparison: Comparison) -> str:
     found = set(reasons[comparison.options["paradigm"].isin(without["paradigm"])]) - {""}
     why = f" ({_BARRED[found.pop()]})" if len(found) == 1 else ""
     return f" {marks} missing where no option can be chosen{why}."
+
+
+def _planned(comparison: Comparison) -> int:
+    """How many seeds a paradigm was to have."""
+    return int(comparison.summary["most_seeds"].max())
 
 
 def _seeds(response: pd.DataFrame) -> str:

@@ -23,6 +23,7 @@ from analysis.words import (
     metric_name,
     network_text,
     number,
+    of_planned,
     percent,
     share_of_budget,
     three_decimals,
@@ -146,8 +147,7 @@ def seeds(row: Row) -> str:
 
 def seeds_there(row: Row) -> str:
     """``3``, ``2 of 3`` where seeds are missing."""
-    there, most = row["num_seeds"], row["most_seeds"]
-    return f"{there} of {most}" if there < most else str(there)
+    return of_planned(str(row["num_seeds"]), row["most_seeds"])
 
 
 def rates(row: Row) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,6 +13,7 @@ import pytest
 import analysis
 from analysis.comparison.compare import compare
 from analysis.comparison.report.answer import answer
+from analysis.comparison.report.chapter import COMPARISONS, Compared
 from analysis.comparison.report.limits import limits, of_stages
 from analysis.overstated import optimism
 from study.results import Results
@@ -36,12 +39,17 @@ def tune(
 
 
 def confirm(
-    results: Results, paradigm: str, lr: float = 0.1, seeds: Sequence[int] = FRESH
+    results: Results,
+    paradigm: str,
+    lr: float = 0.1,
+    seeds: Sequence[int] = FRESH,
+    **columns: Any,
 ) -> None:
     rng = np.random.default_rng(list(SCORES).index(paradigm))
     for seed in seeds:
         score = SCORES[paradigm] + rng.normal(0, 0.01)
-        write(results, make_cell(paradigm, lr, seed), score, score - 0.1, stage="confirm")
+        cell = make_cell(paradigm, lr, seed)
+        write(results, cell, score, score - 0.1, stage="confirm", **columns)
 
 
 def whole(results: Results) -> Results:
@@ -92,6 +100,25 @@ def test_a_group_that_is_not_confirmed_yet_has_no_numbers_and_that_is_said(
     assert "Run the study again" in " ".join(limits(comparison))
     earlier = compare(analysis.load(results), budget=0.9 * comparison.reach)[0]
     assert "Run the study again" not in " ".join(limits(earlier))  # it would change nothing
+
+
+def test_a_half_finished_study_says_so(results: Results) -> None:
+    """Six seeds of each were planned: hard has ended, soft lost one of four, lvml has none."""
+    for paradigm in SCORES:
+        tune(results, paradigm)
+    confirm(results, "hard", planned_seeds=6)
+    confirm(results, "soft", seeds=FRESH[1:4], planned_seeds=6)
+    confirm(results, "soft", seeds=FRESH[:1], planned_seeds=6, status="failed", points=())
+    found = Compared(compared(results))
+    assert COMPARISONS.answer([found])[-1] == "8 planned cells are left."
+    assert re.findall("[36](?: of 6)?$", found.text(), re.MULTILINE) == ["6", "3 of 6"]
+    for picture in found.pictures:
+        if picture.name.startswith("compute"):
+            assert "n: hard 6, soft 3 of 6;" in picture.caption
+            (legend,) = picture.figure.legends
+            assert [text.get_text() for text in legend.texts] == ["hard (n=6)", "soft (n=3 of 6)"]
+    earlier = Compared(compared(results, budget=0.3 * found.comparison.reach))
+    assert COMPARISONS.cells_left([earlier]) == 8
 
 
 def test_a_group_without_tuning_cells_was_given_its_option(results: Results) -> None:
