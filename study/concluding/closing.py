@@ -113,6 +113,7 @@ def report(request: Request, plan: Plan, place: Workplace, trained: Trained) -> 
             folder = report_folder(request.results, plan.study)
             name = found.title(plan.study)
             page = found.write(folder, name, notes, published, results=request.results)
+            print(f"report: {link(page)}")  # before MLflow, which may take its time
     except Unwritable as error:
         command = f"python -m analysis.report {shlex.quote(request.results)} --study {plan.study}"
         raise Unwritable(
@@ -127,8 +128,6 @@ def report(request: Request, plan: Plan, place: Workplace, trained: Trained) -> 
         print(f"runs:   {trained.tracker.ui_command}")
     if trained.tracker.view:
         print(f"view:   {trained.tracker.view}")
-    if page:
-        print(f"report: {link(page)}")
     return len(found.sections)
 
 

@@ -88,9 +88,9 @@ def cache_of(results: Path) -> tuple[str, str]:
 
 def test_what_is_printed_results_mlflow_and_report_agree(finished: tuple[Path, str]) -> None:
     results, printed = finished
-    assert f"\nreport: file://{results}/report/digits/report.html\n" in printed
-    ui = f"uv run mlflow ui --backend-store-uri sqlite:///{results}/mlflow.db\n"
-    assert re.search(rf"^runs: +{re.escape(ui)}", printed, re.M)
+    report = f"report: file://{results}/report/digits/report.html"  # first: it is there already
+    ui = f"runs:   uv run mlflow ui --backend-store-uri sqlite:///{results}/mlflow.db"
+    assert f"\n{report}\n{ui}\nview:   " in printed
     at_budget = analysis.equal_compute(analysis.load(results))
     test = at_budget[at_budget["split"] == "test"].set_index("cell_id")
     assert len(test) == 8
