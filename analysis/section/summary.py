@@ -44,13 +44,14 @@ def summary_run(
     curves: Mapping[str, Curve] | None = None,
     paradigms: Sequence[str] = (),
     seeds: str = "",
+    scores: Sequence[str] = (),
 ) -> Run:
     """The run of one paradigm in one setting, or of one network, over its seeds.
 
     Args:
         key: ``<comparison id>/<name>``, unique over all settings.
         what: of the setting, e.g. ``hybrid``; the name begins with it, as MLflow cuts names.
-        where: the setting.
+        where: the setting; empty: there is but one.
         note: Markdown, for the run's page; its first line is the answer.
         params: settings, as text.
         metrics: at the cut, and `n`, the seeds; those that are not finite are left out and named
@@ -59,8 +60,10 @@ def summary_run(
         curves: points that are not finite are left out.
         paradigms: of the setting, each of which has its colour of the report.
         seeds: for the name, ``6 of 12``; by default `n`.
+        scores: for the name, what it reached: ``SAIF 79 %``.
     """
-    name = f"{what} n={seeds or format(metrics['n'], 'g')} \N{MIDDLE DOT} {where}"
+    n = f"n={seeds or format(metrics['n'], 'g')}"
+    name = " \N{MIDDLE DOT} ".join(filter(None, [what, where, *scores, n]))
     known = {name: value for name, value in metrics.items() if math.isfinite(value)}
     unknown = [name for name in metrics if name not in known]
     note += f"\n\nNot known: {', '.join(unknown)}." if unknown else ""

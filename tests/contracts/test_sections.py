@@ -317,7 +317,8 @@ def test_summaries_have_names_and_values_that_mlflow_takes(everything: Conclusio
         assert len(set(names)) == len(names)
     for run in runs:
         what = run.key.rpartition("/")[2]
-        assert run.name.startswith(f"{what} n={metrics_of(run)['n']:g} ")  # MLflow cuts the rest
+        assert run.name.startswith(f"{what} · ")  # MLflow cuts the rest
+        assert f" · n={metrics_of(run)['n']:g}" in run.name
         for name in (*(point.name for point in run.points), *run.params, *answer.counts):
             assert MLFLOW_NAME.fullmatch(name), name
         assert all(math.isfinite(point.value) for point in run.points)

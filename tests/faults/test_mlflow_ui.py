@@ -133,7 +133,7 @@ def test_the_table_shows_who_is_best(
     expected = comparison.summary.set_index("paradigm")
     page.goto(view.replace("&compareRunsMode=CHART", ""))
     for paradigm, name in names.items():
-        assert f"{paradigm} n={expected.loc[paradigm, 'num_seeds']} " in name
+        assert name.startswith(f"{paradigm} · SAIF {100 * expected.loc[paradigm, 'saif']:.0f} %")
         link = page.get_by_role("link", name=name)
         assert is_seen(link)
         row = page.get_by_role("row").filter(has=link).get_attribute("row-id")

@@ -182,11 +182,16 @@ class Compared:
 
     Attributes:
         comparison: the comparison.
-        one_of_many: whether its page has so many that it shows no figures but heat maps.
+        num_settings: how many its page has.
     """
 
     comparison: Comparison
-    one_of_many: bool = False
+    num_settings: int = 1
+
+    @property
+    def one_of_many(self) -> bool:
+        """Whether its page has so many that it shows no figures but heat maps."""
+        return self.num_settings > MOST_IN_FULL
 
     @property
     def chapter(self) -> Comparisons:
@@ -260,7 +265,8 @@ class Compared:
         return comparison_blocks(self.comparison, self.claims, shown, results, in_full)
 
     def summaries(self) -> list[Run]:
-        return group_summaries(self.comparison, self.tables(), lambda: self.pictures)
+        alone = self.num_settings == 1
+        return group_summaries(self.comparison, self.tables(), lambda: self.pictures, alone)
 
 
 def mine(cells: pd.DataFrame) -> pd.Series:
@@ -280,7 +286,7 @@ def find(results: Results, cell_ids: Collection[str], question: Question) -> lis
         interpolate=question.interpolate,
         test=question.test,
     )
-    return [Compared(comparison, len(found) > MOST_IN_FULL) for comparison in found]
+    return [Compared(comparison, len(found)) for comparison in found]
 
 
 def _answer_tables(found: Sequence[Comparison], published: bool) -> list[Table]:

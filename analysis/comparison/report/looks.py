@@ -17,7 +17,8 @@ from analysis.section.picture import Picture
 from analysis.words import is_text, listed
 from study import tasks
 from study.evaluate.caption_image import Example, examples_of
-from study.evaluate.looks import looks_html
+from study.evaluate.looks import Example as Looked
+from study.evaluate.looks import looks_html, looks_page
 
 CAPTIONS_STEM = "captions-"
 
@@ -39,23 +40,27 @@ _SEGMENTS = (
 
 def looks(comparison: Comparison) -> list[Block]:
     """Mosaics, posts or series on one seed; empty where no cell recorded any."""
-    rows = _recorded(comparison)
-    if rows.empty or comparison.modality is tasks.CAPTIONS:
+    seed, examples = _of_one_seed(comparison)
+    if not examples:
         return []
-    # The first of the seeds that most paradigms have.
-    seed: Any = rows.groupby("seed")["paradigm"].nunique().idxmax()
-    mine = by_paradigm(rows[rows["seed"] == seed])
-    absent = [name for name in comparison.choice["paradigm"] if name not in mine]
+    absent = [name for name in comparison.choice["paradigm"] if name not in examples]
     text = (
         f"Test {comparison.noun} drawn at random, the same for every paradigm, with the chosen "
         f"option of each on seed {seed}. {_WORDS if is_text(comparison.task) else _SEGMENTS} Last "
         "comes the predicted class with its score."
         + (f" This seed has none of {listed(absent)}." if absent else "")
     )
-    known = tasks.TASKS.get(comparison.task)
-    warned = [Text(known.warning, "warning")] if known and known.warning else []
-    examples = {name: json.loads(of["examples"].iloc[0]) for name, of in mine.items()}
+    warned = [Text(warning, "warning")] if (warning := _warning(comparison)) else []
     return [Heading("Where it looks"), *warned, Text(text), Html(looks_html(examples))]
+
+
+def looks_pages(comparison: Comparison) -> dict[str, bytes]:
+    """Paradigm -> a page with what `looks` shows of it."""
+    seed, examples = _of_one_seed(comparison)
+    return {
+        name: looks_page(mine, f"{name}, seed {seed}", _warning(comparison)).encode()
+        for name, mine in examples.items()
+    }
 
 
 def caption_pictures(comparison: Comparison) -> Iterator[Picture]:
@@ -75,6 +80,22 @@ def caption_pictures(comparison: Comparison) -> Iterator[Picture]:
             caption=f"Captions of {image} by {listed(list(shown))}; box: {category}.",
             figure=caption_figure(shown),
         )
+
+
+def _of_one_seed(comparison: Comparison) -> tuple[int, dict[str, list[Looked]]]:
+    """The first of the seeds that most paradigms have, and the examples of each on it."""
+    rows = _recorded(comparison)
+    if rows.empty or comparison.modality is tasks.CAPTIONS:
+        return 0, {}
+    seed: Any = rows.groupby("seed")["paradigm"].nunique().idxmax()
+    mine = by_paradigm(rows[rows["seed"] == seed])
+    return seed, {name: json.loads(each["examples"].iloc[0]) for name, each in mine.items()}
+
+
+def _warning(comparison: Comparison) -> str:
+    """What readers of its instances are to be warned of; empty: of nothing."""
+    known = tasks.TASKS.get(comparison.task)
+    return known.warning if known else ""
 
 
 def _recorded(comparison: Comparison) -> pd.DataFrame:

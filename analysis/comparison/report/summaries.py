@@ -14,6 +14,7 @@ from analysis.comparison.heat_maps import mean_heatmaps
 from analysis.comparison.learning_curves import common, learning_curve
 from analysis.comparison.report.answer import answer
 from analysis.comparison.report.limits import limits, tuned
+from analysis.comparison.report.looks import looks_pages
 from analysis.comparison.report.tables import (
     comparison_cells,
     rates,
@@ -24,7 +25,7 @@ from analysis.rendering import markdown
 from analysis.section.blocks import Table
 from analysis.section.picture import Picture
 from analysis.section.summary import run_files, summary_run
-from analysis.words import amount, instances, number
+from analysis.words import amount, instances, known, number, percent
 from study import tasks
 from study.evaluate.heat_map_image import heatmap_png
 from study.results import OF_DATA, RECORDED
@@ -38,6 +39,7 @@ def group_summaries(
     comparison: Comparison,
     tables: Mapping[str, pd.DataFrame],
     draw: Callable[[], Sequence[Picture]],
+    alone: bool = True,
 ) -> list[Run]:
     """One run a paradigm, in the order of the comparison's table.
 
@@ -45,6 +47,7 @@ def group_summaries(
         comparison: as `analysis.comparison.compare.compare` gives it.
         tables: name -> table, which all of them hold.
         draw: gives its pictures, when they are asked for.
+        alone: whether there is no other setting, so that names need not say it.
 
     Returns:
         The runs; paradigms without an option that can be chosen have none. Metrics are the scores
@@ -56,6 +59,7 @@ def group_summaries(
     said = [setting_text(comparison), *tuned(comparison), *limits(comparison)]
     note = "\n\n".join([*answer([comparison]), table, *said])
     shared = functools.cache(lambda: run_files(tables, draw()))
+    pages = functools.cache(lambda: looks_pages(comparison))
     curves = {
         metric: common(learning_curve(comparison.evaluations, metric, _SPLIT))
         for metric in comparison.metrics
@@ -68,17 +72,23 @@ def group_summaries(
             split: mean_heatmaps(comparison.chosen, comparison.choice, split)
             for split in (_SPLIT, "train")
         }
-        own = {split: maps[paradigm] for split, maps in of_split.items() if paradigm in maps}
-        if not own:
-            return shared()
-        return {"heatmap.png": heatmap_png(own, paradigm, comparison.modality), **shared()}
+        maps = {split: of[paradigm] for split, of in of_split.items() if paradigm in of}
+        own = {"where-it-looks.html": pages()[paradigm]} if paradigm in pages() else {}
+        if maps:
+            own["heatmap.png"] = heatmap_png(maps, paradigm, comparison.modality)
+        return own | shared()
 
     return [
         summary_run(
             key=f"{row['comparison_id']}/{row['paradigm']}",
             what=str(row["paradigm"]),
             seeds=seeds_there(row),
-            where=comparison.name,
+            where="" if alone else comparison.name,
+            scores=[
+                f"{name} {percent(row[metric], 0)} %"
+                for metric, name in comparison.names.items()
+                if known(row[metric])
+            ],
             note=note,
             params=_params(row) | settings,
             metrics=_metrics(row),

@@ -10,6 +10,7 @@ import pytest
 
 from analysis.comparison.compare import Comparison, compare
 from analysis.comparison.report.chapter import Compared
+from analysis.conclude import conclude
 from analysis.reading import load
 from study.cell import Budget
 from study.results import Results
@@ -46,6 +47,18 @@ def test_metrics_are_those_of_the_summary_and_curves_end_there(results: Results)
             assert values[-1] == pytest.approx(metrics[name[5:]], abs=5e-5)
 
 
+def test_a_name_says_what_was_reached_and_of_several_settings_which(results: Results) -> None:
+    write_seeds(results, {"soft": 0.434, "lvml": 0.795}, 2)
+    (alone,) = conclude(results).sections
+    names = ["soft · SAIF 44 % · accuracy 80 % · n=2", "lvml · SAIF 80 % · accuracy 80 % · n=2"]
+    assert [run.name for run in alone.summaries()] == names
+    write_seeds(results, {"soft": 0.434}, 2, m=5)
+    runs = conclude(results).answer().summaries
+    assert {run.name.partition(" · SAIF")[0] for run in runs} == {
+        "soft · digits m=5", "soft · digits m=10", "lvml · digits m=10",
+    }  # fmt: skip
+
+
 def test_what_is_not_known_is_named_and_never_a_number(results: Results) -> None:
     """A diverged seed has no loss; a paradigm without an option has no summary."""
     write(results, make_cell("hard"), status="censored", points=(0.25,))
@@ -66,7 +79,8 @@ def test_the_state_follows_the_numbers_of_its_comparison(results: Results) -> No
     evaluations = load(results)
 
     def states(table: pd.DataFrame) -> dict[str, str]:
-        return {run.name: run.state for c in compare(table) for run in Compared(c).summaries()}
+        found = [(c, run) for c in compare(table) for run in Compared(c).summaries()]
+        return {f"{c.name} {run.params['paradigm']}": run.state for c, run in found}
 
     first = states(evaluations)
     assert len({*first.values()}) == len(first) == 4

@@ -47,6 +47,12 @@ def test_paradigms_are_shown_on_the_first_seed_that_all_have(results: Results) -
         False, True, True, False, False,
     ]  # fmt: skip
     assert any("on seed 1" in block.text for block in blocks if isinstance(block, Text))
+    (found,) = compare_results(results)
+    for run in Compared(found).summaries():
+        page = run.files()["where-it-looks.html"].decode()
+        assert [f"{name}1" in page for name in ("soft", "hard")] == [
+            run.params["paradigm"] == name for name in ("soft", "hard")
+        ]
 
 
 def test_readers_are_warned_before_posts_of_hate_speech(results: Results) -> None:
@@ -60,6 +66,6 @@ def test_readers_are_warned_before_posts_of_hate_speech(results: Results) -> Non
 def test_a_page_of_many_settings_has_no_room_for_it(results: Results) -> None:
     write(results, make_cell(), examples=words("seen"))
     (found,) = compare_results(results)
-    in_full, one_of_many = (Compared(found, many).blocks([], "results") for many in (False, True))
+    in_full, one_of_many = (Compared(found, many).blocks([], "results") for many in (1, 7))
     assert "seen" in html_of(in_full)
     assert html_of(one_of_many) == ""

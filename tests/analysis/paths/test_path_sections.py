@@ -192,7 +192,7 @@ def test_each_network_has_a_summary(
     numbers: dict[str, dict[str, float]],
 ) -> None:
     study(results)
-    runs = {run.name.partition(" n=")[0]: run for run in only(results).summaries()}
+    runs = {run.name.partition(" · ")[0]: run for run in only(results).summaries()}
     assert list(runs) == names.split(", ")
     for name, expected in numbers.items():
         found = metrics_of(runs[name])

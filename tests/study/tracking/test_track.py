@@ -53,7 +53,7 @@ def test_every_study_is_logged_once(results: Results, capsys: pytest.CaptureFixt
     assert parent.data.metrics["cells done"] == 4
     assert files(client, parent) == {"report.html"}
     lvml, soft = sorted(found["summary"], key=lambda run: run.data.params["paradigm"])
-    assert lvml.info.run_name == "lvml n=2 \N{MIDDLE DOT} digits m=10"
+    assert lvml.info.run_name == "lvml · SAIF 65 % · accuracy 90 % · n=2"
     assert [run.data.metrics["saif"] for run in (soft, lvml)] == pytest.approx([0.25, 0.65])
     assert {"heatmap.png", "tables"} <= files(client, lvml)
     answer = lvml.data.tags["mlflow.note.content"].partition("\n")[0]
