@@ -27,11 +27,11 @@ def _run(argv: Sequence[str] | None) -> int:
     args = _parser().parse_args(argv)
     places = places_of(args)
     parts.load(args.files)
-    digests = {parts.text_digest(file.text) for file in parts.loaded()}
+    files = {file.name for file in parts.loaded()}
     found = [
         (*key, origin.file)
         for key, origin in parts.ORIGINS.items()
-        if not args.files or origin.digest in digests
+        if not args.files or origin.file in files
     ]
     if not found:
         raise RequestError("no installed package registers parts. Name a file that does.")

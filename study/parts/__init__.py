@@ -2,7 +2,7 @@
 
 A file of parts calls the functions `register_...` when it is imported; `--with FILE` imports it,
 and so does the entry point group `attention_study.parts` of an installed package. What a part
-determines is hashed with the digest of its file: a changed file makes other cells.
+determines is hashed with the digest of what it uses of its file: a change there makes other cells.
 """
 
 from study.parts.loading import PartFile as PartFile
@@ -15,7 +15,6 @@ from study.parts.origin import ORIGINS as ORIGINS
 from study.parts.origin import digest_of as digest_of
 from study.parts.origin import require as require
 from study.parts.origin import sources as sources
-from study.parts.origin import text_digest as text_digest
 from study.parts.register import register_model as register_model
 from study.parts.register import register_paradigm as register_paradigm
 from study.parts.register import register_study as register_study

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 import linecache
 import sys
 import traceback
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from study.errors import RequestError
-from study.parts.origin import DIGEST, ORIGINS, text_digest
+from study.parts.origin import ORIGINS
 
 T = TypeVar("T")
 
@@ -36,7 +37,7 @@ class PartFile(NamedTuple):
     @property
     def module(self) -> str:
         """The name of its module: that of its text, so that a changed file is another module."""
-        return f"attention_study_parts_{text_digest(self.text)}"
+        return f"attention_study_parts_{hashlib.sha256(self.text.encode()).hexdigest()[:16]}"
 
 
 _LOADED: dict[str, PartFile] = {}
@@ -63,8 +64,7 @@ def load(files: Iterable[str | PartFile]) -> None:
             continue
         module = types.ModuleType(file.module)
         module.__file__ = file.name
-        setattr(module, DIGEST, text_digest(file.text))
-        # So that tracebacks, also on workers, show lines of it.
+        # So that tracebacks show lines of it, also on workers, and its parts are told apart.
         lines = file.text.splitlines(keepends=True)
         linecache.cache[file.name] = (len(file.text), None, lines, file.name)
         sys.modules[file.module] = module
@@ -74,7 +74,7 @@ def load(files: Iterable[str | PartFile]) -> None:
         except (Exception, SystemExit) as error:
             del sys.modules[file.module]
             raise RequestError(f"{_where(error, file.name)}{_why(error)}") from error
-        if not any(origin.digest == text_digest(file.text) for origin in ORIGINS.values()):
+        if not any(origin.file == file.name for origin in ORIGINS.values()):
             raise RequestError(
                 f"{file.name} registers nothing. Call register_paradigm, register_model, "
                 "register_task or register_study of study.parts in it."

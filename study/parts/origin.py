@@ -1,22 +1,19 @@
-"""Which file registered a name, by the digest of its text."""
+"""Which file registered a name, by the digest of what it uses there."""
 
 from __future__ import annotations
 
-import hashlib
+import linecache
 import os
 import sys
+import traceback
 from collections.abc import Mapping
-from importlib.util import decode_source
-from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from study.cell import Cell
 from study.errors import RequestError
+from study.parts.used import used_digest
 
 Sort = Literal["paradigm", "model", "task", "study"]
-
-DIGEST = "__parts_digest__"
-"""Name of a module's attribute: digest of its text, of a module that has no file to be read."""
 
 
 class Origin(NamedTuple):
@@ -24,7 +21,7 @@ class Origin(NamedTuple):
 
     Attributes:
         file: its path where it was first read, or its name.
-        digest: of its text.
+        digest: of what the name uses there, see `study.parts.used`.
     """
 
     file: str
@@ -40,32 +37,28 @@ ORIGINS: dict[tuple[Sort, str], Origin] = {}
 """Sort and name -> its file, of all that is registered; the project's own names are not."""
 
 
-def text_digest(text: str) -> str:
-    """16 hexadecimal digits that stand for the text of a file, as `decode_source` reads it."""
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
 def caller(package: str) -> Origin:
     """The file whose code called into a package.
 
     Raises:
         RequestError: the caller is in no file, such as a prompt.
     """
-    frame: Any = sys._getframe(1)
-    while frame and str(frame.f_globals.get("__name__", "")).startswith(package):
-        frame = frame.f_back
-    names = frame.f_globals if frame else {}
-    file = names.get("__file__")
-    if file is None:
+    stack = list(traceback.walk_stack(sys._getframe()))
+    around = (frame.f_globals for frame, _ in stack)
+    names = next(each for each in around if not str(each.get("__name__")).startswith(package))
+    file = names.get("__file__") or ""
+    text = "".join(linecache.getlines(file, names))
+    if not text:
         raise RequestError(
             "parts have to be registered by a file, whose digest becomes part of the cells. "
             "Write them to one, and pass it with --with FILE."
         )
-    return Origin(file, names.get(DIGEST) or text_digest(decode_source(Path(file).read_bytes())))
+    top = (n for f, n in stack if f.f_globals is names and f.f_code.co_name == "<module>")
+    return Origin(file, used_digest(text, next(top, None)))
 
 
 def digest_of(sort: Sort, name: str) -> str | None:
-    """The digest of the file that registered a name; None: the name is the project's own."""
+    """The digest of what a name uses of its file; None: the name is the project's own."""
     origin = ORIGINS.get((sort, name))
     return origin and origin.digest
 
@@ -104,11 +97,11 @@ def require(cell: Cell) -> None:
         what = f"the {key[0]} {key[1]}"
         if origin is None:
             raise RequestError(
-                f"cell {cell.id} uses {what} of a file with digest {digest}. Give that file with "
+                f"cell {cell.id} uses {what} with the digest {digest}. Give its file with "
                 "--with FILE."
             )
         raise RequestError(
-            f"cell {cell.id} uses {what} of a file with digest {digest}, but {origin.file} has "
-            f"digest {origin.digest}: it changed, or this machine has another version of it. Run "
+            f"cell {cell.id} uses {what} with the digest {digest}, but that of {origin.file} "
+            f"has {origin.digest}: it changed, or this machine has another version of it. Run "
             "the command again to plan with this one, or pass the one with that digest."
         )

@@ -100,13 +100,73 @@ def test_a_network_or_an_inference_of_another_file_is_another_cell(
     written: Callable[[str], str], text: str, asked: str, apart: bool
 ) -> None:
     found = []
-    for each in (text, text + "\n"):
+    for each in (text, f"import torch\ntorch.manual_seed(0)\n{text}"):
         parts.load([written(each)])
         found += cells("paradigm=soft", asked)
     one, other = found
     assert one.id != other.id
     assert not apart or one.comparison_id != other.comparison_id
     assert Cell.from_dict(other.to_dict()) == other
+
+
+SHARED = f'''"""Parts of one file."""
+import dataclasses
+from study.parts import register_task
+
+KEPT = []
+DEPTH = 1
+"""Of the network."""
+
+
+def kept(function):
+    KEPT.append(function)
+    return function
+
+
+def scale(scores):
+    return scores / len(KEPT)
+
+
+@kept
+def shift(scores):
+    return scores + 1
+
+{HALF.replace("scores / 2", "scale(scores)")}
+{NET.replace("perceptron(*sizes)", "perceptron(*sizes)[:DEPTH]")}
+
+if __name__ == "__main__":
+    mine(Half)
+'''
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "changes"),
+    [
+        ("scale(scores):", "scale( scores ):  # by how many", ""),
+        ("Parts of one file", "Some parts", ""),
+        ("Soft attention to", "Attention to", ""),
+        ("Of the network", "Layers", ""),
+        ("mine(Half)", "mine(HALF)", ""),
+        ("DEPTH = 1", "DEPTH = 2", "mine"),
+        ("scores / len", "scores * len", "half"),
+        ("scores + 1", "scores + 2", "half mine"),
+        ("import dataclasses", "from math import *", "half mine"),
+        ("KEPT = []", "KEPT = []\nKEPT += [1]", "half mine"),
+        ("[:DEPTH]", "[:globals()]", "half mine"),
+    ],
+)
+def test_a_cell_is_another_one_where_what_it_uses_of_a_file_is(
+    before: str, after: str, changes: str, written: Callable[[str], str]
+) -> None:
+    found = []
+    for text in (SHARED, SHARED.replace(before, after)):
+        parts.load([written(text)])
+        found.append(
+            {"half": parts.digest_of("paradigm", "half"), "mine": parts.digest_of("model", "mine")}
+        )
+    one, other = found
+    assert text != SHARED
+    assert {name for name in one if one[name] != other[name]} == set(changes.split())
 
 
 def test_a_cell_runs_with_the_parts_that_it_was_planned_with_alone(
@@ -118,10 +178,10 @@ def test_a_cell_runs_with_the_parts_that_it_was_planned_with_alone(
         (planned,) = cells("paradigm=half")
         planned = replace(planned, data_digest=digits.facts.digest)
         work = Work(study="digits", results=results, code_version="")
-    with pytest.raises(RequestError, match="Give that file with --with FILE"):
+    with pytest.raises(RequestError, match="Give its file with --with FILE"):
         run_job(Job(((planned,),)), work)
     with forgotten():
-        parts.load([written(HALF + "\n")])
+        parts.load([written(HALF.replace("/ 2", "/ 3"))])
         with pytest.raises(RequestError, match="it changed, or this machine has another version"):
             run_job(Job(((planned,),)), work)
     parts.load([written(HALF)])
@@ -224,9 +284,9 @@ def test_a_copy_of_a_file_may_be_there(tmp_path: Path, written: Callable[[str], 
     parts.load([written(HALF)])
     exec(compile(HALF, str(copy), "exec"), {"__name__": "installed", "__file__": str(copy)})
     other = tmp_path / "other.py"
-    other.write_text(HALF + "\n")
+    other.write_text(changed := HALF.replace("/ 2", "/ 3"))
     with pytest.raises(RequestError, match="the paradigm half is taken by"):
-        exec(compile(HALF, str(other), "exec"), {"__name__": "other", "__file__": str(other)})
+        exec(compile(changed, str(other), "exec"), {"__name__": "other", "__file__": str(other)})
 
 
 def test_a_prompt_registers_nothing() -> None:
