@@ -177,7 +177,9 @@ def finished(figure: Figure, x_label: str, y_label: str) -> Figure:
 def limit_shares(axes: Axes, low: float, high: float) -> None:
     """Limits y to shares in per cent, with room for half a mark at 0 and at 100 %."""
     low, high = max(low, 0.0), min(high, 100.0)
-    beside = _BESIDE * (high - low) or 1.0
+    if low == high:
+        low, high = max(low - 1.0, 0.0), min(high + 1.0, 100.0)
+    beside = _BESIDE * (high - low)
     axes.yaxis.set_major_locator(MaxNLocator(nbins=7, steps=[1, 2, 5, 10]))
     axes.set_ylim(low - beside, high + beside)
 

@@ -197,6 +197,17 @@ def test_a_curve_shows_differences_and_every_seed_not_the_rise_from_chance(
     assert 75 < low < 78 < 92 < high < 95
 
 
+@pytest.mark.parametrize(
+    ("share", "limits"), [(0.0, (-0.04, 1.04)), (0.5, (48.92, 51.08)), (1.0, (98.96, 100.04))]
+)
+def test_a_measure_that_is_the_same_everywhere_is_drawn_within_0_and_100(
+    of_two_seeds: pd.DataFrame, share: float, limits: tuple[float, float]
+) -> None:
+    curve = learning_curve(of_two_seeds, "saif").assign(mean=share, low=share, high=share)
+    (axes,) = compute_figure(curve, "saif").axes
+    assert axes.get_ylim() == pytest.approx(limits)
+
+
 # --- responses and differences
 
 

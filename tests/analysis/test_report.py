@@ -14,13 +14,14 @@ import pytest
 
 from analysis.comparison.compare import Comparison, compare_results
 from analysis.comparison.report.answer import answer
-from analysis.comparison.report.chapter import Compared
+from analysis.comparison.report.chapter import COMPARISONS, Compared
 from analysis.comparison.report.limits import limits
 from analysis.comparison.report.pictures import pictures
 from analysis.comparison.report.table_one import table_one_cells
 from analysis.comparison.report.tables import comparison_cells
 from analysis.comparison.report.verdicts import paired_cells
 from analysis.conclude import Question, conclude
+from analysis.section.blocks import Shown
 from analysis.words import setting_words
 from study.cell import Budget
 from study.results import Results, ResultsError
@@ -76,7 +77,7 @@ def test_it_is_self_contained(small: Small) -> None:
     page = small.page
     links = re.findall(r'(?:src|href)="(.*?)"', page)
     assert links
-    assert all(link.startswith("#") for link in links)
+    assert all(link.startswith("#") or (small.folder / link).is_file() for link in links)
     assert not {"link", "iframe", "object", "script"} & {*tags(page)}
     assert not re.search(r"@import|url\(", page)
     drawn = re.findall(r"!\[.*?\]\((.*?)\)", (small.folder / "report.md").read_text())
@@ -168,6 +169,25 @@ def test_the_answer_comes_first_and_the_terminal_says_the_same(small: Small) -> 
     assert rows_of(page)[: len(rows) + 1] == [header, *rows]
     order = tags(page)
     assert order.index("table") < order.index("svg") < order.index("details")
+
+
+def test_of_two_settings_a_figure_of_differences_says_measure_and_setting(
+    results: Results,
+) -> None:
+    for m in (5, 10):
+        write_seeds(results, {"soft": 0.4, "hard": 0.5}, m=m)
+    sections = [Compared(each, 2) for each in compare_results(results)]
+    shown = {
+        section: [Shown(each.title, each.caption, "", f"{each.name}.png") for each in mine]
+        for section in sections
+        for mine in [section.pictures]
+    }
+    blocks = COMPARISONS.head(sections, shown, published=False)
+    assert [each.title for each in blocks if isinstance(each, Shown)] == [
+        f"Paired differences in {name}, digits m={m}"
+        for m in (5, 10)
+        for name in ("SAIF", "accuracy")
+    ]
 
 
 def test_a_report_that_cannot_be_written_leaves_the_older_one(

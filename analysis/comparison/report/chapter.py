@@ -149,7 +149,7 @@ class Comparisons(Chapter["Compared"]):
             header, rows = table_one_cells(found)
             blocks += [
                 Heading("In the layout of the paper's Table 1", 2),
-                Table(flat_header(header, found), rows),
+                Table(flat_header(header, found), rows, csv="table1.csv"),
                 Details(
                     "What stands in brackets, and what differs from the paper",
                     [Points(table_one_notes(found))],
@@ -300,13 +300,16 @@ def _answer_tables(found: Sequence[Comparison], published: bool) -> list[Table]:
             mine = [[name, *row] for name, row in zip(names, mine, strict=False)]
         rows.setdefault(tuple(header), []).extend(mine)
     left = range(1 + (len(found) > 1))
-    return [Table(header, mine, left, wrap=left[:-1]) for header, mine in rows.items()]
+    return [
+        Table(header, mine, left, wrap=left[:-1], csv="comparison.csv")
+        for header, mine in rows.items()
+    ]
 
 
 def _differences(shown: Mapping[Compared, Sequence[Shown]]) -> list[Block]:
     """The figures of differences; of several comparisons, named; how to read them, once."""
     found = [
-        replace(each, title=section.title) if len(shown) > 1 else each
+        replace(each, title=f"{each.title}, {section.title}") if len(shown) > 1 else each
         for section, of_section in shown.items()
         for each in of_section
         if each.name.startswith(ANSWERING)

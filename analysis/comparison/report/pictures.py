@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
@@ -73,13 +72,11 @@ def _drawn(
 @own_settings()
 def _named(picture: Picture, comparison: Comparison) -> Picture:
     """With the setting on it: of text, every figure is there once for each architecture."""
-    named = dataclasses.replace(picture, title=f"{picture.title} ({comparison.name})")
-    if picture.name.startswith("heatmaps"):  # which say it themselves
-        return named
-    panel = picture.figure.axes[0]
-    name = textwrap.fill(comparison.name, _LETTERS)
-    panel.set_title(name, fontsize=SMALL, loc="left", parse_math=False)
-    return named
+    if not picture.name.startswith("heatmaps"):  # whose panels have titles
+        name = textwrap.fill(comparison.name, _LETTERS)
+        panel = picture.figure.axes[0]
+        panel.set_title(name, fontsize=SMALL, loc="left", parse_math=False)
+    return picture
 
 
 def _differences(comparison: Comparison) -> Iterator[Picture]:
