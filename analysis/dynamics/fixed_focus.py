@@ -138,11 +138,13 @@ class FixedFocus(DynamicsSection):
 
     def details(self) -> list[Block]:
         found = self.tables()
-        final = Table(*by_columns(FINAL, found["fixed-focus-final"]), left=(0, 1))
+        name = f"fixed-focus-final-{self.key}.csv"
+        final = Table(*by_columns(FINAL, found["fixed-focus-final"]), left=(0, 1), csv=name)
         said = Text("Mean over seeds and t interval on the train split, in nats.")
         options = found["fixed-focus-options"]
         chosen = np.flatnonzero(options["chosen"]).tolist()
-        rates = Table(*by_columns(OPTIONS, options), left=(0, 1, 10), marked=chosen)
+        name, left = f"fixed-focus-options-{self.key}.csv", (0, 1, 10)
+        rates = Table(*by_columns(OPTIONS, options), left=left, marked=chosen, csv=name)
         settings = [[each.name, _setting_text(each)] for each in self.settings]
         return [
             *([Details("At the end of training", [said, final])] if final.rows else []),

@@ -195,8 +195,10 @@ class Trajectories(DynamicsSection):
             f"attention on the foreground is {CONFIDENT:g}; nu and loss at t = "
             f"{time_text(HORIZON)}. The first of each (m, C) is marked with *."
         )
-        times = Table(*convergence_cells(self.convergence), left=(0, 1))
-        beside = Table(*deviation_cells(self.deviations), left=(0, 1))
+        name = f"trajectories-convergence-{self.key}.csv"
+        times = Table(*convergence_cells(self.convergence), left=(0, 1), csv=name)
+        name = f"trajectories-deviations-{self.key}.csv"
+        beside = Table(*deviation_cells(self.deviations), left=(0, 1), csv=name)
         off = Details("Trained cells against the closed form", [Text(_DEVIATIONS), beside])
         return [
             Details("Time to converge, by the closed form", [Text(until), times]),

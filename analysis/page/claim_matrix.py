@@ -97,7 +97,12 @@ def _table(rows: pd.DataFrame) -> Table:
         counts.append(" / ".join(str(found[mark]) for mark in ("holds", "fails", "open")))
     columns = range(len(claims) + 1)
     return Table(
-        ["setting", *claims], [*cells, counts], left=columns, marked=[len(cells)], wrap=(0,)
+        ["setting", *claims],
+        [*cells, counts],
+        left=columns,
+        marked=[len(cells)],
+        wrap=(0,),
+        csv="claim_matrix.csv",
     )
 
 

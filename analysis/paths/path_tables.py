@@ -57,12 +57,14 @@ _MEASURES: Mapping[str, tuple[str, Callable[[float], str]]] = {
 
 
 class Listing(NamedTuple):
-    """A table of the report: its heading, what its columns are, notes on its numbers, whether
-    some of them are of others, so that `words` name the source, and what a terminal shows instead.
+    """A table of the report: its heading, what its columns are, the stem of its file, notes on its
+    numbers, whether some of them are of others, so that `words` name the source, and what a
+    terminal shows instead.
     """
 
     heading: str
     words: str
+    stem: str
     table: Table
     notes: Sequence[str] = ()
     of_others: bool = False
@@ -77,10 +79,15 @@ class Listing(NamedTuple):
 
 
 def _listing(
-    heading: str, words: str, rows: pd.DataFrame, columns: Sequence[Column], left: int = 1
+    heading: str,
+    words: str,
+    stem: str,
+    rows: pd.DataFrame,
+    columns: Sequence[Column],
+    left: int = 1,
 ) -> Listing:
     """A table of `rows` whose first columns, `left` of them, are text."""
-    return Listing(heading, words, Table(*by_columns(columns, rows), left=range(left)))
+    return Listing(heading, words, stem, Table(*by_columns(columns, rows), left=range(left)))
 
 
 def _but_of_the_limit(*columns: Column) -> list[Column]:
@@ -108,6 +115,7 @@ def of_theory(setting: Setting) -> list[Listing]:
             "Networks",
             "Mean over seeds on the test split. Minus limit: accuracy minus that of the limit "
             "with all paths, in points and paired by seed.",
+            "attention-paths-networks",
             networks,
             [
                 ("network", network_text),
@@ -121,6 +129,7 @@ def of_theory(setting: Setting) -> list[Listing]:
             "Interplay of paths",
             "Accuracy with the whole order parameter U, and with its off-diagonal set to 0; "
             "the difference is in points and paired by seed.",
+            "attention-paths-networks",
             networks[networks["method"] != LIMIT],  # whose U has no off-diagonal
             [
                 ("network", network_text),
@@ -135,6 +144,7 @@ def of_theory(setting: Setting) -> list[Listing]:
             "Error of the mean: distance of theory's mean predictor from the sampled one; the "
             "sampling error, which is part of it, is what a finite number of draws leaves. "
             "Accuracy: theory minus sampled.",
+            "attention-paths-agreement",
             means.agreement(setting),
             [
                 ("sampled", network_text),
@@ -164,6 +174,7 @@ def beside_prototype(setting: Setting) -> Listing:
     return _listing(
         "Beside the specification's prototype",
         beside.source_of_prototype(setting),
+        "attention-paths-prototype",
         beside.beside_prototype(setting),
         [
             ("measure", lambda row: _MEASURES[row["measure"]][0]),
@@ -194,6 +205,7 @@ def of_trained(setting: Trained) -> list[Listing]:
         "width, minus the same by another order, paired by network. Would decide it: networks for "
         "a difference at the far end of the interval, to networks for one at the other end. No "
         "order can beat the bound.",
+        "heads-paired",
         paired,
         [
             plain("against", "second"),
@@ -211,6 +223,7 @@ def of_trained(setting: Trained) -> list[Listing]:
         _listing(
             "Trained networks",
             "What gradient descent reached at the end of training, mean over networks.",
+            "heads-trained",
             pruning.trained(setting),
             [
                 plain("learning rate", "lr", "{:g}".format),
@@ -227,6 +240,7 @@ def of_trained(setting: Trained) -> list[Listing]:
             "Theory on the learned attention",
             "Mean over networks on the test split. Minus limit: accuracy minus that of the limit, "
             "in points and paired by network. Temperature: median and range of those chosen.",
+            "heads-networks",
             pruning.networks(setting),
             [
                 ("network", lambda row: scorer_text(row["method"], row["network_width"])),
@@ -246,6 +260,7 @@ def of_trained(setting: Trained) -> list[Listing]:
             "Heads by rank of their score",
             "Score by theory at the smallest width, and accuracy lost on the test split without "
             "that head alone; rank 1 has the lowest score of its network.",
+            "heads-ranks",
             pruning.ranks(setting),
             [plain("rank of score", "rank"), *heads],
         ),
@@ -253,6 +268,7 @@ def of_trained(setting: Trained) -> list[Listing]:
             "Heads by place",
             "The same by place: heads of two networks at one place have nothing else in common, "
             "so that means of all places are alike unless layers differ.",
+            "heads-positions",
             pruning.positions(setting),
             [("head", lambda row: f"layer {row['layer']}, head {row['head']}"), *heads],
         ),
@@ -296,6 +312,7 @@ def _without_heads(setting: Trained) -> Listing:
         "Accuracy without heads (%)",
         "Of the trained network on the test split, by the number of removed heads: mean over "
         "networks, in brackets its 95 % interval.",
+        "heads-pruning",
         table(_mean_and_interval),
         brief=table(_mean),
     )
@@ -345,6 +362,7 @@ def beside_published(setting: Trained) -> Listing:
     return _listing(
         "Beside the published numbers",
         beside.SOURCE,
+        "heads-published",
         beside.beside_published(setting),
         [
             ("measure", measure),

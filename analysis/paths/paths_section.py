@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -137,7 +137,8 @@ class PathsSection:
         blocks += [*([Heading("Figures")] if shown else []), *shown]
         for each in self._listings(published):
             said = [Text(note, "quiet") for note in each.notes]
-            blocks.append(Details(each.heading, [Text(each.words), each.table, *said]))
+            table = replace(each.table, csv=f"{each.stem}-{self.key}.csv")
+            blocks.append(Details(each.heading, [Text(each.words), table, *said]))
         seeds = ", ".join(map(str, setting.seeds))
         code = ", ".join(sorted(set(cells["code_version"])))
         facts = f"{setting.said}, seeds {seeds}, code {code}."

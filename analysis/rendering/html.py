@@ -6,6 +6,7 @@ import itertools
 import re
 from collections.abc import Sequence
 from html import escape
+from urllib.parse import quote
 
 from analysis.section.blocks import (
     Block,
@@ -103,7 +104,7 @@ setInterval(() => { if (Date.now() - touched > PAUSE) location.reload(); }, PAUS
 
 
 def render(title: str, blocks: Sequence[Block], reload: float | None = None) -> str:
-    """The whole page; it needs no other file and no network.
+    """The whole page; it needs no network, and no other file but for links to those beside it.
 
     Args:
         title: of the page.
@@ -170,7 +171,9 @@ def _table(table: Table) -> str:
         line("td", row, highlight if i in table.marked else "") for i, row in enumerate(table.rows)
     )
     # Scrolling with the keyboard needs focus.
-    return f'<div class="scroll" tabindex="0"><table>{head}<tbody>\n{body}\n</tbody></table></div>'
+    file = f'<p class="quiet">{_link(table.csv, table.csv)}</p>' if table.csv else ""
+    rows = f"<table>{head}<tbody>\n{body}\n</tbody></table>"
+    return f'<div class="scroll" tabindex="0">{rows}</div>{file}'
 
 
 def _class_of(table: Table, column: int) -> str:
@@ -185,5 +188,10 @@ def _picture(shown: Shown) -> str:
     return (
         f"<figure{kind}><h4>{escape(shown.title)}</h4>"
         f'<div class="scroll">{shown.svg.replace("<svg", named, 1)}</div>'
-        f"<figcaption>{escape(shown.caption)}</figcaption></figure>"
+        f"<figcaption>{escape(shown.caption)} {_link(shown.pdf, 'PDF')}</figcaption></figure>"
     )
+
+
+def _link(file: str, text: str) -> str:
+    """To a file beside the page."""
+    return f'<a href="{quote(file)}">{escape(text)}</a>'

@@ -63,9 +63,14 @@ def _block(block: Block) -> str:
             inside = "\n\n".join(filter(None, map(_block, blocks)))
             return f"<details><summary>{html(summary)}</summary>\n\n{inside}\n\n</details>"
         case Table():
-            return table(block)
+            return "\n\n".join([table(block), *[_link(block.csv, block.csv)] * bool(block.csv)])
         case Shown():
-            link = f"![{escape(block.alt)}]({quote(block.file)})"
-            return f"#### {escape(block.title)}\n\n{link}\n\n{escape(block.caption)}"
+            picture, pdf = f"!{_link(block.file, block.alt)}", _link(block.pdf, "PDF")
+            return f"#### {escape(block.title)}\n\n{picture}\n\n{escape(block.caption)} {pdf}"
         case Html():
             return "The pictures are in report.html beside this file."
+
+
+def _link(file: str, text: str) -> str:
+    """To a file beside the text."""
+    return f"[{escape(text)}]({quote(file)})"

@@ -51,6 +51,7 @@ class Table:
         left: left-aligned columns; the others are right-aligned, as numbers are.
         marked: rows to highlight.
         wrap: columns whose text may break into lines.
+        csv: the file beside the report with its numbers at full precision; empty: there is none.
     """
 
     header: Sequence[str]
@@ -58,6 +59,7 @@ class Table:
     left: Sequence[int] = (0,)
     marked: Sequence[int] = ()
     wrap: Sequence[int] = ()
+    csv: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +76,11 @@ class Shown:
     def name(self) -> str:
         """Its file's name without folder and ending: that of its picture, and a key."""
         return self.file.rpartition("/")[-1].partition(".")[0]
+
+    @property
+    def pdf(self) -> str:
+        """The same for papers."""
+        return f"{self.file.removesuffix('.png')}.pdf"
 
     @property
     def alt(self) -> str:

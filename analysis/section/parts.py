@@ -53,7 +53,10 @@ def claim_blocks(claims: Sequence[Claim]) -> list[Block]:
     ]
     header = ["claim", "on this data", *["where"] * where, "of the paper"]
     columns = range(len(header))
-    return [Heading("Claims of the paper"), Table(header, rows, columns, wrap=columns[2:])]
+    return [
+        Heading("Claims of the paper"),
+        Table(header, rows, columns, wrap=columns[2:], csv="claims.csv"),
+    ]
 
 
 def claim_details(claims: Sequence[Claim]) -> list[Block]:
@@ -69,7 +72,8 @@ def claim_details(claims: Sequence[Claim]) -> list[Block]:
         del columns["where"]
     rows = [*zip(*columns.values(), strict=True)]
     tests = dict.fromkeys(f"{claim.name}: {claim.test}" for claim in claims)
-    table = Table([*columns], rows, range(len(columns)), wrap=range(1, len(columns)))
+    left = range(len(columns))
+    table = Table([*columns], rows, left, wrap=left[1:], csv="claims.csv")
     return [Details("How the claims were tested", [table, Text(RULES), Points([*tests])])]
 
 
@@ -91,13 +95,14 @@ def end_states(cells: pd.DataFrame, name: str = "paradigm", size: str = "m") -> 
     for value in paradigm_order(cells[name]):
         counts = cells.loc[cells[name] == value, "status"].value_counts().sort_index()
         rows += [[value, str(status), str(count)] for status, count in counts.items()]
-    blocks: list[Block] = [Table([name, "ended as", "cells"], rows, left=(0, 1))]
+    header = [name, "ended as", "cells"]
+    blocks: list[Block] = [Table(header, rows, left=(0, 1), csv="cells.csv")]
     early = cells[cells["status"] != "done"]
     if len(early):
         names = ["cell_id", name, size, "seed", "status", "status_reason"]
         rows = [[_text(value) for value in row] for row in early[names].to_numpy()]
         header = ["cell", name, size.replace("_", " "), "seed", "ended as", "reason"]
-        blocks.append(Table(header, rows, left=(0, 1, 4, 5), wrap=(5,)))
+        blocks.append(Table(header, rows, left=(0, 1, 4, 5), wrap=(5,), csv="cells.csv"))
     return blocks
 
 

@@ -262,6 +262,15 @@ def test_figures_have_our_settings_whatever_a_user_has(made: Made) -> None:
             assert not (text.get_parse_math() and any(n in text.get_text() for n in names)), text
 
 
+def test_every_table_links_its_csv_and_every_figure_its_pdf(made: Made) -> None:
+    page = (made.report / "report.html").read_text()
+    links = [link for link in re.findall('href="(.*?)"', page) if not link.startswith("#")]
+    assert all((made.report / link).is_file() for link in links)
+    tables = page.count('<div class="scroll" tabindex="0"><table><thead>')
+    for end, shown_ones in ((".csv", tables), (".pdf", page.count("<figure"))):
+        assert sum(link.endswith(end) for link in links) == shown_ones > 0
+
+
 def test_every_section_shows_its_pictures_once_and_names_every_claim(made: Made) -> None:
     for section in made.sections:
         pictures = shown(section)

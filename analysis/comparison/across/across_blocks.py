@@ -45,7 +45,8 @@ def across_blocks(found: Sequence[Comparison], shown: Sequence[Shown]) -> list[B
     for metric in metrics_of(found):
         header, rows = verdict_cells(names, metric)
         if header[1:]:
-            table = Table(header, rows, range(len(header)), marked=[len(names)], wrap=(0,))
+            left, marked = range(len(header)), [len(names)]
+            table = Table(header, rows, left, marked, wrap=(0,), csv="paired.csv")
             tables += [Text(f"{capital(joint_name(found, metric))}, in points:"), table]
     below = (
         "First minus second paradigm; verdicts are corrected for all comparisons of a study. "
@@ -123,7 +124,7 @@ def _effect_table(table: pd.DataFrame, names: Mapping[str, str]) -> Table:
         columns += _of_metric(names[str(metric)], f"_{metric}")
     columns.append(plain("n", "num_pairs"))
     verdicts = range(4, len(columns), 3)
-    return Table(*by_columns(columns, rows), left=(0, 1, *verdicts))
+    return Table(*by_columns(columns, rows), left=(0, 1, *verdicts), csv="across-effects.csv")
 
 
 def _of_metric(name: str, end: str) -> list[Column]:

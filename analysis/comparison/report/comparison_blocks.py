@@ -72,7 +72,7 @@ def comparison_blocks(
     if rest:
         blocks.append(Details("Other heat maps, and what each option gave", rest))
     if len(comparison.summary):
-        further = [Table(*each) for each in further_cells(comparison)]
+        further = [Table(*each, csv="comparison.csv") for each in further_cells(comparison)]
         text = f"On the {cut_text(comparison.summary)}. Intervals are over seeds."
         measures = [Text(each) for each in (text, comparison.modality.measures_text) if each]
         blocks.append(Details("Loss, attention and further measures", [*measures, *further]))
@@ -94,7 +94,7 @@ def _verdicts(comparison: Comparison) -> list[Block]:
         "First minus second paradigm on the same seeds; ± is a standard error in points. "
         f"{over_what(comparison.paired)}"
     )
-    table = Table(header, rows, left=(0, 1, 2), marked=decided)
+    table = Table(header, rows, left=(0, 1, 2), marked=decided, csv="paired.csv")
     return [Text(text), table, Text(of_draws(WOULD_DECIDE, comparison.task), "quiet")]
 
 
@@ -126,7 +126,8 @@ def _options(comparison: Comparison) -> list[Block]:
     if comparison.recorded and tried.max() < 2:
         chosen = "Nothing had to be chosen."
     marked = np.flatnonzero(options["chosen"]).tolist()
-    table = Table(*by_columns(columns, options), left=(0, len(columns) - 1), marked=marked)
+    left = (0, len(columns) - 1)
+    table = Table(*by_columns(columns, options), left=left, marked=marked, csv="options.csv")
     return [Text(f"Options tried: {tally(tried)}. {chosen}"), table]
 
 
