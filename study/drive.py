@@ -18,8 +18,9 @@ from study.cell.version import code_version, source_digest
 from study.cell.work import CONFIRM, Job, Work
 from study.errors import RequestError
 from study.kinds import KINDS
-from study.launch.cluster import default_address, join, ray_session, require_lasting
+from study.launch.cluster import NoRay, default_address, join, ray_session, require_lasting
 from study.launch.failures import Failure
+from study.launch.here import Pace, run_here
 from study.launch.run_job import record_failure, run_job
 from study.launch.watching import RECORD_SECONDS, Watch
 from study.launch.workplace import Workplace, results_in
@@ -33,7 +34,7 @@ from study.results import ResultsError
 from study.search.search import Search
 from study.storage.urls import absolute
 from study.terminal import counted
-from study.terminal.command import importing
+from study.terminal.command import importing, terminating
 from study.terminal.progress import Progress
 from study.terminal.working import duration, working
 from study.tracking.tracker import Tracker, open_tracker
@@ -163,8 +164,8 @@ def train(request: Request, course: Course, plans: Sequence[Plan], place: Workpl
         on_completed=lambda ids: place.merge(ids, progress.note),
     )
     _log(tracker, plans, place)
-    on_ray = _on_ray(request, course, plans, place, watch)
-    plans = run_stages(course, plans, place, watch, on_ray)
+    launched = _launched(request, course, plans, place, watch)
+    plans = run_stages(course, plans, place, watch, launched)
     for failure in watch.failures:
         if failure.kind == "request":
             raise RequestError(failure.text)
@@ -237,6 +238,38 @@ def run_stages(
 
 
 @contextlib.contextmanager
+def _launched(
+    request: Request, course: Course, plans: Sequence[Plan], place: Workplace, watch: Watch
+) -> Iterator[Launch]:
+    """Gives what runs stages: on Ray, or in this process if no Ray starts.
+
+    Raises:
+        NoRay: and a search or a scheduler needs it.
+    """
+    with contextlib.ExitStack() as stack:
+        try:
+            launch = stack.enter_context(_on_ray(request, course, plans, place, watch))
+        except NoRay as error:
+            if course.search or request.scheduler:
+                raise NoRay(f"{error}. Run the command again when less runs here.") from None
+            watch.progress.note(f"{error}; cells train in this process, one after the other")
+            stack.enter_context(terminating())
+
+            def launch(plan: Plan) -> bool:
+                return _run_here(plan, work_of(request, plan), watch)
+
+        yield launch
+
+
+def _run_here(plan: Plan, work: Work, watch: Watch) -> bool:
+    """Runs a stage without Ray; answers whether all its cells have ended."""
+    jobs = [Job((pack,)) for job in plan.jobs for pack in job.packs]
+    work = replace(work, gpu=plan.gpus_per_trial != 0)
+    left = run_here(jobs, work, watch, Pace(lambda job: 0.0))
+    return not (left or watch.stopped)
+
+
+@contextlib.contextmanager
 def _on_ray(
     request: Request, course: Course, plans: Sequence[Plan], place: Workplace, watch: Watch
 ) -> Iterator[Launch]:
@@ -248,7 +281,8 @@ def _on_ray(
         cluster.require(results.url, origin)
     source = source_digest() if cluster else None
     cores = max(plan.concurrent * plan.threads for plan in plans)
-    session = contextlib.nullcontext(cluster.ray) if cluster else ray_session(cores)
+    own = ray_session(cores, watch.progress.note)
+    session = contextlib.nullcontext(cluster.ray) if cluster else own
     with session as ray:
         with importing():
             from study.launch.tune import run_trials

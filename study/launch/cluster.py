@@ -8,8 +8,10 @@ import os
 import re
 import secrets
 import socket
+import sysconfig
 import tempfile
-from collections.abc import Iterator, Mapping
+import traceback
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -90,14 +92,22 @@ def require_lasting(folder: str) -> None:
         )
 
 
+class NoRay(RequestError):
+    """Ray does not come up on this machine."""
+
+
 @contextlib.contextmanager
-def ray_session(cores: int) -> Iterator[Any]:
+def ray_session(cores: int, note: Callable[[str], object] = print) -> Iterator[Any]:
     """Gives the `ray` module, connected to this process's Ray.
 
     Starts a Ray if the process has none, and stops that one at the end.
 
     Args:
         cores: CPU cores of a new Ray.
+        note: told of a second try.
+
+    Raises:
+        NoRay: it did not start, twice.
     """
     # A token of its own: others could read the one that Ray keeps in the home directory.
     token = {"RAY_AUTH_TOKEN": secrets.token_hex(32)}
@@ -105,14 +115,40 @@ def ray_session(cores: int) -> Iterator[Any]:
     if ray.is_initialized():
         yield ray
         return
-    # "local", or RAY_ADDRESS could turn this into a cluster.
     folder = _folder_for_ray()
-    ray.init(address="local", num_cpus=cores, include_dashboard=False, _temp_dir=folder, **_QUIET)
-    try:
-        with terminating():
+    with terminating():
+        try:
+            _start(ray, cores, folder)
+        except NoRay as first:
+            note(f"{first}; it is started once more")
+            _start(ray, cores, folder)
+        try:
             yield ray
-    finally:
-        _leave(ray)
+        finally:
+            _leave(ray)
+
+
+def _start(ray: Any, cores: int, folder: str) -> None:
+    """Starts a Ray, or none of its processes.
+
+    Raises:
+        NoRay: a process of it was not ready in time: on a busy machine 30 s, Ray's limit, are
+            not enough.
+    """
+    options: Any = {"include_dashboard": False, "_temp_dir": folder, **_QUIET}
+    try:
+        # "local", or RAY_ADDRESS could turn this into a cluster.
+        ray.init(address="local", num_cpus=cores, job_config=_imports(), **options)
+    except Exception as error:  # as Ray raises it
+        for frame, _ in traceback.walk_tb(error.__traceback__):
+            node = frame.f_locals.get("self")
+            if isinstance(node, ray._private.node.Node):  # Ray keeps none that failed
+                node.kill_all_processes(check_alive=False)
+        ray.shutdown()
+        reason = str(error).strip().partition(". ")[0].rstrip(".")
+        raise NoRay(
+            f"Ray did not start ({reason}; its logs are in {folder}/session_latest/logs)"
+        ) from None
 
 
 @contextlib.contextmanager
@@ -130,7 +166,8 @@ def join(address: str) -> Iterator[Cluster]:
         try:
             _require_listener(address)
             with ray_stderr_into(said):
-                ray.init(address=address, runtime_env={"env_vars": _WORKER_SETTINGS}, **_QUIET)
+                env = {"env_vars": _WORKER_SETTINGS}
+                ray.init(address=address, runtime_env=env, job_config=_imports(), **_QUIET)
         except (OSError, ValueError, RuntimeError, ray.exceptions.RayError) as error:
             said.seek(0)
             text = " ".join(str(error).split())
@@ -140,6 +177,24 @@ def join(address: str) -> Iterator[Cluster]:
             yield Cluster(ray, address)
     finally:
         _leave(ray)
+
+
+class _Folders(list[str]):
+    """Folders to import from, without those that Ray would put before them."""
+
+    def extend(self, folders: object) -> None:
+        """Leaves out the folder where the command was typed, whose files may have our names."""
+
+
+def _imports() -> Any:
+    """The part of a job that lets workers import what this process imports."""
+    from ray.job_config import JobConfig
+
+    project = str(Path(__file__).parents[2])
+    job = JobConfig()
+    is_installed = project == sysconfig.get_path("purelib")
+    job._py_driver_sys_path = _Folders([] if is_installed else [project])
+    return job
 
 
 def _leave(ray: Any) -> None:

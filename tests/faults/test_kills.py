@@ -281,3 +281,20 @@ def test_what_a_worker_killed_as_it_wrote_leaves_is_gone_at_the_end(
     monkeypatch.setattr("study.train.run_training.train_pack", leaving)
     assert command(results)[0] == DONE
     assert_whole(results, {}, whole)
+
+
+def test_without_a_ray_that_starts_the_command_trains_by_itself(
+    tmp_path: Path, whole: pd.DataFrame
+) -> None:
+    """As Ray gives its server no time here, it fails as on a machine that is too busy."""
+    environment = {**os.environ, "RAY_gcs_server_port_wait_time_s": "0"}
+    process = start(tmp_path, environment=environment)
+    printed, _ = process.communicate(timeout=300)
+    assert process.returncode == DONE, printed
+    assert printed.count("Ray did not start (Timed out") == 2
+    assert "cells train in this process" in printed
+    assert_whole(tmp_path, {}, whole)
+    process = start(tmp_path / "pruned", "--scheduler", "asha", environment=environment)
+    printed, _ = process.communicate(timeout=300)
+    assert process.returncode == UNUSABLE
+    assert printed.splitlines()[-1].endswith("Run the command again when less runs here.")
