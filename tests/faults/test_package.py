@@ -27,7 +27,8 @@ Call = Callable[..., subprocess.CompletedProcess[str]]
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Call:
     """Calls a command of an environment that has both wheels, in a folder far from the source.
 
-    What they depend on is this environment's own: to install it takes minutes.
+    In that folder files have the names of this project's packages, and spoil whatever imports
+    them. What the wheels depend on is this environment's own: to install it takes minutes.
     """
     if shutil.which("uv") is None:
         pytest.skip("needs uv and a package registry")
@@ -45,6 +46,8 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Call:
     (site / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
     elsewhere = folder / "elsewhere"
     elsewhere.mkdir()
+    for name in ("study", "analysis"):
+        (elsewhere / f"{name}.py").write_text("raise SystemExit('a file of the user')\n")
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
 
     def call(command: str, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -65,7 +68,7 @@ def test_it_is_imported_from_the_wheel(installed: Call) -> None:
         "import analysis, search_spaces, study.cell.version as version;"
         "print(version.__file__, version.code_version())"
     )
-    done = installed("python", "-c", code)
+    done = installed("python", "-P", "-c", code)
     assert re.search(r"site-packages.*\+source\.", done.stdout), done.stderr
 
 
