@@ -172,4 +172,9 @@ def _still_to_come(plan: Plan, share: Share) -> str:
     if share.waiting:
         take = counted(len(share.waiting), "cell takes", "cells take")
         lines.append(f"to come: {take} apart networks that train first")
-    return "".join(f"{line}. Once all shards have ended, run them again\n" for line in lines)
+    then = "Once all shards have ended, run them again"
+    if share.lacking:
+        them = "tuning cell" if plan.num_to_come else "cell"
+        lack = counted(share.lacking, f"{them} of other shards is", f"{them}s of other shards are")
+        then = f"{lack} not in this directory: once they are, run this again"
+    return "".join(f"{line}. {then}\n" for line in lines)

@@ -30,11 +30,13 @@ class Share:
     Attributes:
         shard: as given.
         waiting: cells of the share that wait for networks, which other shards may train.
+        lacking: how many cells for which it waits are other shards', and not recorded here.
     """
 
     def __init__(self, shard: Shard, grid: Plan, confirm: Sequence[int] = ()) -> None:
         self.shard = shard
         self.waiting: Sequence[AnyCell] = ()
+        self.lacking = 0
         self._confirm = {seed: number for number, seed in enumerate(confirm)}
         groups = grouped(grid.cells)
         self._groups = {group: number for number, group in enumerate(groups)}
@@ -55,6 +57,7 @@ class Share:
         """
         first = next((plan for plan in plans if plan.to_run), plans[-1])
         self.waiting = self.of(plans[-1]).to_run if first is not plans[-1] else ()
+        self.lacking = sum(not self.has(cell) for cell in first.to_run)
         return self.of(first)
 
     def of(self, plan: Plan) -> Plan:
