@@ -53,9 +53,8 @@ def test_shards_train_and_ray_does_the_rest(
         script = (SCRIPTS / f"{name}.sbatch").read_text()
         for option in ("--open-mode=append", "--signal=B:USR1@120", "--requeue"):
             assert f"\n#SBATCH {option}\n" in script
-    for line in ("#SBATCH --array=1-16", "SHARDS=16"):
-        assert line in script
-        script = script.replace(line, line.replace("16", "2"))
+    assert "#SBATCH --array=1-16\n" in script
+    script = script.replace("--array=1-16", "--array=1-2")
     (project / "shards.sbatch").write_text(script)
 
     def log(of: str = "*") -> str:
