@@ -6,7 +6,7 @@ import importlib
 import sys
 from collections.abc import Sequence
 
-from study import __version__
+from study.cell.version import code_version
 from study.errors import unknown
 from study.terminal.command import DONE, guarded, run_as_command
 
@@ -35,7 +35,7 @@ def _run(name: str, argv: Sequence[str]) -> int:
             print(f"  {each:<8} {about}")
         return DONE
     if name == "--version":
-        print(__version__)
+        print(code_version())
         return DONE
     if name not in COMMANDS:
         raise unknown("command", name, COMMANDS)

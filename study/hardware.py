@@ -117,7 +117,7 @@ def memory_limit(device: torch.device, share: float) -> Iterator[None]:
 
     Args:
         device: a GPU or a CPU.
-        share: of the GPU, as trials ask for it: in (0, 1], or more for several GPUs.
+        share: of the GPU, as trials ask for it: in (0, 1].
 
     Raises:
         torch.OutOfMemoryError: more is needed.
@@ -125,7 +125,7 @@ def memory_limit(device: torch.device, share: float) -> Iterator[None]:
     if device.type != "cuda":
         yield
         return
-    torch.cuda.set_per_process_memory_fraction(USED_GPU_MEMORY * min(share, 1.0))
+    torch.cuda.set_per_process_memory_fraction(USED_GPU_MEMORY * share)
     try:
         yield
     finally:

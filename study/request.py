@@ -14,6 +14,7 @@ from study.cell.axis import Rules, as_typed, fresh_seeds, possible_values
 from study.cell.declared import Number, Whole
 from study.cell.work import DEFAULT_INTERVAL, MOST_EXAMPLES
 from study.errors import RequestError, unknown
+from study.storage.urls import protocol
 from study.tasks.sources.places import NO_PLACES, Places
 from study.terminal.options import above_zero, mlflow_uri, option, positive, typed
 
@@ -61,14 +62,24 @@ def in_order(text: str) -> tuple[str, ...]:
     return tuple(name for name in OBJECTIVES if name in given)
 
 
+def _for_all_processes(url: str) -> str:
+    """A directory that the workers of a study write, too."""
+    if protocol(url) in ("memory", "http", "https", "zip", "tar", "dir", "reference"):
+        raise argparse.ArgumentTypeError(
+            "must be a directory, or a store that all processes can write, such as "
+            f"s3://BUCKET/results, got {url!r}"
+        )
+    return url
+
+
 def _gpus(text: str) -> float:
     try:
         gpus = float(text)
     except ValueError:
         gpus = math.nan
-    if not (gpus == 0 or 0.01 <= gpus <= 1 or (gpus > 1 and gpus.is_integer())):
+    if not (gpus == 0 or 0.01 <= gpus <= 1):
         raise argparse.ArgumentTypeError(
-            f"must be a fraction of a GPU (0.01 to 1) or a whole number of them, got {text!r}"
+            f"must be 0 or a share of a GPU (0.01 to 1), since a trial uses one, got {text!r}"
         )
     return gpus
 
@@ -97,7 +108,10 @@ class Request:
         "train",
         flags={
             "--plan": ("plan", "print what would run, its cost and time; run nothing"),
-            "--show": ("show", "print the values of the preset, as --set takes them"),
+            "--show": (
+                "show",
+                "print the options with all values of the preset; @FILE takes them",
+            ),
             "--dry-run": ("dry run", "two steps of each kind of cell; record nothing"),
         },
     )
@@ -110,7 +124,9 @@ class Request:
         action="extend",
         metavar="AXIS[@WHERE]=V,V",
     )
-    results: str = option("results directory (./results)", "results", metavar="DIR")
+    results: str = option(
+        "results directory (./results)", "results", type=_for_all_processes, metavar="DIR"
+    )
     shard: Shard | None = option(
         "train the K-th of N shares of the cells in this process, without Ray and MLflow, beside "
         "the other shards; the same command without it then writes the report",
@@ -212,7 +228,8 @@ class Request:
         action="store_true",
     )
     gpus_per_trial: float | None = option(
-        "GPUs per trial, or a fraction to share one; default: 1 if there are any",
+        "share of a GPU for a trial: 1 (default, if there are any), less to run several on one, "
+        "or 0 for CPUs alone",
         no_use=(_THEORY,),
         type=_gpus,
         metavar="G",

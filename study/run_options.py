@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import shlex
 import sys
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,19 +16,17 @@ from study import tasks
 from study.cell.declared import NONE, Axis
 from study.errors import RequestError, unknown
 from study.kinds import KINDS
-from study.parts import add_parts, load_parts
+from study.parts import add_parts, load_parts, loaded
 from study.plan.axes import as_assignments, resolve, tasks_in, tasks_of
 from study.request import Request
 from study.tasks.sources.places import Places
 from study.terminal.command import Parser
 from study.terminal.options import add_option, add_places, flags_of, places_of
+from study.terminal.width import readable
 
 _OPTIONS = {each.name: each for each in fields(Request) if "option" in each.metadata}
-_FIRST = (
-    "preset", "then", "changes", "results", "shard", "minutes", "select", "search",
-    "num_samples", "tracking",
-)  # fmt: skip
-"""What most people need, in the order of `--help`; the rest follows."""
+_FIRST = ("preset", "changes", "then", "results", "tracking", "shard")
+"""What most people need, in the order of `--help`, beside `--data-dir` and `--with`."""
 
 
 def requested(argv: Sequence[str] | None = None) -> Request:
@@ -55,15 +54,33 @@ def requested(argv: Sequence[str] | None = None) -> Request:
 
 
 def shown(request: Request) -> Iterator[str]:
-    """The axes that a preset of the study or --set names, which give these cells in any preset."""
+    """What `@FILE` takes to ask for the same: axes, which hold with any preset, then options."""
     space = request.space
     known = KINDS[space.kind].axes(tasks_of(request.axes))
     named = {re.split("[@=]", change)[0] for change in request.changes}
     named |= {name for preset in space.presets.values() for name in preset.axes}
-    yield f"study {space.name}, preset {request.preset}: {request.about}"
-    yield "as --set takes it, with any preset (--help has the defaults of all others):"
+    yield f"# study {space.name}, preset {request.preset}: {request.about}"
+    yield f"# `study.run {space.name} @FILE` takes these lines; its --help has all other defaults"
+    yield "--set"
     for line in as_assignments(known, request.axes, named):
         yield f" {line}"
+    for words in _other_options(request):
+        yield shlex.join(words)
+
+
+def _other_options(request: Request) -> Iterator[list[str]]:
+    """The options, but for `--set`, that are not as they are by default."""
+    yield ["--preset", request.preset]
+    for file in loaded():
+        yield ["--with", file.name]
+    for place, given in request.places._asdict().items():
+        if given:
+            yield [f"--{place.replace('_', '-')}", given]
+    for name, each in _OPTIONS.items():
+        value = getattr(request, name)
+        if value != each.default and name not in ("preset", "then", "changes"):
+            text = ",".join(value) if name == "objective" else str(value)
+            yield [*flags_of(each), *([] if isinstance(value, bool) else [text])]
 
 
 def _refuse_options_as_axes(space: SearchSpace, changes: Sequence[str]) -> None:
@@ -88,17 +105,23 @@ def parser(argv: Sequence[str] | None = None) -> argparse.ArgumentParser:
     about = "Runs a study of attention paradigms at equal compute."
     axes = {axis for kind in KINDS.values() for axis in kind.axes(tuple(tasks.TASKS))}
     overview = _of_all(studies.values()) if space is None else _of_one(space)
-    built = Parser("study.run", about, "\n".join([*overview, _EXAMPLES]), axes)
+    built = Parser("study.run", about, "\n".join(overview), axes)
     built.add_argument("study", metavar="STUDY", help=", ".join(studies))
     further = built.add_argument_group("further options")
     for name in _FIRST:
         add_option(built, _OPTIONS[name])
-        if name == "results":
-            add_places(built, further)
-    add_parts(further)
+    add_parts(built)
+    add_places(built, further)
     for name, each in _OPTIONS.items():
         if name not in _FIRST:
             add_option(further, each)
+    if space is not None:
+        first = [flag for name in _FIRST for flag in flags_of(_OPTIONS[name])]
+        built.show_only(
+            [*first, "--with", "--data-dir"],
+            f"python -m study.run {space.name} [OPTION ...]; without {space.name}, --help lists "
+            "all options",
+        )
     return built
 
 
@@ -109,31 +132,56 @@ def _presets(space: SearchSpace) -> Iterator[str]:
 
 
 def _of_all(spaces: Iterable[SearchSpace]) -> Iterator[str]:
-    """All studies with their presets, which follow the options in `--help`."""
+    """All studies with their presets, which follow the options in `--help`, and all axes."""
     yield "studies:"
     for space in spaces:
         yield from _presets(space)
-    yield "\naxes: `python -m study.run STUDY --help` lists those of a study"
+    yield f"\naxes of all studies, {_WITH_VALUES}:"
+    known: dict[str, Axis] = {}
+    for kind in KINDS.values():
+        known |= {**kind.axes(tuple(tasks.TASKS)), **known}  # the first kind's, where a name is shared
+    for name, axis in known.items():
+        yield _described(name, axis, axis.words)
+    yield _EXAMPLES
 
 
 def _of_one(space: SearchSpace) -> Iterator[str]:
-    """A study with its presets and axes."""
+    """A study with its presets, the axes that they name, and the defaults of the others."""
     yield "the study:"
     yield from _presets(space)
-    yield "\nits axes, for --set AXIS=V,V, with values and defaults, which presets may change:"
+    yield f"\nits axes, {_WITH_VALUES}:"
+    named = {name for preset in space.presets.values() for name in preset.axes}
+    others = []
     for name, axis in KINDS[space.kind].axes(tasks_in(space)).items():
-        needed = name in space.needs
-        words = [word for word in axis.words if not needed or word != axis.nothing]
-        values = ", ".join([axis.takes.bounds, *words])
-        usual = f"; default: {_default(axis)}" if axis.default and not needed else ""
-        said = f"{axis.about} [{values}{usual}]"
-        yield textwrap.fill(
-            said,
-            100,
-            initial_indent=f"  {name:<21}",
-            subsequent_indent=" " * 23,
-            break_on_hyphens=False,
-        )
+        if name in {*named, *space.needs}:
+            words = [
+                each for each in axis.words if each != axis.nothing or name not in space.needs
+            ]
+            yield _described(name, axis, words)
+        else:
+            others.append(f"{name}={_default(axis) or space.task}")
+    rest = f"as `python -m study.run --help` describes them: {'; '.join(others)}"
+    yield _filled("  the others", rest)
+
+
+_WITH_VALUES = "for --set AXIS=V,V, [with values; default], which presets may change"
+
+
+def _described(name: str, axis: Axis, words: Sequence[str]) -> str:
+    """An axis with what it is, its values and its default."""
+    values = ", ".join([axis.takes.bounds, *words])
+    usual = f"; {_default(axis)}" if axis.default else ""
+    return _filled(f"  {name}", f"{axis.about} [{values}{usual}]")
+
+
+def _filled(name: str, text: str) -> str:
+    return textwrap.fill(
+        text,
+        readable(),
+        initial_indent=f"{name} ".ljust(21),
+        subsequent_indent=" " * 21,
+        break_on_hyphens=False,
+    )
 
 
 def _default(axis: Axis) -> str:

@@ -7,7 +7,9 @@ import contextlib
 import sys
 from collections.abc import Sequence
 
+from study.errors import RequestError
 from study.parts.loading import load
+from study.terminal.command import Parser
 
 
 def add_parts(parser: argparse._ActionsContainer) -> None:
@@ -31,10 +33,12 @@ def load_parts(argv: Sequence[str] | None) -> None:
     Raises:
         RequestError: a file cannot be imported.
     """
-    first = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
+    first = Parser("study.run", add_help=False, exit_on_error=False)
     add_parts(first)
     files: list[str] = []
-    with contextlib.suppress(argparse.ArgumentError):  # which the command says better
+    with contextlib.suppress(
+        argparse.ArgumentError, RequestError
+    ):  # which the command says better
         known, _ = first.parse_known_args(sys.argv[1:] if argv is None else argv)
         files = [file for file in known.parts if file]  # empty ones are refused there, too
     load(files)

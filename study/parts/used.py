@@ -55,7 +55,7 @@ def _imports(statement: ast.stmt) -> bool:
 
 def _has(statement: ast.stmt, line: int) -> bool:
     """Whether a line is in a statement, which begins with its decorators."""
-    first = min(each.lineno for each in [statement, *_decorators(statement)])
+    first = min([statement.lineno, *(each.lineno for each in _decorators(statement))])
     return first <= line <= (statement.end_lineno or first)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -218,7 +219,7 @@ def as_assignments(
         spelt = _spelt(axes[name], name, list(depends_on(axes[name])), there, {})
         spelt = [each for each in spelt if each[1] != (None,)] or spelt[:1]  # else said twice
         if len(spelt) > 1 or len(spelt[0][1]) > 1 or name in named:
-            yield " ".join(
+            yield shlex.join(
                 f"{name}{where}={as_typed(axis.nothing if v is None else v for v in values)}"
                 for where, values in spelt
             )

@@ -7,18 +7,24 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import importlib
+import importlib.util
 import io
 import os
 import re
+import shlex
 import signal
 import sys
 import threading
 import warnings
 from collections.abc import Callable, Collection, Iterator
+from pathlib import Path
 from typing import Any, NoReturn, TextIO
 
+from study.cell.version import code_version
 from study.errors import RequestError, nearest
+from study.terminal.width import readable
 from study.terminal.working import telling
 
 DONE, FAILED, UNUSABLE, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
@@ -44,15 +50,15 @@ def guarded(name: str, command: Callable[[], int], stopped: str) -> int:
     if os.path.expanduser("~") == "~":  # no HOME, and a user id without a name, as in containers
         os.environ["HOME"] = "/"  # Docker's for them; libraries end in a traceback without one
     _spare_loopback()
-    try:
-        with contextlib.redirect_stdout(sys.stdout and Unheard(sys.stdout)), telling():
+    with _heard(name), telling():
+        try:
             return command()
-    except RequestError as error:
-        print(f"{name}: {' '.join(str(error).split())}", file=sys.stderr)
-        return UNUSABLE
-    except KeyboardInterrupt as stop:
-        print(f"\n{stopped}", file=sys.stderr)
-        return TERMINATED if isinstance(stop, Terminated) else INTERRUPTED
+        except RequestError as error:
+            print(f"{name}: {' '.join(str(error).split())}", file=sys.stderr)
+            return UNUSABLE
+        except KeyboardInterrupt as stop:
+            print(f"\n{stopped}", file=sys.stderr)
+            return TERMINATED if isinstance(stop, Terminated) else INTERRUPTED
 
 
 def _spare_loopback() -> None:
@@ -64,11 +70,36 @@ def _spare_loopback() -> None:
         os.environ.update(no_proxy=both, NO_PROXY=both)  # some read the one, some the other
 
 
+@contextlib.contextmanager
+def _heard(name: str) -> Iterator[None]:
+    """Lets a command go on whose words cannot be written; at the end it fails, and says why.
+
+    Raises:
+        SystemExit: words were lost otherwise than by a reader who left.
+    """
+    out, errors = (stream and Unheard(stream) for stream in (sys.stdout, sys.stderr))
+    streams = [each for each in (out, errors) if each]  # one may be closed, and None
+    try:
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(errors):
+            yield
+    finally:
+        for each in streams:
+            each.flush()
+        if lost := next((each.lost for each in streams if each.lost), None):
+            print(f"{name}: what it says cannot be written ({lost}).", file=errors, flush=True)
+            raise SystemExit(UNUSABLE)
+
+
 class Unheard:
-    """A stream whose reader may leave, as `head` does: what follows is lost, the rest goes on."""
+    """A stream whose words may be lost: its reader leaves, as `head` does, or a disk is full.
+
+    Attributes:
+        lost: why words were lost; empty: they were not, or the reader left.
+    """
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
+        self.lost = ""
 
     def write(self, text: str) -> int:
         return self._while_heard(lambda: self._stream.write(text)) or len(text)
@@ -82,7 +113,9 @@ class Unheard:
     def _while_heard(self, act: Callable[[], int | None]) -> int | None:
         try:
             return act()
-        except BrokenPipeError:
+        except OSError as error:
+            if not isinstance(error, BrokenPipeError):
+                self.lost = error.strerror or str(error)
             with open(os.devnull, "wb") as nowhere:
                 os.dup2(nowhere.fileno(), self._stream.fileno())
             return None
@@ -96,13 +129,24 @@ def run_as_command(main: Callable[[], int]) -> NoReturn:
     """
     warnings.formatwarning = lambda message, *_: f"warning: {message}\n"
     _settle()
-    status = main()
+    status = guarded("attention-study", _require_own_names, "stopped") or main()
     if status in (INTERRUPTED, TERMINATED):
-        for stream in (sys.stdout, sys.stderr):
-            with contextlib.suppress(OSError):
-                stream.flush()
-        os._exit(status)
+        os._exit(status)  # all is flushed
     sys.exit(status)
+
+
+def _require_own_names() -> int:
+    """Refuses a file or folder of the user's that would be imported in place of ours."""
+    project = Path(__file__).parents[2]
+    for name in ("analysis", "search_spaces"):
+        spec = importlib.util.find_spec(name)
+        if spec and spec.origin != str(project / name / "__init__.py"):
+            where = spec.origin or next(iter(spec.submodule_search_locations or []), "")
+            raise RequestError(
+                f"{where} would be imported in place of this project's {name}. Rename it, or run "
+                "the command in another folder."
+            )
+    return DONE
 
 
 def _settle() -> None:
@@ -161,25 +205,75 @@ def terminating() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
+class _Version(argparse.Action):
+    """Prints the version with its commit, and ends the command."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> NoReturn:
+        print(code_version())
+        parser.exit()
+
+
 class Parser(argparse.ArgumentParser):
     """Parses the options of a command; a wrong one raises RequestError.
+
+    In the place of `@FILE` stand the options in that file, typed there as in a shell.
 
     Args:
         name: of the module that `python -m` runs.
         about: what the command does.
         more: text after the options, such as examples.
         axes: names that people may take for options, but that follow --set.
+        how: for argparse.
     """
 
-    def __init__(self, name: str, about: str, more: str, axes: Collection[str] = ()) -> None:
+    def __init__(
+        self,
+        name: str,
+        about: str = "",
+        more: str = "",
+        axes: Collection[str] = (),
+        **how: Any,
+    ) -> None:
         super().__init__(
             prog=f"python -m {name}",
             description=about,
             epilog=more,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
+            formatter_class=functools.partial(
+                argparse.RawDescriptionHelpFormatter, width=readable()
+            ),
+            fromfile_prefix_chars="@",
             allow_abbrev=False,
+            **how,
         )
         self._axes = axes
+        self.add_argument(
+            "--version",
+            action=_Version,
+            nargs=0,
+            default=argparse.SUPPRESS,
+            help="print the version with its commit",
+        )
+
+    def show_only(self, flags: Collection[str], usage: str) -> None:
+        """Leaves all other options out of `--help`, and gives it a usage of its own."""
+        self.usage = usage
+        for action in self._actions:
+            if not set(action.option_strings).intersection(flags):
+                action.help = argparse.SUPPRESS
+
+    def convert_arg_line_to_args(self, arg_line: str) -> list[str]:
+        """The words of a line of a file; a line that begins with # is a comment."""
+        try:
+            return [] if arg_line.lstrip().startswith("#") else shlex.split(arg_line)
+        except ValueError as error:
+            self.error(f"a line of the file is {arg_line!r} ({error})")
+
+    def parse_known_args(self, *args: Any, **more: Any) -> Any:
+        """Parses, and refuses files of options that cannot be read."""
+        try:
+            return super().parse_known_args(*args, **more)
+        except (UnicodeDecodeError, RecursionError):
+            self.error("what @ names is no text file, or names itself")
 
     def add_results_dir(self) -> None:
         """Adds the results directory as the first argument."""
@@ -198,7 +292,7 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         hint = ""
         if wrong := re.match(r"unrecognized arguments: (?:[^-].*? )?(--[\w-]+)", message):
-            options = re.findall(r"--[\w-]+", self.format_usage())
+            options = [flag for each in self._actions for flag in each.option_strings]
             if near := nearest(wrong[1], [*options, *self._axes]):
                 near = f"--set {near}=VALUE" if near in self._axes else near
                 hint = f" Did you mean {near}?"

@@ -23,6 +23,11 @@ def columns() -> int | None:
     return shutil.get_terminal_size((0, 0)).columns or None
 
 
+def readable() -> int:
+    """The width of a sentence: `WIDEST`, or that of a narrower terminal."""
+    return min(WIDEST, columns() or WIDEST)
+
+
 def fitted(text: str) -> str:
     """Folds lines that are wider than the terminal between words; the rest is indented.
 
@@ -34,12 +39,12 @@ def fitted(text: str) -> str:
 
 def sentence(text: str) -> str:
     """Folds a sentence to `WIDEST` or to a narrower terminal."""
-    return "\n".join(_lines(text, min(WIDEST, columns() or WIDEST)))
+    return "\n".join(_lines(text, readable()))
 
 
 def point(text: str) -> str:
     """The same as one of a list: ``- first``, and what follows indented."""
-    return "\n".join(_lines(f"- {text}", min(WIDEST, columns() or WIDEST), "  "))
+    return "\n".join(_lines(f"- {text}", readable(), "  "))
 
 
 def fits(lines: Sequence[str]) -> bool:

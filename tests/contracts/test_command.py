@@ -16,9 +16,11 @@ import pandas as pd
 import pytest
 
 from search_spaces import all_studies
+from study.cell.version import code_version
 from study.kinds import KINDS
 from study.plan.axes import tasks_in
 from study.results import Results
+from study.tasks import TASKS
 from study.terminal.command import INTERRUPTED, UNUSABLE
 from tests.conftest import PROJECT
 from tests.made_up.commands import called
@@ -84,7 +86,7 @@ COMMANDS = {
                     "--dry-run",
                 )
             },
-            "digits --shard 1/2 --gpus-per-trial 2": "without Ray, on one GPU; 0 trains on CPUs",
+            "digits --shard 1/2 --gpus-per-trial 1": "without Ray, on one GPU; 0 trains on CPUs",
             "digits --shard 1/2 --tracking sqlite:///x": "no shard logs; the same command without",
             "digits --shard 1/2 --minutes 0": "argument --minutes: must be a number > 0",
             "digits --plan --tracking runs": "argument --tracking: must be none or a URI",
@@ -217,15 +219,36 @@ print(sorted({heavy} & sys.modules.keys()))
     assert examples.endswith("\n[]\n")
 
 
+def ended(name: str, capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    """What a command prints that ends while its options are read."""
+    with pytest.raises(SystemExit, match="0"):
+        import_module(name).main(words)
+    return capsys.readouterr().out
+
+
+def test_help_says_what_all_axes_are(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = " ".join(ended("study.run", capsys, "--help").split())
+    for axis, declared in KINDS["training"].axes(tuple(TASKS)).items():
+        assert f" {axis} {declared.about} [" in shown
+
+
 @pytest.mark.parametrize("study", all_studies())
-def test_help_of_a_study_says_what_its_axes_are(
+def test_help_of_a_study_is_of_its_own_axes_and_short(
     study: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(SystemExit):
-        import_module("study.run").main([study, "--help"])
-    shown, space = " ".join(capsys.readouterr().out.split()), all_studies()[study]
+    shown, space = ended("study.run", capsys, study, "--help"), all_studies()[study]
+    assert shown.count("\n") < 75
+    named = {name for preset in space.presets.values() for name in preset.axes}
     for axis, declared in KINDS[space.kind].axes(tasks_in(space)).items():
-        assert f" {axis} {declared.about} [" in shown
+        said = f" {axis} {declared.about} [" if axis in named else f" {axis}="
+        assert said in " ".join(shown.split())
+    assert "--data-dir DIR" in shown
+    assert "--micro-batch" not in shown
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_says_its_version(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert ended(name, capsys, "--version") == f"{code_version()}\n"
 
 
 # --- what lies in the results directory

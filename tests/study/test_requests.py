@@ -6,6 +6,7 @@ Those whose axes are wrong: tests/study/plan/test_plan.py. The likeliest: tests/
 from __future__ import annotations
 
 import shlex
+import sys
 from pathlib import Path
 
 import pytest
@@ -28,7 +29,7 @@ OF_NO_USE = "is of no use to"
         ("fixed-focus --scheduler asha", "held attention are not: leave it out"),
         # What the machine has not.
         ("one-shot --set d_model=1000000", "its network needs more memory than this machine"),
-        ("digits --gpus-per-trial 1000 --tracking none", "but this machine has"),
+        ("digits --gpus-per-trial 1 --tracking none", "but this machine has 0 GPUs"),
         ("digits --address 127.0.0.1:1 --tracking none", "no Ray cluster at"),
         ("digits --address auto --tracking none", "no Ray cluster at"),
         # Places.
@@ -40,9 +41,16 @@ OF_NO_USE = "is of no use to"
             "digits --results /x/runtime_resources/working_dir_files/_ray_pkg_1/results",
             "_ray_pkg_1/results, a copy of the project that Ray deletes after the job. Submit",
         ),
+        ("digits --results memory://a", "must be a directory, or a store that all processes can"),
+        ("digits --results simplecache::https://a", "a store that all processes can write"),
         ("digits --results s3:/bucket/a", "s3:/bucket/a is not a URL. It must begin with"),
         ("digits --cache-dir s3:/bucket/a", "s3:/bucket/a is not a URL. It must begin with"),
         ("cifar10 --data-dir s3:/bucket/a", "s3:/bucket/a is not a URL. It must begin with"),
+        # Files of options.
+        ("digits @/no/such/file", "No such file or directory: '/no/such/file'"),
+        ("digits @/tmp", "Is a directory: '/tmp'"),
+        (f"digits @{sys.executable}", "what @ names is no text file"),
+        (f"digits @{__file__}", "a line of the file is "),
         # Options that have no meaning together, or no such values.
         ("digits --plan --dry-run", "--dry-run: not allowed with argument --plan"),
         ("digits --objective saif", "--objective belongs to a search"),
@@ -54,7 +62,7 @@ OF_NO_USE = "is of no use to"
         ("digits --scheduler asha --pack seed", "--pack seed cannot be combined"),
         ("digits --max-concurrent 0", "argument --max-concurrent"),
         ("digits --max-retries -1", "argument --max-retries"),
-        ("digits --gpus-per-trial 1.5", "must be a fraction of a GPU (0.01 to 1)"),
+        ("digits --gpus-per-trial 2", "must be 0 or a share of a GPU (0.01 to 1), since a trial"),
         ("digits --price-per-hour -1", "must be a finite number >= 0, got -1.0"),
         ("digits --checkpoint-every 0", "must be a number > 0, got 0.0"),
         ("digits --address ''", "argument --address: must not be empty"),
@@ -67,6 +75,7 @@ def test_an_unusable_request_is_one_clear_line(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 0)
     args = shlex.split(typed)
     if "auto" in args:  # it would find the Ray of a test that runs at the same time
 

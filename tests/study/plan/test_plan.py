@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 from search_spaces import all_studies
 from study.cell.axis import values_at
 from study.errors import RequestError
-from study.plan.axes import resolve
 from study.plan.describe import describe
 from study.plan.divide import with_packing
 from study.plan.jobs import Seconds
@@ -307,12 +306,26 @@ def test_the_values_that_a_plan_says_give_the_same_cells(study: str) -> None:
 
 
 @pytest.mark.parametrize("study", SPACES)
-def test_what_is_shown_of_a_study_is_all_of_it(study: str) -> None:
-    """Typed with another preset, it gives the same cells."""
+def test_what_is_shown_of_a_study_is_all_of_it(study: str, tmp_path: Path) -> None:
+    """From a file, and typed with another preset, it gives the same cells."""
     request = asked(study)
-    words = " ".join(line for line in shown(request) if line.startswith(" ")).split()
-    again = replace(request, axes=resolve(request.space, list(request.space.presets)[-1], words))
-    assert planned(again).cells == planned(request).cells
+    file = tmp_path / "shown"
+    file.write_text("\n".join(shown(request)))
+    again = requested([study, f"@{file}", "--preset", list(request.space.presets)[-1]])
+    assert planned(replace(again, then=request.then)).cells == planned(request).cells
+
+
+def test_all_options_come_back_from_what_is_shown(tmp_path: Path) -> None:
+    words = (
+        "digits --search optuna --num-samples 3 --objective accuracy,saif --no-share --threads 1 "
+        "--micro-batch 7 --keep-weights --checkpoint-every 2.5 --tracking none --set m=5 lr=0.1,1"
+    )
+    request = requested([*words.split(), "--results", "two words"])
+    file = tmp_path / "shown"
+    file.write_text("\n".join(shown(request)))
+    again = requested(["digits", f"@{file}"])
+    assert replace(again, axes={}, changes=()) == replace(request, axes={}, changes=())
+    assert list(shown(again)) == list(shown(request))
 
 
 @pytest.mark.parametrize(

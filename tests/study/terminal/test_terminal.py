@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from study import terminal
-from study.terminal.command import DONE, FAILED, guarded
+from study.terminal.command import DONE, FAILED, UNUSABLE, guarded
 from study.terminal.width import WIDEST
 from tests.conftest import PROJECT
 
@@ -109,9 +109,46 @@ def test_a_command_goes_on_when_its_reader_leaves() -> None:
         assert guarded("test", command, "stopped") == FAILED
 
 
+@pytest.mark.parametrize("full", ["", "2", "&"], ids=["stdout", "stderr", "both"])
+@pytest.mark.parametrize("ending", ["0", "sys.exit(0)"])
+def test_a_command_whose_words_cannot_be_written_ends_and_says_so(ending: str, full: str) -> None:
+    """As on a full disk: it does its work, and fails."""
+    code = f"""
+import sys
+from study.terminal.command import guarded, run_as_command
+
+def command():
+    print("a line")
+    print("progress", file=sys.stderr)
+    return {ending}
+
+run_as_command(lambda: guarded("test", command, "stopped"))
+"""
+    done = subprocess.run(
+        ["bash", "-c", f'exec "$@" {full}> /dev/full', "bash", sys.executable, "-c", code],
+        cwd=PROJECT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == UNUSABLE
+    line = "progress\ntest: what it says cannot be written (No space left on device).\n"
+    assert done.stderr == ("" if full else line)
+
+
 @pytest.mark.usefixtures("homeless")
 def test_a_command_without_a_home_has_the_root_for_one() -> None:
     """Libraries, which ask for it here and there, find one."""
     homes: list[Path] = []
     assert guarded("test", lambda: homes.append(Path.home()) or DONE, "stopped") == DONE
     assert homes == [Path("/")]
+
+
+def test_a_file_of_the_user_that_would_be_imported_in_place_of_ours_is_named(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "analysis.py").write_text("raise SystemExit('a file of the user')\n")
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "study.run", "digits", "--show"],
+        cwd=tmp_path, env=environment, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == UNUSABLE
+    assert done.stderr.startswith(f"attention-study: {tmp_path}/analysis.py would be imported")
