@@ -60,6 +60,8 @@ th, td { padding: .25rem .7rem; text-align: right; border-bottom: 1px solid var(
   vertical-align: top; overflow-wrap: normal; }
 th { font-weight: 600; vertical-align: bottom; }
 td { white-space: nowrap; }
+/* Where there is room for a table, its cells fold before it scrolls. */
+@media (min-width: 40rem) { table:not(:has(.wrap)) td { white-space: normal; } }
 .left { text-align: left; }
 td.wrap { white-space: normal; overflow-wrap: break-word; min-width: 9rem; max-width: 40rem; }
 tr.marked td { background: var(--mark); font-weight: 600; }

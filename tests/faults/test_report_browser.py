@@ -11,7 +11,7 @@ import pytest
 
 from analysis.conclude import conclude
 from analysis.rendering import html
-from analysis.section.blocks import Text
+from analysis.section.blocks import Table, Text
 from tests.made_up.comparisons import make_cell, make_results, write
 
 if TYPE_CHECKING:
@@ -90,6 +90,18 @@ def test_nothing_is_wider_than_the_screen(visit: Visit) -> None:
         ".map(i => i.outerHTML.slice(0, 80))",
     )
     assert outside == []
+
+
+def test_a_table_folds_its_cells_before_it_scrolls(browser: Browser, tmp_path: Path) -> None:
+    path = tmp_path / "wide.html"
+    intervals = Table(["paradigm", *["95 % interval"] * 10], [["soft", *["69.2 to 84.5"] * 10]])
+    path.write_text(html.render("wide", [intervals]))
+    for size, scrolls in ((WIDE, False), (PHONE, True)):
+        page = browser.new_page(viewport=size, offline=True)
+        page.goto(path.as_uri())
+        beyond = page.locator(".scroll").evaluate("div => div.scrollWidth - div.clientWidth")
+        assert (beyond > 0) is scrolls
+        page.close()
 
 
 def test_dark_and_light_follow_the_reader(browser: Browser, report: Path) -> None:

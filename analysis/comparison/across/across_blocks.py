@@ -46,7 +46,7 @@ def across_blocks(found: Sequence[Comparison], shown: Sequence[Shown]) -> list[B
         header, rows = verdict_cells(names, metric)
         if header[1:]:
             left, marked = range(len(header)), [len(names)]
-            table = Table(header, rows, left, marked, wrap=(0,), csv="paired.csv")
+            table = Table(header, rows, left, marked, csv="paired.csv")
             tables += [Text(f"{capital(joint_name(found, metric))}, in points:"), table]
     below = (
         "First minus second paradigm; verdicts are corrected for all comparisons of a study. "
