@@ -139,7 +139,7 @@ def _of_all(spaces: Iterable[SearchSpace]) -> Iterator[str]:
     yield f"\naxes of all studies, {_WITH_VALUES}:"
     known: dict[str, Axis] = {}
     for kind in KINDS.values():
-        known |= {**kind.axes(tuple(tasks.TASKS)), **known}  # the first kind's, where a name is shared
+        known = {**known, **kind.axes(tuple(tasks.TASKS)), **known}  # of two, the first kind's
     for name, axis in known.items():
         yield _described(name, axis, axis.words)
     yield _EXAMPLES
