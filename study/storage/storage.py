@@ -18,6 +18,7 @@ from pathlib import Path
 
 from study.errors import ResultsError as ResultsError
 from study.storage import urls
+from study.storage.stand_ins import refuse_pointer, refuse_stand_in
 
 _PARTIAL = re.compile(r"\.[0-9a-f]{32}\.part$")
 _VERSIONS = ("ETag", "etag", "mtime", "LastModified", "last_modified", "updated", "created")
@@ -106,13 +107,15 @@ class Storage:
 
         Raises:
             FileNotFoundError: there is no such file.
-            ResultsError: the file cannot be read.
+            ResultsError: the file cannot be read, or is a pointer of Git LFS.
         """
         with self.reading(name):
-            if not self.local:
-                return self._fs.cat_file(self._path(name))
-            with open(self._path(name), "rb") as file:
-                return file.read()
+            if self.local:
+                data = Path(self._path(name)).read_bytes()
+            else:
+                data = self._fs.cat_file(self._path(name))
+        refuse_pointer(self.path(name), data)
+        return data
 
     def exists(self, name: str) -> bool:
         """Whether there is a file or folder of this name.
@@ -202,6 +205,8 @@ class Storage:
             FileNotFoundError: one is not there.
             ResultsError: one cannot be read or copied.
         """
+        for name in names if self.local else ():  # of a file:// URL
+            refuse_stand_in(Path(self._path(name)))
         paths = [str(folder / name) for name in names]
         partial = [f"{path}.part" for path in paths]  # else one that breaks off would look damaged
         for path in paths:

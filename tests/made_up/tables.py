@@ -17,6 +17,9 @@ from study.cell import Cell
 from study.results import Results
 from tests.made_up.comparisons import POINTS, make_cell, write
 
+POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a2146\nsize 12345\n"
+"""What a clone without Git LFS has in the place of a file."""
+
 NAMES = "study.storage.storage.Storage.names"
 READ = "study.results.cell_file.opened"
 WRITE = "study.storage.storage.Storage.write"

@@ -93,7 +93,7 @@ def pretrained(name: str, places: Places = NO_PLACES) -> EncoderNetwork:
         return network
     file = _file_of_weights(name, places)
     mend = "Pass another file with --weights, or leave the option out."
-    with reading(f"{file}, for the weights of {name},", mend):
+    with reading(file), reading(f"{file}, for the weights of {name},", mend):
         try:
             stored = torch.load(file, map_location="cpu", weights_only=True)
         except pickle.UnpicklingError as error:  # it advises to unpickle the file all the same

@@ -216,10 +216,17 @@ def _images(folders: Sequence[Path], own: bool) -> tuple[Path, ...]:
     by the official index.
 
     Raises:
-        RequestError: of images of one's own, a folder holds none, or something else, too.
+        RequestError: of images of one's own, a folder holds none, or something else, too; or two
+            folders have one name on some disks.
     """
     paths: list[Path] = []
+    lower: dict[str, Path] = {}
     for folder in folders:
+        if own and (other := lower.setdefault(folder.name.lower(), folder)) != folder:
+            raise RequestError(
+                f"{other} and {folder.name} differ in letter case alone: two classes here, but "
+                "one where a disk or a copy ignores it. Rename one, or put their images together."
+            )
         entries = visible(folder)
         others = [each for each in entries if each.suffix.lower() not in IMAGE_SUFFIXES]
         if own and len(others) == len(entries):
@@ -325,6 +332,8 @@ def _called(row: int, value: Any, names: Sequence[str] | None) -> Any:
         value = names[value] if value in range(len(names)) else None
     if value is None or value != value or not as_seen(str(value)):
         raise ValueError(f"it has no label in row {row}")
+    if not isinstance(value, str | int | float):
+        raise ValueError(f"its label in row {row} is neither text nor a number")
     return value
 
 

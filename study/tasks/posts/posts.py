@@ -44,9 +44,8 @@ def checked_tokens(tokens: Any) -> list[str]:
     Raises:
         TypeError: it is no list of texts.
     """
-    if not isinstance(tokens, list):
+    if not isinstance(tokens, list) or not all(isinstance(token, str) for token in tokens):
         raise TypeError("its tokens are not a list of words")
-    "".join(tokens)
     return tokens
 
 

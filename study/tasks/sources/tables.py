@@ -18,6 +18,9 @@ SUFFIXES = (".parquet", ".jsonl", ".csv")
 """Of the files that are read, in small letters."""
 
 _BATCH_ROWS = 4_096
+_TEXTS = ("label", "text", "sentence", "split")
+"""Columns of CSV that are text, whatever they look like; labels of digits alone count classes."""
+_WHOLE = r"\s*-?(0|[1-9]\d*)\s*"
 
 
 def read_rows(path: Path, mend: str) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -35,7 +38,7 @@ def read_rows(path: Path, mend: str) -> Iterator[tuple[str, dict[str, Any]]]:
         for number, row in enumerate(read(path), start=1):
             where = f"{path}, row {number}"
             with reading(where, mend):
-                content = json.loads(row) if isinstance(row, bytes) else row
+                content = json.loads(row) if isinstance(row, str) else row
                 if not isinstance(content, dict):
                     raise ValueError("it is not one JSON object per line")
             yield where, content
@@ -52,16 +55,19 @@ def _rows_of_parquet(path: Path) -> Iterator[dict[str, Any]]:
 def _rows_of_csv(path: Path) -> Iterator[dict[str, Any]]:
     import pandas as pd
 
-    # Types are those of whole columns, and a blank is a blank.
-    table = pd.read_csv(path, keep_default_na=False, low_memory=False)
+    # Types are those of whole columns, and a blank is a blank. But labels are text: 01 is not 1.
+    text = dict.fromkeys(_TEXTS, str)
+    table = pd.read_csv(path, keep_default_na=False, low_memory=False, dtype=text)
+    if "label" in table and table["label"].str.fullmatch(_WHOLE).all():
+        table["label"] = table["label"].map(int)
     if not isinstance(table.index, pd.RangeIndex):
         raise ValueError("a row has more values than the header: put texts with commas in quotes")
     for row in table.to_dict("records"):
         yield {str(name): value for name, value in row.items()}
 
 
-def _lines(path: Path) -> Iterator[bytes | dict[str, Any]]:
-    return (line for line in path.read_bytes().split(b"\n") if line.strip())
+def _lines(path: Path) -> Iterator[str]:
+    return (line for line in path.read_text(encoding="utf-8-sig").split("\n") if line.strip())
 
 
 def named_classes(path: Path) -> dict[str, list[str]]:

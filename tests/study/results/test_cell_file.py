@@ -15,7 +15,15 @@ from study.results import Damage, Results, ResultsError, cell_file
 from study.results.merging import compact
 from tests.made_up import kinds, runs
 from tests.made_up.comparisons import make_cell, write
-from tests.made_up.tables import assert_same, contents, frames, in_memory, put, write_some
+from tests.made_up.tables import (
+    POINTER,
+    assert_same,
+    contents,
+    frames,
+    in_memory,
+    put,
+    write_some,
+)
 
 
 def recorded(results: Results) -> None:
@@ -119,6 +127,21 @@ def test_foreign_files_are_damage_and_hidden_ones_and_others_are_none(
         Damage(f"cells/{each}", "it was not written by this platform") for each in sorted(foreign)
     )
     assert len(survey.statuses) == 5
+
+
+def test_a_pointer_of_git_lfs_is_no_damage_whose_cell_would_run_again(results: Results) -> None:
+    cell, *_ = write_some(results)
+    (name,) = (each for each in contents(results) if cell.id in each)
+    results.storage.write(name, POINTER)
+    for read in (
+        results.survey,
+        results.cells,
+        lambda: results.status(cell.id),
+        lambda: compact(results),
+        lambda: results.storage.read(name),
+    ):
+        with pytest.raises(ResultsError, match=f"{name} is a pointer of Git LFS.*git lfs pull"):
+            read()
 
 
 def test_damage_is_named_set_aside_and_its_cells_run_again(results: Results) -> None:

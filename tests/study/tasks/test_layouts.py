@@ -38,6 +38,7 @@ from tests.made_up.images import (
     write_own_parquet,
     write_ubyte,
 )
+from tests.made_up.tables import POINTER
 
 LOADERS = {"CIFAR-10": load_cifar10, "CIFAR-100": load_cifar100}
 
@@ -259,6 +260,18 @@ UNUSABLE: dict[Callable[[Path], object], dict[str, tuple[Callable[[Path], object
             lambda folder: os.truncate(folder / "reed" / "3.png", 60),
             "{folder}/reed/3.png cannot be read (",
         ),
+        "a pointer in the place of an image": (
+            lambda folder: (folder / "reed" / "3.png").write_bytes(POINTER),
+            "{folder}/reed/3.png is a pointer of Git LFS",
+        ),
+        "a pipe among images": (
+            lambda folder: os.mkfifo(folder / "reed" / "pipe.png"),
+            "{folder}/reed/pipe.png is a named pipe",
+        ),
+        "classes that are one on some disks": (
+            lambda folder: shutil.copytree(folder / "reed", folder / "Reed"),
+            "{folder}/Reed and reed differ in letter case alone",
+        ),
         "a class that is called rest": (
             lambda folder: (folder / "reed").rename(folder / "rest"),
             "{folder}: a class is called 'rest'",
@@ -284,6 +297,10 @@ UNUSABLE: dict[Callable[[Path], object], dict[str, tuple[Callable[[Path], object
         "a blank label": (
             lambda folder: write_own_parquet(folder / "a.parquet", ["a", "b", "c", " "]),
             "a.parquet cannot be read (it has no label in row 3)",
+        ),
+        "a list of labels": (
+            lambda folder: write_own_parquet(folder / "a.parquet", [["a"], ["b"], ["c"]]),
+            "a.parquet cannot be read (its label in row 0 is neither text nor a number)",
         ),
         "numbers and text": (
             lambda folder: [

@@ -108,6 +108,24 @@ def test_classes_are_in_the_order_of_their_numbers(tmp_path: Path) -> None:
     assert not any(any(post.rationale) for post in posts.splits["train"])
 
 
+@pytest.mark.parametrize(
+    ("labels", "classes"),
+    [
+        (["10", "9"], ("9", "10")),
+        (["1", "01", "2"], ("01", "1", "2")),
+        (["1e3", "1000", "2"], ("1000", "1e3", "2")),
+        (["TRUE", "FALSE"], ("FALSE", "TRUE")),
+        ([str(2**53 + 1), str(2**53)], (str(2**53), str(2**53 + 1))),
+    ],
+)
+def test_labels_of_csv_are_as_they_are_written(
+    tmp_path: Path, labels: list[str], classes: tuple[str, ...]
+) -> None:
+    lines = [f"word{row} of a text,{labels[row % len(labels)]}" for row in range(60)]
+    (tmp_path / "all.csv").write_text("\n".join(["text,label", *lines]))
+    assert load(tmp_path).classes == classes
+
+
 # Texts that are no lists of words
 
 TEXT = "Don't stop: Caf\xe9 No.7 is\tfine!\n"
@@ -182,6 +200,7 @@ def _all(name: str, texts: list[Row]) -> Callable[[Path], object]:
 ROW = "{folder}/texts.jsonl, row 4 "
 UNUSABLE: dict[str, tuple[Callable[[Path], object], str, str]] = {
     "no tokens": (_row(tokens=None), ROW, "tokens"),
+    "a token is missing": (_row(tokens=["a", None]), ROW, "not a list of words"),
     "a label is NaN": (_row(label=math.nan), ROW, "label"),
     "an empty text": (_row(tokens=[" "], rationale=[0]), ROW, "no word"),
     "a long rationale": (_row(tokens=["a", SECRET], rationale=[1, 0, 0]), ROW, "3 values for 2"),

@@ -29,6 +29,7 @@ from study.tasks.sources.places import Places
 from study.tasks.sources.tables import SUFFIXES, named_classes, read_rows
 from tests.conftest import PROJECT
 from tests.made_up.commands import refusal
+from tests.made_up.tables import POINTER
 
 FILES = {"apple": b"red", "pear": b"green", "plum": b"blue"}
 
@@ -359,6 +360,28 @@ def test_processes_that_begin_at_once_make_once(tmp_path: Path) -> None:
     assert entries(tmp_path / "cache") == ["made"]
 
 
+# What stands in the place of a file
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_a_pointer_and_a_pipe_are_named_and_not_read(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"all{suffix}"
+    path.write_bytes(POINTER)
+    message = refusal(lambda: list(read_rows(path, "Mend it.")))
+    assert message.startswith(f"{path} is a pointer of Git LFS, not the file itself. Run `git lfs")
+    path.unlink()
+    os.mkfifo(path)
+    message = refusal(lambda: list(read_rows(path, "Mend it.")))
+    assert message == f"{path} is a named pipe, a socket or a device, not a file. Move it away."
+
+
+def test_a_copy_of_a_folder_waits_for_no_pipe(data: Path, cache: Path) -> None:
+    (data / "apple").unlink()
+    os.mkfifo(data / "apple")
+    message = refusal(lambda: read_data_set(fruit(), Places(data.as_uri()), contents))
+    assert f"{data}/apple is a named pipe" in message
+
+
 # Tables and the Hub
 
 ROWS = {"text": ["a fine film", "dull"], "label": ["good", "bad"]}
@@ -391,6 +414,17 @@ def test_a_bad_table_is_named(tmp_path: Path, name: str, content: str, fault: st
     message = refusal(lambda: list(read_rows(tmp_path / name, "Mend it.")))
     assert message.startswith(f"{tmp_path / name}{fault}")
     assert message.endswith("Mend it.")
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.jsonl"])
+@pytest.mark.parametrize(("encoding", "like"), [("utf-16", "UTF-16"), ("cp1252", "Windows-1252")])
+def test_of_another_encoding_the_file_is_told_and_no_row(
+    tmp_path: Path, name: str, encoding: str, like: str
+) -> None:
+    (tmp_path / name).write_text('{"text": "caf\xe9"}\n' * 9, encoding)
+    message = refusal(lambda: list(read_rows(tmp_path / name, "Mend it.")))
+    said = f"{tmp_path / name} cannot be read (it is not UTF-8 but looks like {like}"
+    assert message.startswith(said)
 
 
 def test_a_data_set_of_the_hub_is_fetched_once(
