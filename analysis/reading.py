@@ -16,7 +16,8 @@ from study.results import CELLS_SCHEMA, Results, ResultsError, unknown
 CELL_COLUMNS = [name for name in CELLS_SCHEMA.names if name != "cell"]
 """All but the JSON of a cell, which is most of its memory."""
 
-_COUNTS = ("step", "mosaics_seen", "compute_flops", "num_evaluated")
+_EXACT = {pa.int64(): pd.Int64Dtype()}
+"""Floats, as pandas makes them of whole numbers beside missing ones, end at 2**53."""
 
 
 def load(
@@ -50,11 +51,9 @@ def joined(
     """As `load`, with some columns of the cells alone."""
     # Of one moment, so that a cell that finishes meanwhile is in both tables or in none.
     cells, rows = results.tables(cell_ids, columns)
-    table = cells.to_pandas().merge(
-        rows.to_pandas(), on="cell_id", how="left", validate="one_to_many"
-    )
-    table = with_base_images(results, with_measures(table))
-    return table.astype(dict.fromkeys(_COUNTS, "Int64"))
+    evaluations = rows.to_pandas(types_mapper=_EXACT.get)
+    table = cells.to_pandas().merge(evaluations, on="cell_id", how="left", validate="one_to_many")
+    return with_base_images(results, with_measures(table))
 
 
 def with_base_images(results: Results, rows: pd.DataFrame) -> pd.DataFrame:

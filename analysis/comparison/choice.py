@@ -95,7 +95,8 @@ def asked_metrics(
     recorded = is_recorded(at_budget).any()
     if select is not None and select not in known and (recorded or select not in METRICS):
         raise ResultsError(f"--select: {unknown(f'measure of {task}', select, known)}")
-    for name in test or ():
+    asked = [test] if isinstance(test, str) else [*(() if test is None else test)]
+    for name in asked:
         if name not in known:
             raise ResultsError(f"--test: {unknown(f'measure of {task}', name, known)}")
     if select is None and "accuracy" not in known and len(known) > 1:
@@ -104,7 +105,7 @@ def asked_metrics(
             f"chooses, --select {known[0]}; recorded: {', '.join(known)}."
         )
     usual = "accuracy" if "accuracy" in known else known[0]
-    return select or usual, tuple(dict.fromkeys(test or known))
+    return select or usual, tuple(dict.fromkeys(asked or known))
 
 
 def options(at_budget: pd.DataFrame, metrics: Sequence[str] = METRICS) -> pd.DataFrame:

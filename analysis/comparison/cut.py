@@ -231,6 +231,9 @@ class Cut:
     threshold: float | None = None
 
     def __post_init__(self) -> None:
+        for name, value in [*vars(self).items()]:  # DuckDB knows no scalars of NumPy and pandas
+            plain = value.item() if isinstance(value, np.generic) else value
+            object.__setattr__(self, name, None if plain is pd.NA else plain)
         if self.axis not in AXES:
             raise ResultsError(f"an axis must be one of {', '.join(AXES)}, got {self.axis!r}.")
         number = isinstance(self.budget, Real) and not isinstance(self.budget, bool)

@@ -38,15 +38,15 @@ def record(
 
     A row is one evaluation. The rows of one setting, paradigm, seed and option are a run, which is
     recorded when it has ended; what was recorded before is left as it is. All runs of a call are
-    checked before the first is written.
+    checked before the first is written. Of several commands that record, each waits for the last.
 
     Args:
         results_dir: local path, fsspec URL or an open `Results`; made if missing.
         runs: one row an evaluation, with the columns
 
             - `paradigm`, what is compared; `seed`, a whole number: paradigms are paired by it;
-            - `compute`, training FLOPs spent until the evaluation, or `seconds` of training, or
-              `examples` trained on, or several of them;
+            - `compute`, training FLOPs spent until the evaluation, or `seconds` of training (or
+              durations), or `examples` trained on, or several of them;
             - `accuracy`, `saif` or a measure of its own, fractions in [0, 1], the larger the
               better; NaN: not measured there;
 
@@ -58,7 +58,7 @@ def record(
             (training examples), `architecture`.
         options: columns of what was tried for each paradigm, such as ``lr``. One option a paradigm
             is chosen on the validation split, which is needed where there are several; NaN: the
-            option is not for this paradigm.
+            option is not for this paradigm. Durations become seconds.
         measures: columns of measures with names of their own.
         study: name under which the runs are found again.
 
@@ -77,8 +77,8 @@ def record(
     if not isinstance(results_dir, Results) and not str(results_dir):
         raise ResultsError("results_dir is empty. Name a directory, such as 'results'.")
     options, measures = (
-        list(dict.fromkeys(map(as_seen, [names] if isinstance(names, str) else names or ())))
-        for names in (options, measures)
+        list(dict.fromkeys(map(as_seen, [names] if isinstance(names, str) else names)))
+        for names in (() if each is None else each for each in (options, measures))
     )
     measures = [name for name in measures if name not in KNOWN]
     if not _STUDY.fullmatch(study):
@@ -89,7 +89,7 @@ def record(
     cells = _cells(table, options, measures, study)
     results = opened(results_dir)
     results.prepare()
-    with results.lock():
+    with results.recording():
         there = _unchanged(results, cells)
         for cell, evaluations in cells:
             if cell["cell_id"] not in there:
@@ -196,7 +196,9 @@ def _plain(value: Any) -> Any:
         return None
     if isinstance(value, bool | np.bool_):
         return bool(value)
-    if isinstance(value, int | float | np.number):
+    if isinstance(value, int | np.integer):
+        return int(value)
+    if isinstance(value, float | np.floating):
         number = float(value)
         return int(number) if number.is_integer() and abs(number) < 2**62 else number
     return str(value)

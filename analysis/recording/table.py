@@ -5,6 +5,8 @@ Messages name the row, counted from 0.
 
 from __future__ import annotations
 
+import contextlib
+import datetime
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -82,28 +84,35 @@ def by_run(table: pd.DataFrame, options: Sequence[str]) -> Any:
 
 def _plain_table(runs: Runs) -> pd.DataFrame:
     """The table with plain values in place of tensors, categories and such."""
-
-    def plain(value: Any) -> Any:
-        if isinstance(value, str):
-            return as_seen(value)
-        try:
-            return value.item()
-        except (AttributeError, ValueError, RuntimeError):  # it is plain, or several values
-            return value
-
-    if isinstance(runs, pd.DataFrame | Mapping):
-        table = pd.DataFrame(runs).reset_index(drop=True)
-    else:  # tensors before pandas sees them
-        rows: list[Any] = list(runs)
-        if not all(isinstance(row, Mapping) for row in rows):
-            raise ResultsError("a row of a list is a dictionary: name of a column -> value.")
-        table = pd.DataFrame([{name: plain(row[name]) for name in row} for row in rows])
+    if isinstance(runs, pd.DataFrame):
+        table = runs.reset_index(drop=True)
+    else:
+        rows: Any = runs
+        if not isinstance(runs, Mapping):  # tensors before pandas sees them
+            rows = list(runs)
+            if not all(isinstance(row, Mapping) for row in rows):
+                raise ResultsError("a row of a list is a dictionary: name of a column -> value.")
+            rows = [{name: _plain(row[name]) for name in row} for row in rows]
+        # As objects, since whole numbers beside a missing one would become floats.
+        table = pd.DataFrame(rows, dtype=object)
     table.columns = [as_seen(name) if isinstance(name, str) else name for name in table.columns]
-    for place, kind in enumerate(table.dtypes):
-        if not pd.api.types.is_numeric_dtype(kind):
-            values: Any = table.iloc[:, place].astype(object).map(plain)
+    for place, dtype in enumerate(table.dtypes):
+        if isinstance(dtype, pd.ArrowDtype) or dtype.kind not in "biuf":
+            plain = [_plain(value) for value in table.iloc[:, place]]
+            values: Any = pd.Series(plain, table.index, dtype=object)
             table.isetitem(place, values)
     return table
+
+
+def _plain(value: Any) -> Any:
+    """A value without tensor, and text as it is seen; what is no real number is text."""
+    if isinstance(value, np.timedelta64 | np.datetime64):  # its item may be a mere whole number
+        return pd.Series([value])[0]
+    with contextlib.suppress(AttributeError, ValueError, RuntimeError):  # plain, or several values
+        value = value.item()
+    if isinstance(value, str):
+        return as_seen(value)
+    return str(value) if isinstance(value, complex) else value
 
 
 def _refuse_columns(table: pd.DataFrame, options: Sequence[str], measures: Sequence[str]) -> None:
@@ -162,12 +171,16 @@ def _with_values_in_range(
             table[name] = value
     whole = {"seed": 0, "m": 0, "num_classes": 2, "n": 1}
     for name, least in whole.items():
-        rule = f"a whole number >= {least}"
-        _refuse(table, name, rule, least, 2**53, of_whole=True, missing=name in SETTING)
+        rule = f"a whole number from {least} to 2**63 - 1"
+        _refuse(table, name, rule, least, 2**63 - 1, of_whole=True, missing=name in SETTING)
     for name in ("compute", "examples"):
         rule = "a whole number from 0 to 9e18 (of more, count billions)"
         _refuse(table, name, rule, 0, 9e18, of_whole=True, rounding=_ROUNDING)
-    _refuse(table, "seconds", "a number >= 0")
+    for name in ("seconds", *options):
+        if name in table and table[name].dtype == object:
+            simple = [_simple(value) for value in table[name]]
+            table[name] = pd.Series(simple, table.index, dtype=object)
+    _refuse(table, "seconds", "a number >= 0, or a duration")
     if "seconds" in table:  # 3 * .1 and .3 are one moment
         table["seconds"] = table["seconds"].round(9)
     _refuse(table, "lr", "a number > 0, or missing", sys.float_info.min, missing=True)
@@ -183,8 +196,6 @@ def _with_values_in_range(
         if wrong.any():
             row = int(np.flatnonzero(wrong)[0])
             raise ResultsError(f"{_row(table, row)}: {unknown(name, table[name][row], valid)}")
-    for name in options:  # a list, say, is a value like any other
-        table[name] = table[name].map(lambda v: v if pd.api.types.is_scalar(v) else str(v))
     for name in ("paradigm", "task"):
         named = table[name].map(_is_name)
         if not named.all():
@@ -204,6 +215,13 @@ def _with_values_in_range(
     return table
 
 
+def _simple(value: Any) -> Any:
+    """A duration as its seconds; a list, say, as text."""
+    if isinstance(value, datetime.timedelta):
+        return value.total_seconds()
+    return value if pd.api.types.is_scalar(value) else str(value)
+
+
 def _is_name(value: Any) -> bool:
     return isinstance(value, str) and value.isprintable() and 0 < len(value) <= _LONGEST
 
@@ -221,11 +239,14 @@ def _refuse(
     """Makes a column numbers, if it is there, and refuses a value out of range."""
     if name not in table:
         return
-    values = pd.to_numeric(table[name], errors="coerce").astype(float)
+    # Of this sort, whole numbers stay exact beyond 2**53, and beside missing ones.
+    values = pd.to_numeric(table[name], errors="coerce", dtype_backend="numpy_nullable")
+    if not (of_whole and pd.api.types.is_integer_dtype(values)):
+        values = values.astype(float)
     whole = values.round()
     is_whole = (values - whole).abs() <= rounding * values
     fits = (values >= least) & (values <= most) & (is_whole | (not of_whole))
-    fits |= missing & table[name].isna()
+    fits = fits.fillna(False).astype(bool) | (missing & table[name].isna())
     if not fits.all():
         row = int(np.flatnonzero(~fits)[0])
         value = table[name][row]

@@ -16,6 +16,7 @@ import contextlib
 import fcntl
 import os
 import socket
+import sys
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -32,7 +33,7 @@ from study.results.records import CELLS, Records
 from study.storage.storage import ResultsError, Storage
 from study.storage.urls import place_of
 
-_ORIGIN, _LOCK = ".origin", ".lock"
+_ORIGIN, _LOCK, _RECORDING = ".origin", ".lock", ".recording"
 FOLDERS = (CELLS, "checkpoints", "networks", instances.FOLDER)
 """Of every results directory, for files of its own."""
 
@@ -88,33 +89,59 @@ class Results(Records):
         Raises:
             ResultsError: another process holds it, or the directory cannot be locked.
         """
-        if not self.storage.local or self._locked:
+        if self._locked:
+            yield
+            return
+        with self._held(_LOCK, waits=False):
+            self._locked = True
+            try:
+                yield
+            finally:
+                self._locked = False
+
+    def recording(self) -> contextlib.AbstractContextManager[None]:
+        """Lets one command at a time record runs that were trained elsewhere; others wait for it.
+
+        Drivers need not: a file never changes, and they record other cells.
+
+        Raises:
+            ResultsError: the directory cannot be locked.
+        """
+        return self._held(_RECORDING, waits=True)
+
+    @contextlib.contextmanager
+    def _held(self, name: str, waits: bool) -> Iterator[None]:
+        """A lock of a local directory; whoever waits for it says so."""
+        if not self.storage.local:
             yield
             return
         # A soft one, which a killed process leaves behind, would lock people out.
-        lock = filelock.FileLock(self.storage.path(_LOCK), _GLANCE, fallback_to_soft=False)
+        lock = filelock.FileLock(self.storage.path(name), _GLANCE, fallback_to_soft=False)
         try:
-            lock.acquire()
-        except filelock.Timeout:
-            raise self.in_use() from None
+            try:
+                lock.acquire()
+            except filelock.Timeout:
+                if not waits:
+                    raise self.in_use() from None
+                text = f"waiting for other commands that record runs in {self.url}"
+                print(text, file=sys.stderr, flush=True)
+                lock.acquire(-1)
         except OSError as error:
             raise ResultsError(
                 f"cannot lock the results directory {self.url} ({error}). It has to be writable, "
                 "on a file system whose locks hold on all machines, as those of Lustre do with "
                 "the mount option flock. Otherwise choose another directory."
             ) from error
-        self._locked = True
         try:
             yield
         finally:
-            self._locked = False
             lock.release()
 
     def in_use(self) -> ResultsError:
         """The refusal of who may not work beside a driver."""
         return ResultsError(
-            f"another study is running with the results directory {self.url}. Wait for its end, "
-            "or choose another directory with --results DIR."
+            f"another study is running with the results directory {self.url}, or study.compact or "
+            "study.track. Wait for its end, or choose another directory."
         )
 
     def is_running(self) -> bool:

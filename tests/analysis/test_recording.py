@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import itertools
 import math
+import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +51,10 @@ def runs(scores: Mapping[str, float] | None = None, **columns: Any) -> pd.DataFr
 
 def record(results: Results | Path, table: Any, options: Sequence[str] = ()) -> list[str]:
     return analysis.record(results, table, options=options, measures=["dice"])
+
+
+def dicts(table: pd.DataFrame) -> list[dict[Any, Any]]:
+    return table.to_dict("records")
 
 
 # --- as our own
@@ -201,6 +207,22 @@ def test_what_is_there_stays(results: Results) -> None:
     assert set(results.cells()["paradigm"]) == {"a", "b"}
 
 
+def test_other_commands_that_record_are_waited_for_and_studies_are_not(
+    results: Results, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = Results(results.url)
+    with ThreadPoolExecutor() as pool, other.lock():
+        with other.recording():
+            recorded = pool.submit(record, results, runs())
+            said = ""
+            while not said:
+                said = capsys.readouterr().err
+                time.sleep(0.01)
+            assert not contents(results)
+        assert set(recorded.result()) == results.finished()
+    assert said == f"waiting for other commands that record runs in {results.url}\n"
+
+
 def test_recorded_runs_stand_beside_trained_cells(
     results: Results, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -267,8 +289,12 @@ def test_names_that_look_alike_are_one(results: Results, tmp_path: Path) -> None
         ({"compute": None}, r"no column compute \(training FLOPs, or else seconds or examples\)"),
         ({"step": 3}, "record knows no column 'step'. Name it in options"),
         ({"dice": 87.2}, r"row 0 \(a, seed 0\): dice must be a fraction .*87 % is .87.*got 87.2"),
-        ({"seed": "1 a"}, "seed must be a whole number >= 0, got '1 a'"),
+        ({"seed": "1 a"}, "seed must be a whole number from 0 to .* got '1 a'"),
         ({"compute": 1.5}, "compute must be a whole number from 0 to 9e18 .* got 1.5"),
+        ({"compute": pd.Timedelta(5)}, "compute must be a whole number .* got 0 days"),
+        ({"seconds": pd.Timestamp(2026, 1, 1)}, "seconds must be a number >= 0, or a duration"),
+        ({"dice": 0.5 + 0.1j}, r"dice must be a fraction .* got '\(0.5\+0.1j\)'"),
+        ({"seed": 2**63}, "seed must be a whole number .* got 9223372036854775808"),
         ({"seconds": range(24, 0, -1)}, "seconds fall where compute rises"),
         ({"dice": np.nan}, "dice has no value in any row"),
         ({"split": "validation"}, "no row of the test split has a value"),
@@ -334,3 +360,47 @@ def test_tensors_whole_numbers_written_as_floats_and_odd_options_are_taken(
     record(results, rows, ["clip", "widths"])
     assert set(results.evaluations()["compute_flops"]) == {333_333_333, 166_666_667}
     assert compared(results).choice["schedule"].tolist() == ["clip inf, widths [1, 2]"] * 2
+
+
+BIG = 2**53 + 1
+"""No float."""
+WHOLE = {"code": "Int64", "seed": "int64"}
+
+
+@pytest.mark.parametrize(
+    "form", [dicts, lambda table: table.to_dict("list"), lambda table: table.astype(WHOLE)]
+)
+def test_whole_numbers_stay_as_they_are(
+    results: Results, form: Callable[[pd.DataFrame], Any]
+) -> None:
+    """Beside missing ones, and as seeds and counts, too."""
+    table = runs().assign(seed=lambda t: t["seed"] + BIG, examples=lambda t: t["compute"] + BIG)
+    for code in (BIG, BIG - 1):
+        rows = [row | {"code": code if row["paradigm"] == "a" else None} for row in dicts(table)]
+        record(results, form(pd.DataFrame(rows, dtype=object)), ["code"])
+    found = analysis.load(results)
+    assert set(found["schedule"]) == {"", f"code {BIG}", f"code {BIG - 1}"}
+    assert set(found["seed"]) == set(table["seed"])
+    assert set(found["mosaics_seen"].dropna()) == set(table["examples"])
+
+
+@pytest.mark.parametrize("unit", ["s", "ns"])
+def test_durations_are_seconds_whatever_their_unit(results: Results, unit: str) -> None:
+    table = runs().assign(warmup=pd.Timedelta(minutes=5))
+    durations = pd.to_timedelta(table.pop("compute"), unit="s").astype(f"timedelta64[{unit}]")
+    table = table.assign(seconds=durations)
+    record(results, table, ["warmup"])
+    rows = [row | {"seconds": row["seconds"].to_timedelta64()} for row in dicts(table)]
+    record(results, rows, ["warmup"])
+    found = analysis.load(results)
+    assert set(found["train_seconds"]) == {500.0, 1_000.0}
+    assert set(found["schedule"]) == {"warmup 300"}
+
+
+def test_scalars_of_numpy_and_pandas_are_taken(results: Results) -> None:
+    record(results, runs())
+    table = analysis.load(results, pd.Series(sorted(results.finished())))
+    given = {"budget": np.int32(750), "axis": np.str_("flops"), "interpolate": np.bool_(True)}
+    given |= {"threshold": pd.NA, "select": np.str_("dice"), "test": np.array(["dice"])}
+    (found,) = analysis.compare(table, **given)
+    assert (found.budget, found.interpolated, found.metrics) == (750, True, ("dice",))
