@@ -181,6 +181,12 @@ def no_waiting_for_disks() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(autouse=True)
+def no_first_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy machine makes a second of what is short, and tests read what commands say."""
+    monkeypatch.setattr("study.terminal.working.LINE_AFTER", 20.0)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def one_thread_of_blas() -> Iterator[None]:
     """Matrices of tests are small, and wait for further threads: without it, half a minute more.

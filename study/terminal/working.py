@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 BAR_AFTER = 0.5
 """Seconds after which a part is shown in a terminal; most parts end before."""
 
-LINE_EVERY = 20.0
-"""Seconds between lines where there is no terminal."""
+LINE_AFTER, LINE_EVERY = 1.0, 20.0
+"""Seconds before the first line, and between two, where there is no terminal."""
 
 WIDEST_BAR = 80
 """Columns of a bar with its texts; a longer one is no easier to read."""
@@ -105,9 +105,9 @@ def working(
 ) -> Iterator[Part]:
     """Shows that the command is at work in its body, if it takes long; arguments as for `Part`.
 
-    In a terminal that is a bar, which vanishes at the end. Elsewhere it is a line every
-    `LINE_EVERY` seconds, the first after as many. Of parts inside each other, the innermost is
-    shown. Nothing is outside `telling`, nor from a thread, as MLflow's.
+    In a terminal that is a bar, which vanishes at the end. Elsewhere it is a line after
+    `LINE_AFTER` seconds, and then every `LINE_EVERY`. Of parts inside each other, the innermost
+    is shown. Nothing is outside `telling`, nor from a thread, as MLflow's.
     """
     part = Part(doing, total, unit, measured)
     if _stream is None or threading.current_thread() is not threading.main_thread():
@@ -138,8 +138,9 @@ def _shown(stream: TextIO) -> Iterator[None]:
 
 
 def _tell(stream: TextIO, over: threading.Event) -> None:
-    while not over.wait(LINE_EVERY):
-        part = _parts[-1]
+    seconds = LINE_AFTER
+    while not over.wait(seconds):
+        part, seconds = _parts[-1], LINE_EVERY
         print(f"{part.doing}: {part.far}", file=stream, flush=True)
 
 

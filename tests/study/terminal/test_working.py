@@ -13,7 +13,7 @@ import pytest
 from analysis import report
 from study.results import Results
 from study.terminal import working as module
-from study.terminal.working import LINE_EVERY, draws, duration, telling, working
+from study.terminal.working import LINE_AFTER, LINE_EVERY, draws, duration, telling, working
 from tests.conftest import not_drawn
 from tests.made_up.commands import called
 from tests.made_up.comparisons import make_cell, write
@@ -75,6 +75,7 @@ def test_ctrl_c_leaves_a_clean_screen() -> None:
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lines follow each other soon."""
+    monkeypatch.setattr(module, "LINE_AFTER", 0.05)
     monkeypatch.setattr(module, "LINE_EVERY", 0.05)
 
 
@@ -93,8 +94,18 @@ def test_elsewhere_a_slow_part_says_so_again_and_again(capsys: Captured) -> None
     assert "\r" not in errors
 
 
+def test_elsewhere_a_part_of_seconds_says_so_once(
+    capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Within two seconds of the command, which may wait for its first imports."""
+    assert (LINE_AFTER, LINE_EVERY) == (1, 20)
+    monkeypatch.setattr(module, "LINE_AFTER", 0.01)
+    with telling(), working("starting"):
+        time.sleep(0.2)
+    assert capsys.readouterr().err == "starting: 0 s so far\n"
+
+
 def test_elsewhere_a_short_part_is_silent(capsys: Captured) -> None:
-    assert LINE_EVERY == 20
     with telling(), working("reading results", 2, "files") as part:
         assert list(part.each("ab")) == ["a", "b"]
         assert part.done == 2
@@ -134,6 +145,7 @@ def test_a_report_says_how_far_it_is(
     results: Results, capsys: Captured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What it prints is as ever; nothing of that is on stdout."""
+    monkeypatch.setattr(module, "LINE_AFTER", 0.001)
     monkeypatch.setattr(module, "LINE_EVERY", 0.001)
     for seed in range(2):
         for paradigm in ("soft", "hard"):
