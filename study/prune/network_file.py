@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from study.errors import RequestError
+from study.errors import RequestError, ResultsError
 from study.prune.names import NPZ
+from study.storage.stand_ins import refuse_stand_in
 from study.theory.attention_paths import arguments
 from study.theory.attention_paths.arguments import Floats
 
@@ -108,6 +109,7 @@ def _loaded(file: Path) -> tuple[dict[str, Floats], list[str]]:
     """The arrays that have a role, and the names of the others; nothing pickled is loaded."""
     stored: Mapping[str, Any]
     try:
+        refuse_stand_in(file)
         arguments.fits(file.stat().st_size, "reading it")
         if file.suffix.lower() == NPZ:
             zipfile.ZipFile(file).close()  # NumPy would take a lone array, too
@@ -118,6 +120,8 @@ def _loaded(file: Path) -> tuple[dict[str, Floats], list[str]]:
             stored = load_file(file)
         names = sorted(stored)
         found = {name: _plain(stored, name) for name in names if _ROLE.fullmatch(name)}
+    except ResultsError:
+        raise
     except Exception as error:  # of many types: by the file system, zipfile, zlib, safetensors
         raise RequestError(
             f"{file} cannot be read ({error}). Save it again, as arrays of numbers."
