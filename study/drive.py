@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -354,12 +355,15 @@ def _look(place: Workplace, watch: Watch, stage: Plan) -> None:
     deadline = time.monotonic() + RECORD_SECONDS
     # A worker may still be recording what a scheduler stopped, and some file systems that nodes
     # share list a folder as it was up to a minute ago.
-    while True:
+    for again in itertools.count():
         place.survey = place.results.survey()
         held = place.survey.statuses
         missing = watch.statuses.keys() - held.keys() - failed
-        if not missing or time.monotonic() > deadline:
+        if not missing or place.survey.damaged or time.monotonic() > deadline:
             break
+        if again == 1:
+            cells = counted(len(missing), "cell")
+            watch.progress.note(f"waiting up to {RECORD_SECONDS} s until the disk lists {cells}")
         time.sleep(0.5)
     gone = sorted(cell_id for cell_id in missing if watch.statuses[cell_id] != "censored")
     of_stage = {cell.id for cell in stage.to_run}

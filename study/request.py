@@ -235,7 +235,8 @@ class Request:
         metavar="G",
     )
     threads: int | None = option(
-        "CPU threads per trial; default: the cores divided among the trials, or 1 on a cluster",
+        "CPU threads per trial; default: the cores divided among the trials, 1 on a cluster, "
+        "OMP_NUM_THREADS of a shard",
         type=positive,
         metavar="N",
     )

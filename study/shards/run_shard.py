@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import os
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -72,13 +73,14 @@ def run_shard(request: Request, shard: Shard, began: float) -> int:
 def _in_this_process(request: Request, grid: Plan, shard: Shard) -> Plan:
     """The plan for one trial at a time, here; sets this process up for it."""
     cores = cores_for(request.threads)
-    threads = request.threads or cores
+    asked = request.threads or _openmp_threads()
+    threads = min(asked or cores, cores)
     may_use_gpu = KINDS[grid.kind].trains and request.gpus_per_trial != 0
     gpu = hardware.set_up(threads, may_use_gpu).type == "cuda"
     if not gpu and any(cell.precision == "tf32" for cell in grid.cells):
         raise RequestError(TF32_NEEDS_GPU)
     notes = []
-    if shard.of > 1 and cores > 1 and not (request.threads or gpu):
+    if shard.of > 1 and cores > 1 and not (asked or gpu):
         notes.append(
             f"this shard takes all {cores} cores; if all {shard.of} run on this machine, give "
             f"each --threads {max(1, cores // shard.of)}"
@@ -92,6 +94,12 @@ def _in_this_process(request: Request, grid: Plan, shard: Shard) -> Plan:
         overhead=Overhead(start=0.0, report=0.0),
         no_share_reason="a shard trains every cell from its start",
     )
+
+
+def _openmp_threads() -> int | None:
+    """The threads that OMP_NUM_THREADS gives to this process; None: it says nothing."""
+    first = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
+    return int(first) if first.isdecimal() and int(first) else None
 
 
 def _timed(request: Request, plan: Plan) -> Plan:

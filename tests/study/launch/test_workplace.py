@@ -98,18 +98,35 @@ def test_what_a_file_system_does_not_list_yet_is_waited_for_and_then_lost(
 ) -> None:
     """As nodes see what another one wrote, with some options of NFS."""
     before, cell = results.survey(), write(results, make_cell())
-    surveys = [before, before, results.survey()]
-    place, watch = looked_at(results.url), Watch(Progress(1, stream=io.StringIO()))
+    surveys = [before, before, before, results.survey()]
+    place, watch = looked_at(results.url), Watch(Progress(1, stream=(said := io.StringIO())))
     watch.statuses[cell.id] = "done"
     stage: Any = SimpleNamespace(to_run=[cell])
     monkeypatch.setattr("time.sleep", lambda _: None)
     monkeypatch.setattr(Results, "survey", lambda _: surveys.pop(0))
     drive._look(place, watch, stage)
     assert (place.survey.statuses, surveys) == ({cell.id: "done"}, [])
+    assert said.getvalue().count("waiting up to 60 s until the disk lists 1 cell\n") == 1
     monkeypatch.setattr(Results, "survey", lambda _: before)
     monkeypatch.setattr(drive, "RECORD_SECONDS", 0.0)
     with pytest.raises(ResultsError, match=f"has lost cell {cell.id}"):
         drive._look(place, watch, stage)
+
+
+def test_a_file_that_is_damaged_while_a_study_runs_is_named_at_once(
+    results: Results, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place, watch = looked_at(results.url), Watch(Progress(1, stream=io.StringIO()))
+    cell = write(results, make_cell())
+    watch.statuses[cell.id] = "done"
+    (name,) = contents(results)
+    put(results, {name: b"damaged"})
+    slept: list[float] = []
+    monkeypatch.setattr("time.sleep", slept.append)
+    stage: Any = SimpleNamespace(to_run=[cell])
+    with pytest.raises(ResultsError, match=name):
+        drive._look(place, watch, stage)
+    assert not any(slept)
 
 
 def test_who_only_looks_changes_nothing_and_who_trains_sets_damage_aside(

@@ -117,6 +117,23 @@ def test_a_shard_that_takes_all_cores_says_how_several_share_them(
         assert words in " ".join(printed.split())
 
 
+def test_a_shard_takes_as_many_threads_as_openmp_may(
+    url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("study.shards.run_shard.cores_for", lambda threads: 7)
+    words = [
+        *(word for word in TINY if word not in ("--threads", "1")),
+        "--shard",
+        "1/3",
+        "--plan",
+    ]
+    for given, threads in (("3,2", 3), ("64", 7), ("", 7), ("0", 7)):
+        monkeypatch.setenv("OMP_NUM_THREADS", given)
+        printed = called(run.main, capsys, *words, "--results", url)[1]
+        assert f"CPU threads each: {threads}\n" in printed
+        assert ("takes all 7 cores" in printed) == (given in ("", "0"))
+
+
 def test_a_shard_without_time_leaves_its_cells_to_the_same_command(call: Call, url: str) -> None:
     status, printed, _ = call("1/1", "--minutes", "1e-9")
     assert (status, Results(url).finished()) == (DONE, set())
