@@ -25,7 +25,7 @@ be lost beyond those seen: of six, none is lost in 38 % of the studies where 15 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -285,15 +285,27 @@ _VERBS = {
 def tallied(claims: Sequence[Claim]) -> str:
     """``Of 12 tests of the paper's claims, 5 hold (C7, C8), 2 ...``; empty without a claim.
 
-    By number, as settings may have other claims than the first.
+    By number, as settings may have other claims than the first; with its settings where they
+    differ in the verdict.
     """
     if not claims:
         return ""
     parts = []
     for verdict in _VERBS:
-        mine = [claim.name for claim in claims if claim.verdict == verdict]
+        mine = [claim for claim in claims if claim.verdict == verdict]
         if mine:
-            names = ", ".join(sorted(set(mine), key=lambda name: (len(name), name)))
-            parts.append(f"{len(mine)} {_VERBS[verdict][len(mine) > 1]} ({names})")
+            others = {claim.name for claim in claims if claim.verdict != verdict}
+            parts.append(f"{len(mine)} {_VERBS[verdict][len(mine) > 1]} ({_named(mine, others)})")
     tests = "1 test" if len(claims) == 1 else f"{len(claims)} tests"
     return f"Of {tests} of the paper's claims, {', '.join(parts)}."
+
+
+def _named(claims: Sequence[Claim], with_settings: Collection[str]) -> str:
+    """``C7, C8`` or, for those with their settings, ``C7 in digits m=5 and digits m=20; C8``."""
+    settings: dict[str, list[str]] = {}
+    for claim in sorted(claims, key=lambda claim: (len(claim.name), claim.name)):
+        there = settings.setdefault(claim.name, [])
+        if claim.name in with_settings:
+            there.append(claim.setting)
+    names = [f"{name} in {' and '.join(at)}" if any(at) else name for name, at in settings.items()]
+    return ("; " if any(map(any, settings.values())) else ", ").join(names)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from analysis.section.claim import Evidence, Finding, decided, evidence
+from analysis.section.claim import Claim, Evidence, Finding, Verdict, decided, evidence, tallied
 from analysis.statistics import on_logit_scale, sign_test
 from benchmarks.support.calibration_claims import simulate_claims
 
@@ -93,3 +93,16 @@ AGAINST = Evidence(False, 0.001)
 def test_findings_decide_a_claim(findings: list[Finding], expected: str) -> None:
     assert verdict(*findings) == expected
     assert verdict(Finding("", [NO, YES, YES]), parts=1) == "does not hold"
+
+
+def test_settings_that_differ_in_a_verdict_are_named() -> None:
+    def claim(name: str, verdict: Verdict, setting: str) -> Claim:
+        return Claim(name, "", "", verdict, "", f"digits {setting}")
+
+    claims = [claim("C15", "holds", "m=5"), claim("C15", "holds", "m=20")]
+    assert tallied(claims) == "Of 2 tests of the paper's claims, 2 hold (C15)."
+    claims += [claim("C15", "does not hold", "m=50"), claim("C4", "holds", "m=5")]
+    assert tallied(claims) == (
+        "Of 4 tests of the paper's claims, 3 hold (C4; C15 in digits m=5 and digits m=20), "
+        "1 does not hold (C15 in digits m=50)."
+    )
