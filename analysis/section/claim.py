@@ -301,11 +301,11 @@ def tallied(claims: Sequence[Claim]) -> str:
 
 
 def _named(claims: Sequence[Claim], with_settings: Collection[str]) -> str:
-    """``C7, C8`` or, for those with their settings, ``C7 in digits m=5 and digits m=20; C8``."""
+    """``C7, C8`` or, for those with their settings, ``C7 in digits m=5 and in digits m=20; C8``."""
     settings: dict[str, list[str]] = {}
     for claim in sorted(claims, key=lambda claim: (len(claim.name), claim.name)):
         there = settings.setdefault(claim.name, [])
         if claim.name in with_settings:
-            there.append(claim.setting)
-    names = [f"{name} in {' and '.join(at)}" if any(at) else name for name, at in settings.items()]
-    return ("; " if any(map(any, settings.values())) else ", ").join(names)
+            there.append(f"in {claim.setting}")
+    names = [" ".join([name, " and ".join(there)]).strip() for name, there in settings.items()]
+    return ("; " if any(settings.values()) else ", ").join(names)

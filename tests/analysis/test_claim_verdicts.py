@@ -103,6 +103,6 @@ def test_settings_that_differ_in_a_verdict_are_named() -> None:
     assert tallied(claims) == "Of 2 tests of the paper's claims, 2 hold (C15)."
     claims += [claim("C15", "does not hold", "m=50"), claim("C4", "holds", "m=5")]
     assert tallied(claims) == (
-        "Of 4 tests of the paper's claims, 3 hold (C4; C15 in digits m=5 and digits m=20), "
+        "Of 4 tests of the paper's claims, 3 hold (C4; C15 in digits m=5 and in digits m=20), "
         "1 does not hold (C15 in digits m=50)."
     )
