@@ -301,7 +301,7 @@ def tallied(claims: Sequence[Claim]) -> str:
 
 
 def _named(claims: Sequence[Claim], with_settings: Collection[str]) -> str:
-    """``C7, C8`` or, for those with their settings, ``C7 in digits m=5 and in digits m=20; C8``."""
+    """``C7, C8`` or, where settings are told, ``C7 in digits m=5 and in digits m=20; C8``."""
     settings: dict[str, list[str]] = {}
     for claim in sorted(claims, key=lambda claim: (len(claim.name), claim.name)):
         there = settings.setdefault(claim.name, [])

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -37,6 +38,8 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Call:
     for source in (PROJECT, EXAMPLE):
         build = ["uv", "build", "--quiet", "--wheel", "--out-dir", str(wheels), str(source)]
         subprocess.run(build, check=True)
+    pins = tomllib.loads((PROJECT / "pyproject.toml").read_text())["tool"]["uv"]
+    assert (wheels / "constraints.txt").read_text().split() == pins["constraint-dependencies"]
     subprocess.run(["uv", "venv", "--quiet", "--python", sys.executable, str(venv)], check=True)
     python = venv / "bin" / "python"
     install = ["uv", "pip", "install", "--quiet", "--python", str(python), "--no-deps"]
