@@ -22,7 +22,7 @@ from analysis.comparison.report.tables import comparison_cells
 from analysis.comparison.report.verdicts import paired_cells
 from analysis.conclude import Question, conclude
 from analysis.section.blocks import Shown
-from analysis.words import setting_words
+from analysis.words import METRICS, setting_words
 from study.cell import Budget
 from study.results import Results, ResultsError
 from tests.conftest import not_drawn
@@ -177,17 +177,10 @@ def test_of_two_settings_a_figure_of_differences_says_measure_and_setting(
     for m in (5, 10):
         write_seeds(results, {"soft": 0.4, "hard": 0.5}, m=m)
     sections = [Compared(each, 2) for each in compare_results(results)]
-    shown = {
-        section: [Shown(each.title, each.caption, "", f"{each.name}.png") for each in mine]
-        for section in sections
-        for mine in [section.pictures]
-    }
-    blocks = COMPARISONS.head(sections, shown, published=False)
-    assert [each.title for each in blocks if isinstance(each, Shown)] == [
-        f"Paired differences in {name}, digits m={m}"
-        for m in (5, 10)
-        for name in ("SAIF", "accuracy")
-    ]
+    drawn = [Shown(f"Differences in {name}", "", "", "differences-.png") for name in METRICS]
+    blocks = COMPARISONS.head(sections, dict.fromkeys(sections, drawn), published=False)
+    titles = [each.title for each in blocks if isinstance(each, Shown)]
+    assert titles == [f"Differences in {name}, digits m={m}" for m in (5, 10) for name in METRICS]
 
 
 def test_a_report_that_cannot_be_written_leaves_the_older_one(
