@@ -219,7 +219,7 @@ def test_no_value_looks_like_a_secret() -> None:
 def test_the_project_and_the_token_are_copied_and_nothing_else(tmp_path: Path) -> None:
     mounts = read()["file_mounts"]
     assert set(mounts.values()) == {
-        "pyproject.toml", "README.md", "study", "analysis", "search_spaces",
+        "pyproject.toml", "README.md", "hatch_build.py", "study", "analysis", "search_spaces",
         "~/.ray/auth_token",
     }  # fmt: skip
     assert all(there.startswith("~/") for there in mounts)
