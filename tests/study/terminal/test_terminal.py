@@ -144,11 +144,12 @@ def test_a_command_without_a_home_has_the_root_for_one() -> None:
 def test_a_file_of_the_user_that_would_be_imported_in_place_of_ours_is_named(
     tmp_path: Path,
 ) -> None:
-    (tmp_path / "analysis.py").write_text("raise SystemExit('a file of the user')\n")
+    file = (tmp_path / "analysis").with_suffix(".py")
+    file.write_text("raise SystemExit('a file of the user')\n")
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
     done = subprocess.run(
         [sys.executable, "-P", "-m", "study.run", "digits", "--show"],
         cwd=tmp_path, env=environment, capture_output=True, text=True,
     )  # fmt: skip
     assert done.returncode == UNUSABLE
-    assert done.stderr.startswith(f"attention-study: {tmp_path}/analysis.py would be imported")
+    assert done.stderr.startswith(f"attention-study: {file} would be imported")
