@@ -45,6 +45,10 @@ def used_digest(text: str, line: int | None) -> str:
     return hashlib.sha256(code.encode()).hexdigest()[:16]
 
 
+def _calls(value: ast.expr | None) -> bool:
+    return value is not None and any(isinstance(node, ast.Call) for node in ast.walk(value))
+
+
 def _names(tree: ast.AST) -> set[str]:
     return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
 
@@ -89,10 +93,10 @@ def _acts(statement: ast.stmt, own: set[str]) -> bool:
             return any(each.name == "*" for each in names)
         case ast.ClassDef() | ast.FunctionDef() | ast.AsyncFunctionDef():
             return any(own & _names(each) for each in statement.decorator_list)
-        case ast.Assign(targets):
-            return not all(isinstance(each, ast.Name | ast.Tuple) for each in targets)
-        case ast.AnnAssign(target):
-            return not isinstance(target, ast.Name)
+        case ast.Assign(targets, value):
+            return _calls(value) or not all(isinstance(t, ast.Name | ast.Tuple) for t in targets)
+        case ast.AnnAssign(target, value=value):
+            return _calls(value) or not isinstance(target, ast.Name)
         case ast.Expr(ast.Call(ast.Name(name) | ast.Attribute(attr=name))):
             return name not in _REGISTERS
         case ast.If(ast.Compare(ast.Name("__name__"))):
