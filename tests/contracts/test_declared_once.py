@@ -47,9 +47,9 @@ def called(house: Path, *words: str) -> str:
 
 
 def test_a_field_is_in_the_help_and_its_bounds_are_checked(house: Path) -> None:
-    assert "  warp                 made up for a test [from 1 to 9; default: 2]\n" in called(
-        house, "study.run", "digits", "--help"
-    )
+    assert "warp=2" in called(house, "study.run", "digits", "--help")
+    described = called(house, "study.run", "--help")
+    assert "  warp               made up for a test [from 1 to 9; 2]\n" in described
     refused = called(house, "study.run", "digits", "--set", "warp=10")
     assert "warp must be at most 9, got 10" in refused
     assert "Did you mean 'warp'" in called(house, "study.run", "digits", "--set", "wrap=3")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,8 +21,7 @@ from study.plan.plan import Plan
 from study.results import Results
 from study.terminal.command import DONE, INTERRUPTED, UNUSABLE
 from tests.made_up.commands import answer
-from tests.made_up.comparisons import write
-from tests.made_up.tables import in_memory
+from tests.made_up.comparisons import make_results, write
 
 pytestmark = pytest.mark.usefixtures("digits")
 
@@ -31,6 +31,11 @@ GRID = ("paradigm=soft,hybrid", "lr=0.1,0.3", "switch_point=0.5", "seed=0,1", "c
 SEEDS = [100, 101, 102]
 
 PLAN = ("--no-share", "--plan")
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Results:
+    return make_results(tmp_path / "results")
 
 
 class Command:
@@ -199,8 +204,8 @@ STORIES: dict[str, tuple[list[Story], dict]] = {
 
 
 @pytest.mark.parametrize("story", STORIES)
-def test_what_is_tuned_and_confirmed(story: str) -> None:
-    results, trained = in_memory(), list[str]()
+def test_what_is_tuned_and_confirmed(results: Results, story: str) -> None:
+    trained = list[str]()
     commands, expected = STORIES[story]
     for typed, end_of in commands:
         options = typed.split() if typed.startswith("--") else ["--no-share"]
@@ -211,8 +216,9 @@ def test_what_is_tuned_and_confirmed(story: str) -> None:
     assert len(trained) == len(set(trained))  # nothing trains twice
 
 
-def test_the_second_stage_is_the_chosen_option_on_fresh_seeds_alone() -> None:
-    results = in_memory()
+def test_the_second_stage_is_the_chosen_option_on_fresh_seeds_alone(
+    results: Results, tmp_path: Path
+) -> None:
     command = Command(results)
     assert recorded(results) == WHOLE
     assert all(
@@ -222,7 +228,7 @@ def test_the_second_stage_is_the_chosen_option_on_fresh_seeds_alone() -> None:
     assert command.threads == {4}  # of the 64 cores, in both stages
     assert command.progress.line().startswith("14/14 cells done, 0 running, 0 left")
     assert not Command(results).jobs
-    given = in_memory()
+    given = make_results(tmp_path / "given")
     for lr in ("lr=0.3", "lr=0.1"):  # of options given one by one, none is chosen by what confirms
         Command(given, "paradigm=soft", lr)
     (found,) = compare(load(given))
@@ -230,8 +236,9 @@ def test_the_second_stage_is_the_chosen_option_on_fresh_seeds_alone() -> None:
 
 
 @pytest.mark.parametrize("killed_after", [0, 5, 8, 11])
-def test_killed_anywhere_and_resumed_is_as_if_uninterrupted(killed_after: int) -> None:
-    results = in_memory()
+def test_killed_anywhere_and_resumed_is_as_if_uninterrupted(
+    results: Results, killed_after: int
+) -> None:
     killed = Command(results, most=killed_after)
     assert killed.status == INTERRUPTED
     rest = Command(results)
@@ -240,14 +247,15 @@ def test_killed_anywhere_and_resumed_is_as_if_uninterrupted(killed_after: int) -
     assert len(killed.cells + rest.cells) == 14
 
 
-def test_a_group_of_which_no_option_can_be_chosen_is_named() -> None:
-    command = Command(in_memory(), end_of=lambda _: "failed")
+def test_a_group_of_which_no_option_can_be_chosen_is_named(results: Results) -> None:
+    command = Command(results, end_of=lambda _: "failed")
     assert {cell.paradigm for cell in command.trained.unchosen} == {"soft", "hybrid"}
     assert command.progress.line().startswith("8/8 cells done, 0 running, 0 left, 8 failed")
 
 
-def test_a_confirming_cell_that_failed_is_recorded_as_such_and_tried_again() -> None:
-    results = in_memory()
+def test_a_confirming_cell_that_failed_is_recorded_as_such_and_tried_again(
+    results: Results,
+) -> None:
     Command(results, end_of=lambda cell: "failed" if cell.seed == 102 else "done")
     lost = results.cells().query("status == 'failed'")
     assert set(lost["paradigm"]) == {"soft", "hybrid"}
@@ -272,18 +280,16 @@ def test_a_confirming_cell_that_failed_is_recorded_as_such_and_tried_again() -> 
     ],
 )
 def test_what_is_confirmed_together_trains_together(
-    options: Sequence[str], together: list[list[int]]
+    results: Results, options: Sequence[str], together: list[list[int]]
 ) -> None:
     """Packs by seed, or prefixes that a hybrid shares with soft at the same rate."""
-    results = in_memory()
     Command(results, most=8)
     jobs = Command(results, options=options).jobs
     assert [[cell.seed for cell in job.cells] for job in jobs] == together
 
 
-def test_plans_before_between_and_after_the_stages() -> None:
+def test_plans_before_between_and_after_the_stages(results: Results) -> None:
     """Threads are those of the whole study: else one that was killed went on with others."""
-    results = in_memory()
     before = Command(results, options=PLAN).said
     assert "\n14 cells: 0 done already, 14 to run\n" in before
     assert "\n1. tune: 4 options on 2 seeds, 8 cells, 4 s\n" in before
@@ -308,8 +314,9 @@ def test_plans_before_between_and_after_the_stages() -> None:
         (("seed=100-101", "confirm=0-1", "n=100"), ""),  # another comparison
     ],
 )
-def test_no_seed_is_of_both_stages_in_one_directory(sets: Sequence[str], advice: str) -> None:
-    results = in_memory()
+def test_no_seed_is_of_both_stages_in_one_directory(
+    results: Results, sets: Sequence[str], advice: str
+) -> None:
     Command(results)
     command = Command(results, *sets, options=PLAN)
     assert command.status == (UNUSABLE if advice else DONE)
