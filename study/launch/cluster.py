@@ -116,16 +116,16 @@ def ray_session(cores: int, note: Callable[[str], object] = print) -> Iterator[A
         yield ray
         return
     folder = _folder_for_ray()
-    with terminating():
-        try:
-            _start(ray, cores, folder)
-        except NoRay as first:
-            note(f"{first}; it is started once more")
-            _start(ray, cores, folder)
-        try:
+    try:
+        _start(ray, cores, folder)
+    except NoRay as first:
+        note(f"{first}; it is started once more")
+        _start(ray, cores, folder)
+    try:
+        with terminating():  # after the start, at which Ray takes the signal for itself
             yield ray
-        finally:
-            _leave(ray)
+    finally:
+        _leave(ray)
 
 
 def _start(ray: Any, cores: int, folder: str) -> None:
