@@ -90,5 +90,5 @@ def test_shards_train_and_ray_does_the_rest(
         assert "the job's time is over: queued again" in told
     assert "goes on from its checkpoint" in of_shards
     assert of_ray.count("Ray runs on 2 of 2 nodes") == 2
-    assert log().count("report: ") == 1
+    assert log().count("\nreport: ") == 1
     until(lambda: not Path(f"/tmp/ray-{rest}").exists(), lambda: "its folder stays")
