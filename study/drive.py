@@ -252,7 +252,8 @@ def _launched(
             launch = stack.enter_context(_on_ray(request, course, plans, place, watch))
         except NoRay as error:
             if course.search or request.scheduler:
-                raise NoRay(f"{error}. Run the command again when less runs here.") from None
+                need = "--search and --scheduler need it: run the command again when it can start."
+                raise NoRay(f"{error}. {need}") from None
             watch.progress.note(f"{error}; cells train in this process, one after the other")
             stack.enter_context(terminating())
 

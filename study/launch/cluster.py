@@ -180,7 +180,7 @@ def join(address: str) -> Iterator[Cluster]:
 
 
 class _Folders(list[str]):
-    """Folders to import from, without those that Ray would put before them."""
+    """Folders to import from, without those that Ray 2.60 would put before them."""
 
     def extend(self, folders: object) -> None:
         """Leaves out the folder where the command was typed, whose files may have our names."""

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from study.errors import ResultsError
 from study.results.columns import EVALUATIONS_SCHEMA, FAMILIES, ROWS_SCHEMA
-from study.storage.stand_ins import refuse_pointer
+from study.storage.stand_ins import refuse_stand_in
 
 SCHEMA_VERSION = 11
 """Of the files that are written and read."""
@@ -130,15 +130,16 @@ def opened(name: str, path: Path) -> pq.ParquetFile:
     Raises:
         FileNotFoundError: there is no such file.
         Damaged: it is cut, changed or foreign.
-        ResultsError: an earlier or later version of the project wrote it, or it is a pointer.
+        ResultsError: an earlier or later version of the project wrote it, or it is a pointer
+            or no file.
     """
     if _EARLIER.search(name):
         raise ResultsError(_OTHER_VERSION.format(name))
     found = _NAME.search(name)
     if not found:
         raise Damaged("it was not written by this platform")
+    refuse_stand_in(path, name)
     data = path.read_bytes()
-    refuse_pointer(name, data)
     if found["digest"] != _digest(data):
         raise Damaged("its bytes are not those that were written")
     # Of a file of many cells, ids are read three times as fast so.

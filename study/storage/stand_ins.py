@@ -24,20 +24,25 @@ def refuse_pointer(place: object, content: bytes) -> None:
         )
 
 
-def refuse_stand_in(path: Path) -> None:
+def refuse_stand_in(path: Path, name: object = None) -> None:
     """Refuses what could be read for ever, and pointers; a missing file is let pass.
+
+    Args:
+        path: on this machine.
+        name: for messages, where it is not the path.
 
     Raises:
         ResultsError: it is one of these.
         OSError: it cannot be read.
     """
-    if not path.exists():
+    try:
+        status = path.stat()
+    except FileNotFoundError:
         return
-    status = path.stat()
     if stat.S_ISREG(status.st_mode):
         if status.st_size <= _LONGEST:
-            refuse_pointer(path, path.read_bytes())
+            refuse_pointer(name or path, path.read_bytes())
     elif not stat.S_ISDIR(status.st_mode):
         raise ResultsError(
-            f"{path} is a named pipe, a socket or a device, not a file. Move it away."
+            f"{name or path} is a named pipe, a socket or a device, not a file. Move it away."
         )

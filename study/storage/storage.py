@@ -111,11 +111,12 @@ class Storage:
         """
         with self.reading(name):
             if self.local:
-                data = Path(self._path(name)).read_bytes()
-            else:
-                data = self._fs.cat_file(self._path(name))
-        refuse_pointer(self.path(name), data)
-        return data
+                path = Path(self._path(name))
+                refuse_stand_in(path)
+                return path.read_bytes()
+            data = self._fs.cat_file(self._path(name))
+            refuse_pointer(self.path(name), data)
+            return data
 
     def exists(self, name: str) -> bool:
         """Whether there is a file or folder of this name.

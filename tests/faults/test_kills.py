@@ -297,4 +297,4 @@ def test_without_a_ray_that_starts_the_command_trains_by_itself(
     process = start(tmp_path / "pruned", "--scheduler", "asha", environment=environment)
     printed, _ = process.communicate(timeout=300)
     assert process.returncode == UNUSABLE
-    assert printed.splitlines()[-1].endswith("Run the command again when less runs here.")
+    assert printed.splitlines()[-1].endswith("run the command again when it can start.")

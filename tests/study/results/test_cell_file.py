@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -129,19 +130,30 @@ def test_foreign_files_are_damage_and_hidden_ones_and_others_are_none(
     assert len(survey.statuses) == 5
 
 
-def test_a_pointer_of_git_lfs_is_no_damage_whose_cell_would_run_again(results: Results) -> None:
+def test_what_stands_in_the_place_of_a_file_is_no_damage_whose_cell_would_run_again(
+    results: Results,
+) -> None:
     cell, *_ = write_some(results)
     (name,) = (each for each in contents(results) if cell.id in each)
     results.storage.write(name, POINTER)
-    for read in (
-        results.survey,
-        results.cells,
-        lambda: results.status(cell.id),
-        lambda: compact(results),
-        lambda: results.storage.read(name),
-    ):
-        with pytest.raises(ResultsError, match=f"{name} is a pointer of Git LFS.*git lfs pull"):
-            read()
+
+    def refused(match: str) -> None:
+        for read in (
+            results.survey,
+            results.cells,
+            lambda: results.status(cell.id),
+            lambda: compact(results),
+            lambda: results.storage.read(name),
+        ):
+            with pytest.raises(ResultsError, match=match):
+                read()
+
+    refused(f"{name} is a pointer of Git LFS.*git lfs pull")
+    if results.storage.local:
+        path = Path(results.storage.path(name))
+        path.unlink()
+        os.mkfifo(path)
+        refused(f"{name} is a named pipe")
 
 
 def test_damage_is_named_set_aside_and_its_cells_run_again(results: Results) -> None:
