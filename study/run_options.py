@@ -7,12 +7,16 @@ import re
 import shlex
 import sys
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
+from itertools import chain
+from pathlib import Path
 
 from search_spaces import SearchSpace, all_studies
 from search_spaces.base import By, Values
 from study import tasks
+from study.cell.axis import Rules
 from study.cell.declared import NONE, Axis
 from study.errors import RequestError, unknown
 from study.kinds import KINDS
@@ -30,42 +34,97 @@ _FIRST = ("preset", "changes", "then", "results", "tracking", "shard")
 
 
 def requested(argv: Sequence[str] | None = None) -> Request:
-    """Parses the command line into a request.
+    """Parses the command line into a request; in the place of `@FILE` stand the words in it.
 
     Raises:
         RequestError: an option is unknown or wrong, options contradict each other, or a file of
-            parts cannot be imported.
+            options or parts cannot be read.
     """
-    load_parts(argv)
-    args = parser(argv).parse_args(argv)
+    typed = sys.argv[1:] if argv is None else argv
+    # Each is read once: it may be a pipe.
+    files = {word: _words_in(word[1:]) for word in typed if word.startswith("@")}
+    words = [each for word in typed for each in files.get(word, [word])]
+    load_parts(words)
+    args = parser(words).parse_args(words)
     studies = all_studies()
     if args.study not in studies:
         raise unknown("study", args.study, studies)
-    space, changes = studies[args.study], tuple(args.changes)
+    space, in_files = studies[args.study], _given_in(files)
+    changes = _over(in_files.changes, args.changes)
     for name, each in _OPTIONS.items():
         if space.kind in each.metadata["no_use"] and getattr(args, name) != each.default:
             raise RequestError(f"{flags_of(each)[0]} is of no use to {space.name}; leave it out.")
     _refuse_options_as_axes(space, changes)
     axes = resolve(space, args.preset, changes)
+    if files and args.preset != in_files.preset:
+        others = resolve(space, in_files.preset, changes)
+        if [*_assignments(space, axes)] == [*_assignments(space, others)]:
+            raise RequestError(
+                f"{' '.join(files)} names every value, so --preset {args.preset} would change "
+                "none: leave one out."
+            )
     asked = Places(*(getattr(args, place) for place in Places._fields))
     tasks.require_use(asked, tasks_of(axes), space.name)
     given = {name: getattr(args, name) for name in _OPTIONS}
     return Request(**{**given, "changes": changes}, places=places_of(args), space=space, axes=axes)
 
 
+def _words_in(file: str) -> list[str]:
+    """What is typed in a file as in a shell; a line that begins with # is a comment."""
+    try:
+        lines = Path(file).read_text("utf-8-sig").splitlines()
+    except OSError as error:
+        raise RequestError(f"@{file} cannot be read ({error.strerror}).") from error
+    except UnicodeDecodeError as error:
+        raise RequestError(f"@{file} is no text file.") from error
+    words: list[str] = []
+    for line in lines:
+        try:
+            words += [] if line.lstrip().startswith("#") else shlex.split(line)
+        except ValueError as error:
+            raise RequestError(f"@{file}: a line is {line!r} ({error}).") from error
+    return words
+
+
+def _given_in(files: Mapping[str, Sequence[str]]) -> argparse.Namespace:
+    """The preset and the assignments that files name."""
+    parser = Parser("study.run", add_help=False)
+    for name in ("preset", "changes"):
+        add_option(parser, _OPTIONS[name])
+    return parser.parse_known_args([*chain(*files.values())])[0]
+
+
+def _over(given: Sequence[str], every: Sequence[str]) -> tuple[str, ...]:
+    """All assignments, without those given in files of an axis that the command itself sets."""
+    own = [*(Counter(every) - Counter(given)).elements()]
+    named = {*map(_axis_of, own)}
+    return (*(each for each in given if _axis_of(each) not in named), *own)
+
+
+def _axis_of(change: str) -> str:
+    """The axis that an assignment names."""
+    return re.split("[@=]", change)[0]
+
+
 def shown(request: Request) -> Iterator[str]:
     """What `@FILE` takes to ask for the same: axes, which hold with any preset, then options."""
     space = request.space
-    known = KINDS[space.kind].axes(tasks_of(request.axes))
-    named = {re.split("[@=]", change)[0] for change in request.changes}
+    named = {*map(_axis_of, request.changes)}
     named |= {name for preset in space.presets.values() for name in preset.axes}
-    yield f"# study {space.name}, preset {request.preset}: {request.about}"
     yield f"# `study.run {space.name} @FILE` takes these lines; its --help has all other defaults"
     yield "--set"
-    for line in as_assignments(known, request.axes, named):
+    for line in _assignments(space, request.axes, named):
         yield f" {line}"
     for words in _other_options(request):
         yield shlex.join(words)
+
+
+def _assignments(
+    space: SearchSpace, axes: Mapping[str, Rules], named: Collection[str] | None = None
+) -> Iterator[str]:
+    """Axes as `--set` takes them: those with several values and those named; None: all."""
+    known = KINDS[space.kind].axes(tasks_of(axes))
+    return as_assignments(known, axes, known if named is None else named)
 
 
 def _other_options(request: Request) -> Iterator[list[str]]:
@@ -89,16 +148,15 @@ def _refuse_options_as_axes(space: SearchSpace, changes: Sequence[str]) -> None:
     flags = {flag for each in _OPTIONS.values() for flag in flags_of(each)}
     flags |= {f"--{place.replace('_', '-')}" for place in Places._fields}
     for change in changes:
-        name = re.split("[@=]", change)[0]
+        name = _axis_of(change)
         flag = f"--{name.replace('_', '-')}"
         if flag in flags and name not in axes:
             raise RequestError(f"--set {change}: {name} is not an axis, but the option {flag}.")
 
 
-def parser(argv: Sequence[str] | None = None) -> argparse.ArgumentParser:
+def parser(words: Sequence[str]) -> argparse.ArgumentParser:
     """The options of the command; `--help` tells of the study that is typed with it."""
     studies = all_studies()
-    words = sys.argv[1:] if argv is None else argv
     named = (word for before, word in zip(["", *words], words, strict=False) if word in studies
              and not before.startswith("-"))  # fmt: skip
     space = next((studies[word] for word in named), None)

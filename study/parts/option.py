@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
-import sys
 from collections.abc import Sequence
 
-from study.errors import RequestError
 from study.parts.loading import load
 from study.terminal.command import Parser
 
@@ -31,14 +28,9 @@ def load_parts(argv: Sequence[str] | None) -> None:
     Called before the command line is parsed, whose help and errors list their names.
 
     Raises:
-        RequestError: a file cannot be imported.
+        RequestError: the option names none, or a file that cannot be imported.
     """
-    first = Parser("study.run", add_help=False, exit_on_error=False)
+    first = Parser("study.run", add_help=False)
     add_parts(first)
-    files: list[str] = []
-    with contextlib.suppress(
-        argparse.ArgumentError, RequestError
-    ):  # which the command says better
-        known, _ = first.parse_known_args(sys.argv[1:] if argv is None else argv)
-        files = [file for file in known.parts if file]  # empty ones are refused there, too
-    load(files)
+    known, _ = first.parse_known_args(argv)
+    load(filter(None, known.parts))  # the command refuses empty ones

@@ -47,10 +47,13 @@ OF_NO_USE = "is of no use to"
         ("digits --cache-dir s3:/bucket/a", "s3:/bucket/a is not a URL. It must begin with"),
         ("cifar10 --data-dir s3:/bucket/a", "s3:/bucket/a is not a URL. It must begin with"),
         # Files of options.
-        ("digits @/no/such/file", "No such file or directory: '/no/such/file'"),
-        ("digits @/tmp", "Is a directory: '/tmp'"),
-        (f"digits @{sys.executable}", "what @ names is no text file"),
-        (f"digits @{__file__}", "a line of the file is "),
+        (
+            "digits @/no/such/file",
+            "run: @/no/such/file cannot be read (No such file or directory).",
+        ),
+        ("digits @/tmp", "run: @/tmp cannot be read (Is a directory)."),
+        (f"digits @{sys.executable}", "is no text file."),
+        (f"digits @{__file__}", "a line is "),
         # Options that have no meaning together, or no such values.
         ("digits --plan --dry-run", "--dry-run: not allowed with argument --plan"),
         ("digits --objective saif", "--objective belongs to a search"),

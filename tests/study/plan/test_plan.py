@@ -6,6 +6,7 @@ Which cells the presets declare, tests/golden records.
 from __future__ import annotations
 
 import itertools
+import os
 import re
 from dataclasses import replace
 from operator import attrgetter
@@ -307,12 +308,15 @@ def test_the_values_that_a_plan_says_give_the_same_cells(study: str) -> None:
 
 @pytest.mark.parametrize("study", SPACES)
 def test_what_is_shown_of_a_study_is_all_of_it(study: str, tmp_path: Path) -> None:
-    """From a file, and typed with another preset, it gives the same cells."""
+    """From a file it gives the same cells, and another preset with it would change none."""
     request = asked(study)
     file = tmp_path / "shown"
     file.write_text("\n".join(shown(request)))
-    again = requested([study, f"@{file}", "--preset", list(request.space.presets)[-1]])
+    again = requested([study, f"@{file}"])
     assert planned(replace(again, then=request.then)).cells == planned(request).cells
+    for preset in [*request.space.presets][1:]:
+        with pytest.raises(RequestError, match=f"--preset {preset} would change none"):
+            requested([study, f"@{file}", "--preset", preset])
 
 
 def test_all_options_come_back_from_what_is_shown(tmp_path: Path) -> None:
@@ -326,6 +330,27 @@ def test_all_options_come_back_from_what_is_shown(tmp_path: Path) -> None:
     again = requested(["digits", f"@{file}"])
     assert replace(again, axes={}, changes=()) == replace(request, axes={}, changes=())
     assert list(shown(again)) == list(shown(request))
+
+
+def test_further_options_change_what_a_file_says(tmp_path: Path) -> None:
+    """An axis that is set replaces all that the file says of it, conditions too."""
+    file = tmp_path / "shown"
+    file.write_text("\ufeff# mine\n" + "\n".join(shown(requested(["digits", "--threads=1"]))))
+    sets = ["m=10", "lr@soft=0.7,0.8"]
+    request = requested(["digits", f"@{file}", "--set", *sets, "--threads", "2"])
+    assert request.threads == 2
+    assert request.changes[-2:] == tuple(sets)
+    assert planned(request).cells == plan("digits", *sets).cells
+    file.write_text("--set lr=0.3 --preset paper")
+    assert requested(["digits", f"@{file}", "--preset", "quick"]).preset == "quick"
+
+
+def test_a_file_that_can_be_read_once_is() -> None:
+    ours, theirs = os.pipe()
+    with os.fdopen(ours), os.fdopen(theirs, "w") as pipe:
+        pipe.write("--set lr=0.3 paradigm=soft")
+        pipe.close()
+        assert requested(["digits", f"@/dev/fd/{ours}"]).changes == ("lr=0.3", "paradigm=soft")
 
 
 @pytest.mark.parametrize(
