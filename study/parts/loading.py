@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import linecache
+import os
 import sys
 import traceback
 import types
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib.metadata import EntryPoint, entry_points
 from importlib.util import decode_source
 from pathlib import Path
@@ -70,7 +72,8 @@ def load(files: Iterable[str | PartFile]) -> None:
         sys.modules[file.module] = module
         try:
             code = compile(file.text, file.name, "exec", dont_inherit=True)
-            exec(code, module.__dict__)
+            with _without_neighbours():
+                exec(code, module.__dict__)
         except (Exception, SystemExit) as error:
             del sys.modules[file.module]
             raise RequestError(f"{_where(error, file.name)}{_why(error)}") from error
@@ -94,6 +97,22 @@ def _load_installed() -> None:
                 f"the parts {point.value} of the package {_package(point)} cannot be imported: "
                 f"{_why(error)} Fix it, or uninstall the package."
             ) from error
+
+
+@contextlib.contextmanager
+def _without_neighbours() -> Iterator[None]:
+    """Leaves the current folder out, in which `python -m` looks for modules and workers do not."""
+    here, project = Path.cwd(), Path(__file__).resolve().parents[2]
+    known = [os.path.realpath(each) for each in sys.path]
+    if here == project or str(here) not in known:
+        yield
+        return
+    place = known.index(str(here))
+    path = sys.path.pop(place)
+    try:
+        yield
+    finally:
+        sys.path.insert(place, path)
 
 
 def with_parts(files: Sequence[PartFile], function: Callable[..., T], *arguments: object) -> T:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +20,7 @@ from study.cell import Cell, Options
 from study.cell.work import Job, Work
 from study.errors import RequestError
 from study.launch.run_job import run_job
+from study.parts.used import used_digest
 from study.plan.axes import resolve
 from study.plan.grid import make_plan
 from study.results import Results
@@ -153,6 +155,8 @@ if __name__ == "__main__":
         ("import dataclasses", "from math import *", "half mine"),
         ("KEPT = []", "KEPT = []\nKEPT += [1]", "half mine"),
         ("[:DEPTH]", "[:globals()]", "half mine"),
+        ("def scale(scores)", "def scale(scores: 'DEPTH')", "half"),
+        ("perceptron(*sizes)", "perceptron(*sizes).eval()", "mine"),
     ],
 )
 def test_a_cell_is_another_one_where_what_it_uses_of_a_file_is(
@@ -167,6 +171,62 @@ def test_a_cell_is_another_one_where_what_it_uses_of_a_file_is(
     one, other = found
     assert text != SHARED
     assert {name for name in one if one[name] != other[name]} == set(changes.split())
+
+
+@pytest.mark.parametrize(
+    ("text", "counts"),
+    [
+        ("class Hidden:\n    FACTOR = 1", False),
+        ("@dataclass\nclass Hidden(nn.Module):\n    size: int = 1", False),
+        ("def hidden(scores: Tensor = None) -> Tensor:\n    return f(scores, 1)", False),
+        ("SIZES, = [1]", True),
+        ("SIZES = [(1, 2), HALF]", False),
+        ("SIZES = 1 << torch.pi", False),
+        ("SIZES = TABLE << 1", True),
+        ("SIZES = [KEPT.pop() for _ in (1,)]", True),
+        ("class Hidden(Kept):\n    FACTOR = 1", False),
+        ("class Hidden(Kept, key=1):\n    pass", True),
+        ("class Hidden(Kept):\n    TABLE['k'] = 1", True),
+        ("class Hidden(Kept):\n    @keep\n    def f(self):\n        return 1", True),
+        ("class Hidden(kept(Kept)):\n    FACTOR = 1", True),
+        ("class Hidden(metaclass=Kept):\n    FACTOR = 1", True),
+        ("@keep(Hidden)\nclass Hidden:\n    FACTOR = 1", True),
+        ("def hidden(size=(FACTOR := 1)):\n    pass", True),
+        ("def hidden(size=keep(1)):\n    pass", True),
+        ("if __name__ == '__main__':\n    FACTOR = 1", False),
+        ("if __name__ == '__main__':\n    pass\nelse:\n    FACTOR = 1", True),
+        ("if __name__ != '__main__':\n    FACTOR = 1", True),
+        ("for FACTOR in [1]:\n    pass", True),
+        ("(FACTOR := 1)", True),
+        ("import my_patch1", True),
+        ("import my.patch1\nmy = my.patch1", True),
+        ("import my_nets1\ndef hidden():\n    return my_nets1", False),
+        ("register_task('t', of_images(Draw, m=1))", False),
+        ("register_task('t', of_images(keep(Draw), m=1))", True),
+        ("def hidden():\n    return getattr(sys.modules[f.__module__], 'F'), 1", True),
+        ("class Kept:\n    def __init_subclass__(cls):\n        KEPT.append((cls, 1))", True),
+    ],
+)
+def test_all_counts_that_may_do_more_than_bind_names(text: str, counts: bool) -> None:
+    around = "TABLE = {}\nKEPT = []\ndef keep(it):\n    return it\n"
+    one, other = (
+        used_digest(f"register_paradigm(Half)\n{around}{each}", 1)
+        for each in (text, text.replace("1", "2"))
+    )
+    assert (one != other) == counts
+
+
+def test_a_file_stands_alone(
+    tmp_path: Path, written: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Although `python -m` finds what is in the current folder, where workers do not look."""
+    (tmp_path / "neighbour.py").write_text("SCALE = 2")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend("")
+    before = list(sys.path)
+    with pytest.raises(RequestError, match="line 1: there is no module 'neighbour'"):
+        parts.load([written(f"import neighbour\n{HALF}")])
+    assert sys.path == before
 
 
 def test_a_cell_runs_with_the_parts_that_it_was_planned_with_alone(
