@@ -172,17 +172,20 @@ def looks(cells: pd.DataFrame, choice: pd.DataFrame) -> Looks:
 def cells_left(cells: pd.DataFrame, choice: pd.DataFrame) -> int:
     """How many of the planned confirming cells have not ended, as far as the others say.
 
+    A paradigm without a confirming cell has as many to come as were planned of another one.
+
     Args:
         cells, choice: as for `looks`.
     """
-    confirming = cells[cells["stage"].eq(CONFIRM)]
+    confirming = cells[cells["stage"].eq(CONFIRM)].fillna({"planned_seeds": 0})
     # Where another option is chosen now, as at another cut, nothing of that one was planned.
     chosen, any_option = (
-        rows.groupby("paradigm")["seed"].nunique().reindex(choice["paradigm"])
+        rows.groupby("paradigm").agg(planned=("planned_seeds", "max"), ended=("seed", "nunique"))
         for rows in (rows_of(choice, confirming), confirming)
     )
-    ended = chosen.fillna(any_option).fillna(0)
-    return int((confirming["planned_seeds"].max() - ended).clip(lower=0).sum())
+    of_each = chosen.combine_first(any_option).reindex(choice["paradigm"])
+    of_each = of_each.fillna({"planned": any_option["planned"].max(), "ended": 0})
+    return int((of_each["planned"] - of_each["ended"]).clip(lower=0).sum())
 
 
 def _planned(

@@ -121,6 +121,18 @@ def test_a_half_finished_study_says_so(results: Results) -> None:
     assert cells_left(found.comparison.cells, other_options) == 8
 
 
+def test_seeds_that_one_paradigm_adds_are_left_of_it_alone(results: Results) -> None:
+    """Two seeds of each have ended; then four are planned of soft, and three have ended."""
+    for paradigm in ("hard", "soft"):
+        confirm(results, paradigm, seeds=FRESH[:2], planned_seeds=2)
+    confirm(results, "soft", seeds=FRESH[2:3], planned_seeds=4)
+    found = compared(results)
+    assert cells_left(found.cells, found.choice) == 1
+    tune(results, "lvml")
+    found = compared(results)
+    assert cells_left(found.cells, found.choice) == 1 + 4
+
+
 def test_a_group_without_tuning_cells_was_given_its_option(results: Results) -> None:
     tune(results, "soft", seeds=range(8))
     confirm(results, "soft", seeds=FRESH[:4])
