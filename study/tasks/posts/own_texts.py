@@ -42,6 +42,9 @@ SHARE = 0.2
 WORDS = re.compile(r"\w+(?:['’]\w+)*|[^\w\s]")
 """The tokens of a text in lower case: words, with the apostrophes in them, and other marks."""
 
+_WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")
+"""A whole number as it is usually written: 01 and -0 are text."""
+
 _TOKENS = "tokens"
 _COLUMNS = ("label", "rationale", "split")
 _TITLE = "texts of your own"
@@ -110,10 +113,10 @@ def _load_from(data_dir: Path) -> Posts:
     import pandas as pd
 
     with listed(data_dir, _TITLE) as entries:
-        # CSV beside texts in one of these tells of them.
-        files = files_by_split(data_dir, entries, (".jsonl", ".parquet")) or files_by_split(
-            data_dir, entries, SUFFIXES
-        )
+        files = files_by_split(data_dir, entries, (".jsonl", ".parquet"))
+        in_csv = not files  # CSV beside texts in one of these tells of them
+        if in_csv:
+            files = files_by_split(data_dir, entries, (".csv",))
     if not files:
         raise nothing_in(data_dir, entries, _TITLE, _ACCEPTED)
     every = pd.DataFrame(
@@ -122,6 +125,8 @@ def _load_from(data_dir: Path) -> Posts:
     labelled = every["label"].notna()
     texts = every[labelled].reset_index(drop=True)
     classes = sorted(set(texts["label"]))
+    if in_csv and all(_WHOLE.fullmatch(name) for _, name in classes):
+        classes.sort(key=lambda label: int(label[1]))
     names = tuple(name for _, name in classes)
     if len(names) < 2:
         held = f"all texts are of one class, {names[0]!r:.40}" if names else "no text has a label"

@@ -19,8 +19,8 @@ SUFFIXES = (".parquet", ".jsonl", ".csv")
 
 _BATCH_ROWS = 4_096
 _TEXTS = ("label", "text", "sentence", "split")
-"""Columns of CSV that are text, whatever they look like; labels of digits alone count classes."""
-_WHOLE = r"\s*-?(0|[1-9]\d*)\s*"
+"""Columns of CSV that are text, whatever they look like."""
+_HEAD_BYTES = 1_000
 
 
 def read_rows(path: Path, mend: str) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -55,11 +55,10 @@ def _rows_of_parquet(path: Path) -> Iterator[dict[str, Any]]:
 def _rows_of_csv(path: Path) -> Iterator[dict[str, Any]]:
     import pandas as pd
 
+    _refuse_utf_16(path)
     # Types are those of whole columns, and a blank is a blank. But labels are text: 01 is not 1.
     text = dict.fromkeys(_TEXTS, str)
     table = pd.read_csv(path, keep_default_na=False, low_memory=False, dtype=text)
-    if "label" in table and table["label"].str.fullmatch(_WHOLE).all():
-        table["label"] = table["label"].map(int)
     if not isinstance(table.index, pd.RangeIndex):
         raise ValueError("a row has more values than the header: put texts with commas in quotes")
     for row in table.to_dict("records"):
@@ -67,7 +66,16 @@ def _rows_of_csv(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def _lines(path: Path) -> Iterator[str]:
+    _refuse_utf_16(path)
     return (line for line in path.read_text(encoding="utf-8-sig").split("\n") if line.strip())
+
+
+def _refuse_utf_16(path: Path) -> None:
+    """Refuses plain letters as UTF-16 without a BOM, which are UTF-8 with a NUL beside each."""
+    with path.open("rb") as file:
+        head = file.read(_HEAD_BYTES)
+    if b"\0" in head:
+        raise UnicodeDecodeError("utf-8", head, 0, 1, "a NUL")
 
 
 def named_classes(path: Path) -> dict[str, list[str]]:

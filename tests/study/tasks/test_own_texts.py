@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -112,6 +112,9 @@ def test_classes_are_in_the_order_of_their_numbers(tmp_path: Path) -> None:
     ("labels", "classes"),
     [
         (["10", "9"], ("9", "10")),
+        ([" 10", "10", "9 "], ("9", "10")),
+        ([" 10", "10", "9 ", "x"], ("10", "9", "x")),
+        (["-0", "0"], ("-0", "0")),
         (["1", "01", "2"], ("01", "1", "2")),
         (["1e3", "1000", "2"], ("1000", "1e3", "2")),
         (["TRUE", "FALSE"], ("FALSE", "TRUE")),
@@ -123,6 +126,18 @@ def test_labels_of_csv_are_as_they_are_written(
 ) -> None:
     lines = [f"word{row} of a text,{labels[row % len(labels)]}" for row in range(60)]
     (tmp_path / "all.csv").write_text("\n".join(["text,label", *lines]))
+    assert load(tmp_path).classes == classes
+
+
+@pytest.mark.parametrize(
+    ("to_test", "classes"), [(("10", "9"), ("9", "10")), (("10", "9", "x"), ("10", "9", "x"))]
+)
+def test_whether_labels_of_csv_are_numbers_all_files_say_together(
+    tmp_path: Path, to_test: Sequence[str], classes: tuple[str, ...]
+) -> None:
+    for split, labels in (("train-0", ("10", "9")), ("train-1", to_test), ("test", to_test)):
+        lines = [f"word{row} of a text,{labels[row % len(labels)]}" for row in range(60)]
+        (tmp_path / f"{split}.csv").write_text("\n".join(["text,label", *lines]))
     assert load(tmp_path).classes == classes
 
 

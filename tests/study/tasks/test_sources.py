@@ -417,11 +417,20 @@ def test_a_bad_table_is_named(tmp_path: Path, name: str, content: str, fault: st
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.jsonl"])
-@pytest.mark.parametrize(("encoding", "like"), [("utf-16", "UTF-16"), ("cp1252", "Windows-1252")])
+@pytest.mark.parametrize(
+    ("encoding", "like"),
+    [
+        ("utf-16", "UTF-16"),
+        ("utf-16-le", "UTF-16"),
+        ("utf-16-be", "UTF-16"),
+        ("cp1252", "Windows-1252"),
+    ],
+)
 def test_of_another_encoding_the_file_is_told_and_no_row(
     tmp_path: Path, name: str, encoding: str, like: str
 ) -> None:
-    (tmp_path / name).write_text('{"text": "caf\xe9"}\n' * 9, encoding)
+    text = "caf\xe9" if encoding == "cp1252" else "coffee"
+    (tmp_path / name).write_text(f'{{"text": "{text}"}}\n' * 9, encoding)
     message = refusal(lambda: list(read_rows(tmp_path / name, "Mend it.")))
     said = f"{tmp_path / name} cannot be read (it is not UTF-8 but looks like {like}"
     assert message.startswith(said)
