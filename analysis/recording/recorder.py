@@ -58,7 +58,8 @@ def record(
             (training examples), `architecture`.
         options: columns of what was tried for each paradigm, such as ``lr``. One option a paradigm
             is chosen on the validation split, which is needed where there are several; NaN: the
-            option is not for this paradigm. Durations become seconds.
+            option is not for this paradigm. Durations become seconds, moments and complex
+            numbers text.
         measures: columns of measures with names of their own.
         study: name under which the runs are found again.
 
