@@ -13,7 +13,6 @@ import importlib.util
 import io
 import os
 import re
-import shlex
 import signal
 import sys
 import threading
@@ -216,8 +215,6 @@ class _Version(argparse.Action):
 class Parser(argparse.ArgumentParser):
     """Parses the options of a command; a wrong one raises RequestError.
 
-    In the place of `@FILE` stand the options in that file, typed there as in a shell.
-
     Args:
         name: of the module that `python -m` runs.
         about: what the command does.
@@ -241,7 +238,6 @@ class Parser(argparse.ArgumentParser):
             formatter_class=functools.partial(
                 argparse.RawDescriptionHelpFormatter, width=readable()
             ),
-            fromfile_prefix_chars="@",
             allow_abbrev=False,
             **how,
         )
@@ -260,20 +256,6 @@ class Parser(argparse.ArgumentParser):
         for action in self._actions:
             if not set(action.option_strings).intersection(flags):
                 action.help = argparse.SUPPRESS
-
-    def convert_arg_line_to_args(self, arg_line: str) -> list[str]:
-        """The words of a line of a file; a line that begins with # is a comment."""
-        try:
-            return [] if arg_line.lstrip().startswith("#") else shlex.split(arg_line)
-        except ValueError as error:
-            self.error(f"a line of the file is {arg_line!r} ({error})")
-
-    def parse_known_args(self, *args: Any, **more: Any) -> Any:
-        """Parses, and refuses files of options that cannot be read."""
-        try:
-            return super().parse_known_args(*args, **more)
-        except (UnicodeDecodeError, RecursionError):
-            self.error("what @ names is no text file, or names itself")
 
     def add_results_dir(self) -> None:
         """Adds the results directory as the first argument."""
