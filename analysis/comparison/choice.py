@@ -334,10 +334,9 @@ def summarise(
     rows = tested(at_budget)
     rows = rows[rows["split"] == split]
     sizes = rows.groupby([*GROUP, *OPTION], dropna=False).size()
-    filled = sizes.groupby(level=["task", "m"]).max()
-    planned = rows.groupby(["task", "m"])["planned_seeds"].max().fillna(0)
-    most = filled.where(filled > planned, planned).to_dict()
+    filled: dict[Any, int] = sizes.groupby(level=["task", "m"]).max().to_dict()
     rows = rows_of(choice, rows)
+    planned: dict[Any, int] = rows.groupby(GROUP)["planned_seeds"].max().dropna().to_dict()
     further = (name for task in rows["task"].unique() for name in further_measures(task))
     known = (name for name in further if name in rows and rows[name].notna().any())
     metrics = known_metrics(at_budget, measures)
@@ -346,7 +345,7 @@ def summarise(
     for key, group in rows.sort_values("seed").groupby(GROUP):
         record: dict[str, Any] = dict(zip(_SHARED, group[_SHARED].iloc[0], strict=True))
         record |= {"num_seeds": len(group), "num_diverged": int(group["diverged"].sum())}
-        record["most_seeds"] = int(most[key[:2]])
+        record["most_seeds"] = int(max(planned.get(key, filled[key[:2]]), len(group)))
         for spent in {"compute_flops": None, AXES[record["axis"]]: None}:
             record[spent] = float(group[spent].astype(float).max())
         for metric in (name for name in measured if name not in metrics):

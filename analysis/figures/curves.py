@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
@@ -35,7 +36,7 @@ def compute_figure(
     axis: Axis = "flops",
     threshold: float | None = None,
     task: str = "",
-    planned: int | None = None,
+    planned: Mapping[str, int] | None = None,
 ) -> Figure:
     """A metric against training compute: one line a paradigm, its seeds at the end.
 
@@ -51,7 +52,7 @@ def compute_figure(
         axis: what is compute here.
         threshold: of SAIF, for the label; None: the task's own.
         task: of the curve; empty: of mosaics.
-        planned: seeds a line, said beside those that it has; None: as many.
+        planned: paradigm -> its seeds, said beside those that it has; None: as many.
     """
     noun = instances(task)
     curve = curve[curve["num_seeds"] == curve["num_cells"]]
@@ -69,7 +70,7 @@ def compute_figure(
             f"{name}, {amount(unit * x, axis, noun)}: {number(mean)} %{interval(low, high)}"
             for x, mean, low, high in rows.itertuples(index=False)
         ]
-        label = seeds_label(name, line["num_seeds"], planned)
+        label = seeds_label(name, line["num_seeds"], (planned or {}).get(name))
         draw(axes, rows, style, label, band=True, most=_MOST_MARKS)
         mine = of_seeds.get(name, seeds[:0])
         says = [

@@ -21,7 +21,6 @@ from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Any, NoReturn, TextIO
 
-from study.cell.version import code_version
 from study.errors import RequestError, nearest
 from study.terminal.width import readable
 from study.terminal.working import telling
@@ -208,6 +207,8 @@ class _Version(argparse.Action):
     """Prints the version with its commit, and ends the command."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> NoReturn:
+        from study.cell.version import code_version
+
         print(code_version())
         parser.exit()
 

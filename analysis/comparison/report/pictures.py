@@ -89,7 +89,7 @@ def _differences(comparison: Comparison) -> Iterator[Picture]:
             of_pairs[first, second] = scores[first] - scores[second]
         seeds = pd.concat(of_pairs, names=["first", "second"]).dropna().rename("difference")
         name, over = comparison.names[str(metric)], listed(sampled(paired))
-        n = of_planned(span(paired["num_pairs"]), _planned(comparison))
+        n = of_planned(span(paired["num_pairs"]), max(_planned(comparison).values()))
         yield Picture(
             name=file_stem("differences", str(metric)),
             title=f"Paired differences in {name}",
@@ -117,7 +117,8 @@ def _heatmaps(comparison: Comparison) -> Iterator[Picture]:
         if not heatmaps:
             continue
         counts = heatmap_seeds(chosen, choice, split)
-        seeds = {p: of_planned(str(n), _planned(comparison)) for p, n in counts.items()}
+        planned = _planned(comparison)
+        seeds = {p: of_planned(str(n), planned[p]) for p, n in counts.items()}
         yield Picture(
             name=f"heatmaps-{split}",
             title=f"Focus-prediction heat maps, {split} split",
@@ -142,7 +143,7 @@ def _curves(comparison: Comparison) -> Iterator[Picture]:
         if not lines:
             continue
         floor, planned = lost_score(metric, comparison.task), _planned(comparison)
-        seeds = {p: of_planned(f"{c['num_cells'].max()}", planned) for p, c in lines.items()}
+        seeds = {p: of_planned(f"{c['num_cells'].max()}", planned[p]) for p, c in lines.items()}
         early = sum(map(len, lines.values())) < len(whole)
         cut = " A line ends where a seed has no evaluation." if early else ""
         yield Picture(
@@ -224,9 +225,10 @@ def _unmarked(response: pd.DataFrame, comparison: Comparison) -> str:
     return f" {marks} missing where no option can be chosen{why}."
 
 
-def _planned(comparison: Comparison) -> int:
-    """How many seeds a paradigm was to have."""
-    return int(comparison.summary["most_seeds"].max())
+def _planned(comparison: Comparison) -> dict[str, int]:
+    """Paradigm -> how many seeds it was to have."""
+    summary = comparison.summary
+    return dict(zip(summary["paradigm"], summary["most_seeds"], strict=True))
 
 
 def _seeds(response: pd.DataFrame) -> str:
