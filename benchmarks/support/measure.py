@@ -133,18 +133,6 @@ def ratio(of: list[float], to: list[float]) -> Ratio:
     return Ratio(statistics.median(ratios), min(ratios), max(ratios))
 
 
-def exponent(x: Sequence[float], y: Sequence[float]) -> str:
-    """Slope of log y over log x by least squares, and its 95 % interval (Student's t)."""
-    import numpy as np
-    from scipy import stats
-
-    if len(set(x)) < 3:
-        return "takes three sizes"
-    fit = stats.linregress(np.log(x), np.log(y))
-    half = fit.stderr * stats.t.ppf(0.975, len(x) - 2)
-    return f"{fit.slope:.2f} ({fit.slope - half:.2f} to {fit.slope + half:.2f})"
-
-
 def peak_bytes() -> int:
     """The largest resident size of this process so far (Linux: VmHWM).
 

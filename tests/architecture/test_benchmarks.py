@@ -142,38 +142,6 @@ def printed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
     return run
 
 
-@pytest.mark.parametrize(
-    ("script", "options", "said"),
-    [
-        (
-            "attention_paths",
-            "--samples 10 20 30 --layers-of-four 1 2 --rounds 2",
-            [r"exponent in P: -?\d", r"exponent in D: takes three sizes"],
-        ),
-        (
-            "segments",
-            "--m 64,128,256 --paradigm soft lvml --seconds 0.01 --figure FIGURE",
-            [r"lvml .* 1\.00 \(1\.00 to 1\.00\)"],
-        ),
-        ("memory", "--n 8 --m 2 --architecture small --batch-size 4", [r"float32, study +\| +\d"]),
-        (
-            "overhead",
-            "digits --set seed=0 lr=0.1 epochs=2 n=200 evaluations=1",
-            [r"training steps +[\d.]+ s", "evaluations / "],
-        ),
-    ],
-)  # fmt: skip
-def test_it_runs(
-    script: str, options: str, said: list[str], tmp_path: Path, printed: Printed
-) -> None:
-    figure = tmp_path / "figure.png"
-    text = printed(script, options.replace("FIGURE", str(figure)))
-    for each in said:
-        assert re.search(each, text), text
-    if "FIGURE" in options:
-        assert figure.read_bytes().startswith(b"\x89PNG")
-
-
 def test_one_runs_as_a_command_that_measures_in_other_processes() -> None:
     assert re.search(r"60 cells ( +\| +[\d.]+){5}", typed("analysis", "--cells 60"))
 
