@@ -118,7 +118,7 @@ def _heatmaps(comparison: Comparison) -> Iterator[Picture]:
             continue
         counts = heatmap_seeds(chosen, choice, split)
         planned = _planned(comparison)
-        seeds = {p: of_planned(str(n), planned[p]) for p, n in counts.items()}
+        seeds = {p: of_planned(str(n), planned.get(p, n)) for p, n in counts.items()}
         yield Picture(
             name=f"heatmaps-{split}",
             title=f"Focus-prediction heat maps, {split} split",
@@ -143,7 +143,8 @@ def _curves(comparison: Comparison) -> Iterator[Picture]:
         if not lines:
             continue
         floor, planned = lost_score(metric, comparison.task), _planned(comparison)
-        seeds = {p: of_planned(f"{c['num_cells'].max()}", planned[p]) for p, c in lines.items()}
+        most = {p: int(line["num_cells"].max()) for p, line in lines.items()}
+        seeds = {p: of_planned(str(n), planned.get(p, n)) for p, n in most.items()}
         early = sum(map(len, lines.values())) < len(whole)
         cut = " A line ends where a seed has no evaluation." if early else ""
         yield Picture(
@@ -226,7 +227,7 @@ def _unmarked(response: pd.DataFrame, comparison: Comparison) -> str:
 
 
 def _planned(comparison: Comparison) -> dict[str, int]:
-    """Paradigm -> how many seeds it was to have."""
+    """Paradigm -> how many seeds it was to have; one with nothing at the budget is absent."""
     summary = comparison.summary
     return dict(zip(summary["paradigm"], summary["most_seeds"], strict=True))
 
