@@ -13,7 +13,6 @@ from study.terminal.command import DONE, guarded, run_as_command
 COMMANDS = {
     "run": ("study.run", "runs a study"),
     "check": ("study.check", "checks parts of your own against what the project promises"),
-    "repeat": ("study.repeat", "trains a recorded cell once more"),
     "compact": ("study.compact", "joins the files of a results directory"),
     "track": ("study.track", "logs recorded cells to MLflow"),
     "prune": ("study.prune", "scores the heads of a network in a file"),

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from search_spaces.base import SearchSpace
 from study.cell.axis import Rules, as_typed, fresh_seeds, possible_values
@@ -15,7 +16,7 @@ from study.cell.declared import Number, Whole
 from study.cell.work import DEFAULT_INTERVAL, MOST_EXAMPLES
 from study.errors import RequestError, unknown
 from study.storage.urls import protocol
-from study.tasks.sources.places import NO_PLACES, Places
+from study.tasks.sources.places import FILES, NO_PLACES, Places, absolute
 from study.terminal.options import above_zero, mlflow_uri, option, positive, typed
 
 LINEAR = "linear-orthogonal"
@@ -103,7 +104,7 @@ class Request:
     axes: Mapping[str, Rules]
     places: Places = NO_PLACES
     preset: str = option("quick (default), paper, or another one of the study", "quick")
-    then: str = option(
+    verb: str = option(
         "",
         "train",
         flags={
@@ -114,6 +115,11 @@ class Request:
             ),
             "--dry-run": ("dry run", "two steps of each kind of cell; record nothing"),
         },
+    )
+    again: str | None = option(
+        "train a recorded cell of the study once more, alone, and compare every number; its id, "
+        "or the beginning of it",
+        metavar="CELL",
     )
     changes: tuple[str, ...] = option(
         "values of axes; AXIS@hard=V is for one paradigm or task, AXIS@m:20=V for a value of "
@@ -295,7 +301,7 @@ class Request:
             ("--max-retries", self.max_retries != 3, f"{alone}, whose workers could be lost"),
             ("--gpus-per-trial", self.gpus_per_trial, f"{alone}, on one GPU; 0 trains on CPUs"),
             ("--tracking", self.tracking not in (None, "none"), f"no shard logs; {at_end}"),
-            ("--dry-run", self.then == "dry run", "it is of the whole study"),
+            ("--dry-run", self.verb == "dry run", "it is of the whole study"),
         ):
             if given:
                 raise RequestError(
@@ -335,11 +341,6 @@ class Request:
         """The validation metric by which a scheduler stops options."""
         return self.metrics[0] if self.search else self.select
 
-    @property
-    def trains(self) -> bool:
-        """Whether anything is recorded."""
-        return self.then == "train"
-
 
 def _require_fresh(axes: Mapping[str, Rules]) -> None:
     """Refuses confirming seeds that are none, or on which options are chosen, too."""
@@ -358,3 +359,49 @@ def _require_fresh(axes: Mapping[str, Rules]) -> None:
             f"where attention is held, and in {LINEAR}, no option is chosen, so none can be "
             "confirmed. Use one stage with --set confirm=none seed=0-5."
         )
+
+
+def add_places(parser: Any, further: Any = None) -> None:
+    """Adds the options that say where the files of the tasks lie.
+
+    Args:
+        parser: of the command, or a group of its options.
+        further: a group for all but `--data-dir`; None: they are in the same.
+    """
+    add = (further or parser).add_argument
+    parser.add_argument(
+        "--data-dir",
+        metavar="DIR",
+        help="where the data set is: a directory, or a URL such as s3://bucket/folder that every "
+        "machine copies to its cache once; default: downloaded",
+    )
+    add(
+        "--cache-dir",
+        metavar="DIR",
+        help="for downloads and prepared data; a URL shares the downloads among machines, each "
+        "of which keeps the rest in its own cache",
+    )
+    add(
+        "--weights",
+        metavar="FILE",
+        help="pretrained weights of the encoder of captions; default: downloaded",
+    )
+    add(
+        "--category-words",
+        metavar="FILE",
+        help="words of each category of captions; default: beside the data",
+    )
+
+
+def places_of(args: argparse.Namespace) -> Places:
+    """The places that the options of `add_places` name, as absolute paths.
+
+    Raises:
+        RequestError: a file does not exist, or a URL has a mistake.
+    """
+    places = Places(*(absolute(getattr(args, place)) for place in Places._fields))
+    for place in FILES:
+        file = getattr(places, place)
+        if file and not os.path.isfile(file):
+            raise RequestError(f"--{place.replace('_', '-')} {file}: there is no such file.")
+    return places

@@ -1,7 +1,8 @@
-"""The command `python -m study.run STUDY`: request, plan, training, report."""
+"""The command `python -m study.run STUDY`: request, plan, stages, conclusion."""
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Sequence
 
@@ -21,41 +22,46 @@ def _run(argv: Sequence[str] | None) -> int:
         from study.run_options import requested, shown
 
     request = requested(argv)  # before the imports of PyTorch and pandas, which take seconds
-    if request.then == "show":
+    if request.verb == "show":
         print("\n".join(shown(request)))
         return DONE
-    if request.shard:
-        with importing(), working("starting"):
-            from study.shards.run_shard import run_shard
-
-        return run_shard(request, request.shard, began)
     with importing(), working("starting"):
-        from study.concluding.choice import Choice
-        from study.concluding.closing import close
-        from study.drive import dry_run, opened, train
-        from study.plan.course import Course
-        from study.plan.describe import describe
-        from study.plan.planning import divider, planned
+        from study.drive.again import again
+        from study.drive.as_shard import AsShard
+        from study.drive.driver import Study, train
+        from study.drive.dry_run import dry_run
+        from study.drive.on_ray import OnRay
+        from study.drive.opened import opened
+        from study.plan.planning import planned
+        from study.search.search import Search, searched
 
+    if request.again:
+        return again(request, request.again)
+    with working("planning"):
+        grid = searched(request) if request.search else planned(request)
+    if request.verb == "dry run":
+        return dry_run(request, grid)
     with opened(request) as place:
         with working("planning"):
-            grid = planned(request)
-            if request.trains:
+            if request.verb == "plan":
+                place.look()
+            else:
                 place.prepare()
-            divide = divider(request, place.cluster)
-            course = Course(request, grid, place, Choice(request, place), divide)
-            plans = course.plans()
-            texts = [describe(each, request.about, request.price_per_hour) for each in plans]
-        for text in texts:
-            print(text, flush=True)
-        if request.then == "plan":
+            search = Search.of(request, grid, place) if request.search else None
+            launcher = (
+                AsShard(request, place, request.shard, grid, began)
+                if request.shard
+                else OnRay(request, place, search)
+            )
+            known = functools.partial(search.known, grid) if search else lambda: grid
+            study = Study(known, launcher, request.confirm, request.select)
+            plans = study.plans()
+        print(launcher.describe(plans), flush=True)
+        if request.verb == "plan":
             for damage in place.survey.damaged:
                 print(f"note: {damage.name} is damaged ({damage.reason}); a run sets it aside")
             return DONE
-        if request.then == "dry run":
-            dry_run(request, plans)
-            return DONE
-        return close(request, plans[-1], place, train(request, course, plans, place))
+        return launcher.close(train(study, plans))
 
 
 if __name__ == "__main__":

@@ -22,14 +22,14 @@ from study.errors import RequestError, unknown
 from study.kinds import KINDS
 from study.parts import add_parts, load_parts, loaded
 from study.plan.axes import as_assignments, resolve, tasks_in, tasks_of
-from study.request import Request
+from study.request import Request, add_places, places_of
 from study.tasks.sources.places import Places
 from study.terminal.command import Parser
-from study.terminal.options import add_option, add_places, flags_of, places_of
+from study.terminal.options import add_option, flags_of
 from study.terminal.width import readable
 
 _OPTIONS = {each.name: each for each in fields(Request) if "option" in each.metadata}
-_FIRST = ("preset", "changes", "then", "results", "tracking", "shard")
+_FIRST = ("preset", "changes", "verb", "results", "tracking", "shard")
 """What most people need, in the order of `--help`, beside `--data-dir` and `--with`."""
 
 
@@ -50,6 +50,8 @@ def requested(argv: Sequence[str] | None = None) -> Request:
     if args.study not in studies:
         raise unknown("study", args.study, studies)
     space, in_files = studies[args.study], _given_in(files)
+    if args.again:
+        return _of_a_cell(space, args)
     changes = _over(in_files.changes, args.changes)
     for name, each in _OPTIONS.items():
         if space.kind in each.metadata["no_use"] and getattr(args, name) != each.default:
@@ -67,6 +69,18 @@ def requested(argv: Sequence[str] | None = None) -> Request:
     tasks.require_use(asked, tasks_of(axes), space.name)
     given = {name: getattr(args, name) for name in _OPTIONS}
     return Request(**{**given, "changes": changes}, places=places_of(args), space=space, axes=axes)
+
+
+def _of_a_cell(space: SearchSpace, args: argparse.Namespace) -> Request:
+    """The request to train a recorded cell again, which has no axes; refuses further options."""
+    for name, each in _OPTIONS.items():
+        if name not in ("again", "results") and getattr(args, name) not in (each.default, []):
+            raise RequestError(
+                f"{flags_of(each)[0]} is of no use to --again, which trains a cell as it was "
+                "recorded; leave it out."
+            )
+    places = places_of(args)
+    return Request(space=space, axes={}, places=places, again=args.again, results=args.results)
 
 
 def _words_in(file: str) -> list[str]:
@@ -137,7 +151,7 @@ def _other_options(request: Request) -> Iterator[list[str]]:
             yield [f"--{place.replace('_', '-')}", given]
     for name, each in _OPTIONS.items():
         value = getattr(request, name)
-        if value != each.default and name not in ("preset", "then", "changes"):
+        if value != each.default and name not in ("preset", "verb", "changes"):
             text = ",".join(value) if name == "objective" else str(value)
             yield [*flags_of(each), *([] if isinstance(value, bool) else [text])]
 
@@ -274,4 +288,5 @@ examples:
   python -m study.run cifar10 --preset paper --shard 1/1 --minutes 30
   python -m study.run digits --with my_parts.py --set paradigm=soft,my-paradigm
   python -m study.run digits --search optuna --num-samples 20 --set lr=0.001,0.3 seed=0-2
+  python -m study.run digits --again 3f2a
 """

@@ -332,7 +332,7 @@ def without_ray() -> Iterator[None]:
 
 @contextlib.contextmanager
 def trials_here() -> Iterator[None]:
-    """`study.drive` runs its trials one after the other in this process, on its CPU.
+    """`study.drive.on_ray` runs its trials one after the other in this process, on its CPU.
 
     That Ray makes no difference to them, tests/study/launch/test_launch.py shows.
     """
@@ -341,7 +341,7 @@ def trials_here() -> Iterator[None]:
     threads = torch.get_num_threads()
     try:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("study.drive._on_ray", here)
+            patch.setattr("study.drive.on_ray.OnRay.on_ray", here)
             yield
     finally:
         torch.set_num_threads(threads)

@@ -14,7 +14,7 @@ import pandas as pd
 
 from analysis.section.blocks import Block, Details, Heading, Shown, Text
 from analysis.section.claim import Claim
-from analysis.section.parts import claim_details, repeat_blocks, without_long_columns
+from analysis.section.parts import again_blocks, claim_details, without_long_columns
 from analysis.section.section import Chapter, Section
 
 _LEAD = (
@@ -110,7 +110,7 @@ class DynamicsSection(abc.ABC):
             *shown,
             *claim_details(self.claims),
             *self.details(),
-            Details("Repeat any cell", repeat_blocks(str(self.cells["cell_id"].iloc[0]), results)),
+            Details("Repeat any cell", again_blocks(self.cells.iloc[0], results)),
         ]
 
     def _only(self, column: str) -> object:

@@ -19,7 +19,7 @@ from analysis.paths.path_tables import Listing
 from analysis.paths.settings import Setting
 from analysis.section.blocks import Block, Details, Heading, Shown, Text
 from analysis.section.claim import Claim
-from analysis.section.parts import LONG_COLUMNS, claim_details, end_states, repeat_blocks
+from analysis.section.parts import LONG_COLUMNS, again_blocks, claim_details, end_states
 from analysis.section.picture import Picture
 from analysis.section.section import Chapter
 from analysis.section.summary import claims_note, run_files, summary_run
@@ -151,7 +151,7 @@ class PathsSection:
             *claim_details(self.claims),
             Details("Cells by end state", end_states(states, "method", "network_width")),
             Details("How this was computed", method),
-            Details("Repeat any cell", repeat_blocks(str(cells["cell_id"].iloc[0]), results)),
+            Details("Repeat any cell", again_blocks(cells.iloc[0], results)),
         ]
 
     def summaries(self) -> list[Run]:

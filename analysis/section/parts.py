@@ -113,12 +113,15 @@ def _text(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def repeat_blocks(cell_id: str, results: str) -> list[Block]:
-    """The command that runs a cell again."""
+def again_blocks(cell: pd.Series, results: str) -> list[Block]:
+    """The command that runs a cell again; `cell` is its row of `study.results.CELLS_SCHEMA`."""
     return [
         Text(
             "Runs the cell again and compares it with what is recorded; with --data-dir DIR "
             "where the study had it. Every cell is in cells.csv."
         ),
-        Code(f"uv run python -m study.repeat {shlex.quote(results)} {cell_id}"),
+        Code(
+            f"uv run python -m study.run {shlex.quote(cell['study'])} --again {cell['cell_id']} "
+            f"--results {shlex.quote(results)}"
+        ),
     ]

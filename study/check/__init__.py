@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from study import parts
 from study.errors import RequestError
+from study.request import add_places, places_of
 from study.terminal import counted
 from study.terminal.command import DONE, FAILED, Parser, guarded, importing
-from study.terminal.options import add_places, places_of
 
 if TYPE_CHECKING:
     from study.check.promises import State

@@ -1,4 +1,4 @@
-"""The place where a command trains: its results directory, locked, and what it holds."""
+"""The place where a command trains: its results directory, and what it holds."""
 
 from __future__ import annotations
 
@@ -21,19 +21,21 @@ class Workplace:
 
     Attributes:
         results: its results directory.
-        survey: of the directory, as it was last looked at.
-        held: ids of the cells that it held before this command trained anything.
         cluster: to train on; None: this machine.
         accepts_censored: whether cells that a scheduler stopped early need no run; for a study
             without a scheduler they are no results.
+        shared: whether other commands train there at the same time, each its own cells.
+        survey: of the directory, as it was last looked at, by `look` or `prepare`.
+        held: ids of the cells that it held before this command trained anything.
     """
 
     results: Results
-    survey: Survey
     cluster: Cluster | None = None
     accepts_censored: bool = False
-    _locks: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
+    shared: bool = False
+    survey: Survey = field(init=False)
     held: frozenset[str] = frozenset()
+    _locks: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
     _unmerged: list[str] = field(default_factory=list)
 
     @property
@@ -41,6 +43,39 @@ class Workplace:
         """Id -> status of the cells that need no run."""
         over = (*ENDED, "censored") if self.accepts_censored else ENDED
         return {id: status for id, status in self.survey.statuses.items() if status in over}
+
+    def look(self) -> None:
+        """Looks at what the directory holds.
+
+        Raises:
+            ResultsError: it cannot be read.
+        """
+        self.survey = self.results.survey()
+
+    def prepare(self) -> None:
+        """Makes the directory if it is missing, looks at it, and sets damage aside.
+
+        Unless it is shared, other commands are kept out, and what killed ones left is removed.
+
+        Raises:
+            RequestError: another command runs there, or the directory cannot be written.
+        """
+        if self.shared and self.results.is_running():
+            raise self.results.in_use()
+        self.results.prepare()
+        if not self.shared:
+            self._locks.enter_context(self.results.lock())
+        self.look()
+        self.held = frozenset(self.survey.statuses)
+        self._set_aside_damage()
+        if not self.shared:
+            self.results.sweep()
+            with working("merging files"):
+                self.merge(self.survey.small, lambda text: print(f"note: {text}", file=sys.stderr))
+
+    def close(self) -> None:
+        """Lets other commands in."""
+        self._locks.close()
 
     def merge(self, cell_ids: Sequence[str], note: Callable[[str], None]) -> None:
         """Merges the files of recorded cells once there are many.
@@ -58,36 +93,14 @@ class Workplace:
             self._unmerged.clear()
             note(f"files of results are not merged: {error}")
 
-    def prepare(self) -> None:
-        """Makes the directory if it is missing, keeps other commands out, sets damage aside.
-
-        Raises:
-            RequestError: another command runs there, or the directory cannot be written.
-        """
-        self.results.prepare()
-        self._locks.enter_context(self.results.lock())
-        self.survey = self.results.survey()  # another command may have been faster
-        self.held = frozenset(self.survey.statuses)
-        self.results.sweep()
-        _set_aside_damage(self.results, self.survey)
-        with working("merging files"):
-            self.merge(self.survey.small, lambda text: print(f"note: {text}", file=sys.stderr))
-
-
-def beside_others(url: str) -> Workplace:
-    """Prepares the place for one of several commands that train at once, each its own cells.
-
-    Raises:
-        RequestError: the directory cannot be read or written, or a study that does not share it
-            runs there.
-    """
-    results = results_in(url)
-    if results.is_running():
-        raise results.in_use()
-    results.prepare()
-    survey = results.survey()
-    _set_aside_damage(results, survey)
-    return Workplace(results, survey)
+    def _set_aside_damage(self) -> None:
+        if self.survey.damaged:
+            names = ", ".join(self.results.set_aside(self.survey.damaged))
+            print(
+                f"set aside damaged files ({names}); this study's cells in them run again, those "
+                "of another one with its own command",
+                file=sys.stderr,
+            )
 
 
 def looked_at(url: str) -> Workplace:
@@ -96,18 +109,9 @@ def looked_at(url: str) -> Workplace:
     Raises:
         RequestError: the directory cannot be read.
     """
-    results = results_in(url)
-    return Workplace(results, results.survey())
-
-
-def _set_aside_damage(results: Results, survey: Survey) -> None:
-    if survey.damaged:
-        names = ", ".join(results.set_aside(survey.damaged))
-        print(
-            f"set aside damaged files ({names}); this study's cells in them run again, those "
-            "of another one with its own command",
-            file=sys.stderr,
-        )
+    place = Workplace(results_in(url))
+    place.look()
+    return place
 
 
 def results_in(url: str) -> Results:

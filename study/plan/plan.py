@@ -119,9 +119,14 @@ class Plan:
         return [cell for cell in self.cells if cell.id not in self.finished]
 
     @property
+    def searches(self) -> bool:
+        """Whether a search suggests further cells."""
+        return any(each.group is None for each in self.to_come)
+
+    @property
     def open(self) -> bool:
         """Whether anything can run now: cells, or a search."""
-        return bool(self.to_run) or any(each.group is None for each in self.to_come)
+        return bool(self.to_run) or self.searches
 
     @property
     def examples(self) -> list[Any]:

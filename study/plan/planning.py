@@ -1,4 +1,4 @@
-"""Turns a request into a plan: lays out the grid, then divides the machine among its cells."""
+"""Turns a request into a plan: lays out its points, then divides the machine among its cells."""
 
 from __future__ import annotations
 
@@ -8,24 +8,23 @@ import functools
 import multiprocessing
 import operator
 import signal
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any
 
 from study import parts, tasks
 from study.cell import Options
+from study.cell.axis import Rules
 from study.errors import RequestError
 from study.hardware import TF32_NEEDS_GPU, has_gpu
 from study.kinds import KINDS
 from study.launch.nodes import Cluster
-from study.plan import overhead
-from study.plan.divide import like, with_packing
+from study.plan.divide import with_packing
 from study.plan.estimate import cell_seconds, choose_packing, lacks_bfloat16
 from study.plan.grid import make_plan
-from study.plan.plan import Plan, ToCome
+from study.plan.plan import Plan
 from study.request import Request
-from study.search.space import Space
 from study.tasks.task import Facts
 from study.terminal.working import working
 from study.train.steps.packs import Packing
@@ -37,17 +36,24 @@ _SHARED_GPU = (
 
 
 def planned(request: Request) -> Plan:
-    """Plans the grid of a study, or a search, whose cells are not known yet.
-
-    Args:
-        request: what was asked for.
+    """Plans the grid of a study.
 
     Raises:
         RequestError: a grid with no cell or too many, or data that is not at hand.
     """
-    space, axes = request.space, request.axes
-    searched = Space.of(axes) if request.search else None
-    points = list(searched.examples()) if searched else axes
+    return laid_out(request, request.axes)
+
+
+def laid_out(request: Request, axes: Mapping[str, Rules] | Sequence[Mapping[str, Any]]) -> Plan:
+    """Plans the cells of axes, or of single points.
+
+    Args:
+        request: what was asked for.
+        axes: its axes; or points, axis -> value.
+
+    Raises:
+        RequestError: as `planned`.
+    """
     absent = []
 
     def facts(task: str, options: Options) -> Facts:
@@ -60,38 +66,15 @@ def planned(request: Request) -> Plan:
         return nominal(task, options)
 
     # What is wrong with the grid is said before any download.
-    plan = make_plan(space, request.preset, points, facts_at_hand)
-    if absent and request.then != "plan":
-        plan = make_plan(space, request.preset, points, facts)
-    plan = dataclasses.replace(
+    plan = make_plan(request.space, request.preset, axes, facts_at_hand)
+    if absent and request.verb != "plan":
+        plan = make_plan(request.space, request.preset, axes, facts)
+    return dataclasses.replace(
         plan,
-        gpus_per_trial=request.gpus_per_trial if KINDS[space.kind].trains else 0,
         micro_batch=request.micro_batch,
         max_concurrent=request.max_concurrent,
         watched=bool(request.search or request.scheduler),
     )
-    if searched is None:
-        return plan
-    num_samples = request.num_samples or 0
-    count = sum(searched.shares(num_samples).values()) * len(searched.seeds)
-    return dataclasses.replace(
-        plan,
-        cells=(),
-        search=searched.describe(num_samples, request.metrics),
-        to_come=(ToCome(plan.cells, count),),
-    )
-
-
-def divider(request: Request, cluster: Cluster | None) -> Callable[[Sequence[Plan]], list[Plan]]:
-    """Gives what divides plans of a study: later ones of a kind like the first."""
-    first: dict[str, Plan] = {}
-
-    def divide(plan: Plan) -> Plan:
-        if plan.kind in first:
-            return like(plan, first[plan.kind])
-        return first.setdefault(plan.kind, divided(request, plan, cluster))
-
-    return lambda plans: [divide(plan) for plan in plans]
 
 
 def divided(request: Request, plan: Plan, cluster: Cluster | None) -> Plan:
@@ -106,8 +89,9 @@ def divided(request: Request, plan: Plan, cluster: Cluster | None) -> Plan:
         RequestError: the machine lacks the GPUs or cores that a trial asks for.
     """
     room = None
+    asked = request.gpus_per_trial if KINDS[plan.kind].trains else 0
+    plan = dataclasses.replace(plan, gpus_per_trial=asked)
     if cluster is not None:
-        asked = plan.gpus_per_trial
         gpus = cluster.default_gpus() if asked is None else asked
         where = f"the cluster at {cluster.address}"
         plan = dataclasses.replace(plan, gpus_per_trial=gpus, where=where)
@@ -128,8 +112,6 @@ def divided(request: Request, plan: Plan, cluster: Cluster | None) -> Plan:
         precisions = {cell.precision for cell in timed}
         notes = [_SHARED_GPU] if 0 < (plan.gpus_per_trial or 0) < 1 else []
         if "tf32" in precisions and not _uses_gpu(plan, cluster):
-            if request.then != "plan":
-                raise RequestError(TF32_NEEDS_GPU)
             notes.append(f"{TF32_NEEDS_GPU} Timed in float32.")
         if "bfloat16" in precisions and call(lacks_bfloat16, plan):
             notes.append(f"{plan.where} lacks bfloat16 instructions; float32 is faster there")
@@ -137,7 +119,6 @@ def divided(request: Request, plan: Plan, cluster: Cluster | None) -> Plan:
         plan,
         costs=costs,
         notes=tuple(notes),
-        overhead=overhead.recall(request.places.cache, plan.where),
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -21,42 +21,40 @@ from study.cell.cell import Group
 from study.cell.work import CONFIRM
 from study.errors import RequestError
 from study.kinds import KINDS
+from study.launch.workplace import Workplace
+from study.plan.choice import chosen_cells
 from study.plan.plan import Plan, ToCome
 
 C = TypeVar("C", bound=AnyCell)
 
-Choose = Callable[[Mapping[Group, Collection[str]]], Mapping[Group, Cell]]
-"""Gives a cell of the chosen option of each group, which is named with the ids of tuning cells; a
-group of which no option can be chosen is absent."""
-
 
 def staged(
     plan: Plan,
-    confirm: tuple[int, ...],
-    recorded: pd.DataFrame,
-    finished: Collection[str],
-    choose: Choose,
+    place: Workplace,
+    confirm: tuple[int, ...] = (),
+    select: str = "accuracy",
+    failed: Collection[str] = (),
 ) -> Plan:
     """The plan beside what the results directory holds: what need not run, what is chosen.
 
     Args:
         plan: of all options on the tuning seeds, or of a search.
+        place: where the results are.
         confirm: seeds of the second stage; empty: there is none.
-        recorded: the cells of the directory, as `study.results.Survey` has them.
-        finished: ids of those that need no run.
-        choose: chooses options of groups that are tuned.
+        select: the validation metric that chooses.
+        failed: ids of cells that are not to be tried again.
 
     Raises:
         RequestError: options would be chosen and judged on one seed.
     """
     compared = {cell.comparison_id for cell in plan.shown}
+    recorded = place.survey.cells
     recorded = recorded[recorded["comparison_id"].isin(compared)]
-    finished = frozenset(finished)
+    finished = frozenset({*place.finished, *failed})
     if not confirm:
         _require_not_confirming(plan.shown, recorded)
         return plan.resumed(finished)
     _require_not_tuning(confirm, recorded)
-    is_searching = any(each.group is None for each in plan.to_come)
     # Of what a search tries only its end tells which options there are.
     given = {} if plan.search else _of_one_option(plan.cells, recorded)
     tuning = [cell for cell in plan.cells if cell.group not in given]
@@ -64,9 +62,9 @@ def staged(
     tuned = {
         group: ids
         for group, cells in grouped(tuning).items()
-        if not is_searching and (ids := {cell.id for cell in cells}) <= finished
+        if not plan.searches and (ids := {cell.id for cell in cells}) <= finished
     }
-    known = {**given, **(choose(tuned) if tuned else {})}
+    known = {**given, **(chosen_cells(place, select, tuned) if tuned else {})}
     chosen = {group: known[group] for group in grouped(plan.cells) if group in known}
     second = confirming(replace(plan, confirm=confirm), chosen)
     to_come, flops = list(plan.to_come), {**plan.flops, **second.flops}

@@ -4,8 +4,8 @@ A search varies learning rates and switch point of each paradigm, between the le
 greatest value that the study declares (or `--set` gives). All other axes have one value, so that
 all cells belong to one comparison. Each paradigm has an Optuna of its own, which is told the mean
 over seeds of a validation metric at the end of the budget, and gets as many suggestions. What was
-tried is read from the results, whichever command trained it. An option whose cells are in training
-has a file `search/<hash>.json`, so that a killed run loses none: the next one begins with those.
+tried is read from the results, whichever command trained it, and an option of which a killed run
+has recorded some seeds is the next one's first. What Optuna suggests follows from what was tried.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import contextlib
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import InitVar, dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,8 +25,11 @@ from study.cell import Cell
 from study.cell.seeds import stream_seed
 from study.cell.work import Job
 from study.errors import RequestError
-from study.request import OBJECTIVES
-from study.results import Results, Survey
+from study.kinds import KINDS
+from study.launch.workplace import Workplace
+from study.plan.plan import Plan, ToCome
+from study.plan.planning import laid_out
+from study.request import OBJECTIVES, Request
 from study.search.space import Space
 from study.terminal import counted
 from study.terminal.command import importing
@@ -34,7 +37,6 @@ from study.terminal.command import importing
 if TYPE_CHECKING:
     import optuna
 
-FOLDER = "search"
 MOST_REFUSED = 100
 """Suggestions in a row that cannot run and so end a search."""
 
@@ -67,39 +69,84 @@ class Option:
         return frozenset(cell.id for cell in self.cells)
 
 
+def searched(request: Request) -> Plan:
+    """The plan of a search of which nothing is known but examples, and how many cells are to come.
+
+    Raises:
+        RequestError: nothing is searched, an example cannot run, or data is not at hand.
+    """
+    space = Space.of(request.axes)
+    plan = laid_out(request, space.examples())
+    num_samples = request.num_samples or 0
+    count = sum(space.shares(num_samples).values()) * len(space.seeds)
+    return replace(
+        plan,
+        cells=(),
+        search=space.describe(num_samples, request.metrics),
+        to_come=(ToCome(plan.cells, count),),
+    )
+
+
 @dataclass(eq=False, kw_only=True)
 class Search:
     """The options of a search: those that were tried, and Optuna's next ones.
 
     Args:
         name: of the study.
-        results: its directory.
+        place: where it runs.
         space: what is searched.
         make_cell: point (axis -> value) -> cell; RequestError if it cannot run.
         objective: one or both of `OBJECTIVES`, in their order.
         num_samples: options a paradigm, over all runs of this search.
-        survey: of the results directory, as the command began.
-        finished: cell id -> status of the cells that need no run.
 
     Raises:
         RequestError: none of the space's examples can run.
     """
 
     name: str
-    results: Results
+    place: Workplace
     space: Space
     make_cell: Callable[[Mapping[str, Any]], Cell]
     objective: Sequence[str]
     num_samples: int
-    survey: InitVar[Survey]
-    finished: Mapping[str, str]
 
-    def __post_init__(self, survey: Survey) -> None:
+    def __post_init__(self) -> None:
         self._shares = Counter(self.space.shares(self.num_samples))
         self._options: dict[frozenset[str], Option] = {}
         self._studies: dict[str, optuna.Study] = {}
         self._running: dict[str, Option] = {}
-        self._look(survey)
+        self._finished = self.place.finished
+        self._look()
+
+    @classmethod
+    def of(cls, request: Request, plan: Plan, place: Workplace) -> Search:
+        """The search that a request asks for, whose plan `searched` gave."""
+        maker = KINDS[plan.kind].maker(lambda task, options: plan.facts[task, options])
+        return cls(
+            name=plan.study,
+            place=place,
+            space=Space.of(request.axes),
+            make_cell=maker.runnable,
+            objective=request.metrics,
+            num_samples=request.num_samples or 0,
+        )
+
+    def known(self, plan: Plan) -> Plan:
+        """The plan of a search with the options that were tried, and as many to come as are left.
+
+        Args:
+            plan: as `searched` gave it.
+        """
+        cells = tuple(self.cells)
+        maker = KINDS[plan.kind].maker(lambda task, options: plan.facts[task, options])
+        (examples,) = plan.to_come
+        count = self.left * len(self.space.seeds)
+        return replace(
+            plan,
+            cells=cells,
+            flops={**plan.flops, **{cell.id: maker.flops(cell) for cell in cells}},
+            to_come=(replace(examples, count=count),) if count else (),
+        )
 
     @property
     def cells(self) -> list[Cell]:
@@ -119,7 +166,7 @@ class Search:
         """What a trial is to train; None: nothing is left.
 
         Raises:
-            RequestError: `MOST_REFUSED` suggestions in a row cannot run, or none can be recorded.
+            RequestError: `MOST_REFUSED` suggestions in a row cannot run.
         """
         running = self._running.values()
         waiting = (o for o in self._options.values() if not o.told and o not in running)
@@ -127,10 +174,7 @@ class Search:
         if option is None:
             return None
         self._running[trial_id] = option
-        missing = tuple(cell for cell in option.cells if cell.id not in self.finished)
-        self.results.storage.make(FOLDER)
-        for cell in missing:
-            self.results.storage.write(_file(cell), json.dumps(cell.to_dict()).encode())
+        missing = tuple(cell for cell in option.cells if cell.id not in self._finished)
         return Job((missing,), watched=True)
 
     def ended(self, trial_id: str, statuses: Mapping[str, str], last: Mapping[str, Any]) -> None:
@@ -145,17 +189,12 @@ class Search:
         option = self._running.pop(trial_id)
         if "failed" in map(statuses.get, option.ids):
             self._tell(option)
-        elif option.ids <= self.finished.keys() | statuses.keys():
+        elif option.ids <= self._finished.keys() | statuses.keys():
             self._settle([option])
         elif percent := round(last.get("budget_percent", 0)):
             self._tell(option, [last[metric] for metric in self.objective], percent)
         else:
             self._tell(option)
-
-    def sweep(self) -> None:
-        """Removes what tells the next run of options in training, of those that have ended."""
-        for cell in self.cells:
-            self.results.storage.remove(_file(cell))
 
     def summary(self, select: str = "accuracy") -> str:
         """The lines printed at the end: counts, best options or Pareto front.
@@ -193,28 +232,24 @@ class Search:
 
     # --- what was tried
 
-    def _look(self, survey: Survey) -> None:
-        """Finds the options that were tried or are left in training."""
-        begun = {cell.id: cell for cell in self._in_training()}
-        for cell in (*self._recorded(survey), *begun.values()):
+    def _look(self) -> None:
+        """Finds the options that were tried, or of which some cells are recorded."""
+        for cell in self._recorded():
             with contextlib.suppress(RequestError):  # it lies outside of the space
                 option = self._option(cell.paradigm, self.space.nearest(cell))
                 if cell.id in option.ids:
                     self._options.setdefault(option.ids, option)
-        if over := [each for each in self._options.values() if each.ids <= self.finished.keys()]:
+        if over := [each for each in self._options.values() if each.ids <= self._finished.keys()]:
             self._settle(over)
-        # Of a grid on other seeds some cells may be there, too.
-        options = self._options.items()
-        self._options = {ids: each for ids, each in options if each.told or ids & begun.keys()}
 
-    def _recorded(self, survey: Survey) -> Iterator[Cell]:
+    def _recorded(self) -> Iterator[Cell]:
         """The cells of the results that this search could have trained."""
-        rows = survey.cells
+        rows = self.place.survey.cells
         compared = rows["comparison_id"].eq(self._comparison_id())
         rows = rows[compared & rows["seed"].isin(self.space.seeds)]
         if rows.empty:  # the directory may not be there yet
             return
-        texts = self.results.cells(rows["cell_id"], ["cell_id", "cell"])["cell"]
+        texts = self.place.results.cells(rows["cell_id"], ["cell_id", "cell"])["cell"]
         yield from (Cell.from_dict(json.loads(text)) for text in sorted(texts))
 
     def _comparison_id(self) -> str:
@@ -223,13 +258,6 @@ class Search:
             with contextlib.suppress(RequestError):
                 return self.make_cell(point).comparison_id
         raise RequestError("nothing to run in this search. Change the ranges with --set.")
-
-    def _in_training(self) -> Iterator[Cell]:
-        """The cells of options that an earlier run began to train."""
-        for name in self.results.storage.names(FOLDER):
-            # Another version's are skipped: their options are suggested anew.
-            with contextlib.suppress(FileNotFoundError, ValueError, TypeError, KeyError):
-                yield Cell.from_dict(json.loads(self.results.storage.read(name)))
 
     def _option(self, paradigm: str, searched: Mapping[str, float]) -> Option:
         points = [self.space.point(paradigm, searched, seed) for seed in self.space.seeds]
@@ -251,10 +279,11 @@ class Search:
 
     def _last_scores(self, ids: Iterable[str]) -> pd.DataFrame:
         """Status and last validation metrics of cells, by their ids; a diverged one guesses."""
-        rows = self.results.evaluations(ids, ["cell_id", "split", "budget_fraction", *OBJECTIVES])
+        results = self.place.results
+        rows = results.evaluations(ids, ["cell_id", "split", "budget_fraction", *OBJECTIVES])
         rows = rows[rows["split"] == "validation"].sort_values("budget_fraction")
         last = rows.drop_duplicates("cell_id", keep="last").set_index("cell_id")
-        cells = self.results.cells(ids, ["cell_id", "status", "num_classes"])
+        cells = results.cells(ids, ["cell_id", "status", "num_classes"])
         scores = cells.set_index("cell_id").join(last)
         diverged = scores["status"] == "diverged"
         guess = tasks.modality(self.space.fixed["task"]).guess(scores["num_classes"])
@@ -316,15 +345,15 @@ class Search:
 
         if paradigm not in self._studies:
             optuna.logging.set_verbosity(optuna.logging.WARNING)
-            # One that is seeded alike in each run would repeat itself.
-            tried = _counts(self._options.values())[paradigm]
-            seed = stream_seed("search", self.name, paradigm, tried) % 2**32
             self._studies[paradigm] = optuna.create_study(
-                directions=["maximize"] * len(self.objective),
-                # The liar keeps new suggestions away from those still in training.
-                sampler=optuna.samplers.TPESampler(seed=seed, constant_liar=True),
+                directions=["maximize"] * len(self.objective)
             )
         study = self._studies[paradigm]
+        number = len(study.get_trials(deepcopy=False))
+        # Anew for each, so that what a killed run suggested is suggested, and goes on.
+        seed = stream_seed("search", self.name, paradigm, number) % 2**32
+        # The liar keeps new suggestions away from those still in training.
+        study.sampler = optuna.samplers.TPESampler(seed=seed, constant_liar=True)
         if known:
             study.enqueue_trial(dict(known))
         return study.ask(
@@ -338,10 +367,6 @@ class Search:
 def _counts(options: Iterable[Option]) -> Counter[str]:
     """Paradigm -> how many of the options it has."""
     return Counter(option.paradigm for option in options)
-
-
-def _file(cell: Cell) -> str:
-    return f"{FOLDER}/{cell.id}.json"
 
 
 def _state(name: str) -> optuna.trial.TrialState:

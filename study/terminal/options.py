@@ -1,19 +1,13 @@
-"""Options of commands: how they are declared once, as fields, and which several commands share."""
+"""Options of commands: how they are declared once, as fields."""
 
 from __future__ import annotations
 
 import argparse
 import dataclasses
-import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from study.cell.declared import Number, Takes, Whole
-from study.errors import RequestError
-from study.terminal.command import importing
-
-if TYPE_CHECKING:
-    from study.tasks.sources.places import Places
 
 
 def typed(takes: Takes) -> Callable[[str], Any]:
@@ -87,52 +81,3 @@ def add_option(add_to: Any, field: dataclasses.Field[Any]) -> None:
             )  # fmt: skip
     else:
         add_to.add_argument(*flags_of(field), dest=field.name, default=default, **how)
-
-
-def add_places(parser: Any, further: Any = None) -> None:
-    """Adds the options that say where the files of the tasks lie.
-
-    Args:
-        parser: of the command, or a group of its options.
-        further: a group for all but `--data-dir`; None: they are in the same.
-    """
-    add = (further or parser).add_argument
-    parser.add_argument(
-        "--data-dir",
-        metavar="DIR",
-        help="where the data set is: a directory, or a URL such as s3://bucket/folder that every "
-        "machine copies to its cache once; default: downloaded",
-    )
-    add(
-        "--cache-dir",
-        metavar="DIR",
-        help="for downloads and prepared data; a URL shares the downloads among machines, each "
-        "of which keeps the rest in its own cache",
-    )
-    add(
-        "--weights",
-        metavar="FILE",
-        help="pretrained weights of the encoder of captions; default: downloaded",
-    )
-    add(
-        "--category-words",
-        metavar="FILE",
-        help="words of each category of captions; default: beside the data",
-    )
-
-
-def places_of(args: argparse.Namespace) -> Places:
-    """The places that the options of `add_places` name, as absolute paths.
-
-    Raises:
-        RequestError: a file does not exist, or a URL has a mistake.
-    """
-    with importing():
-        from study.tasks.sources.places import FILES, Places, absolute
-
-    places = Places(*(absolute(getattr(args, place)) for place in Places._fields))
-    for place in FILES:
-        file = getattr(places, place)
-        if file and not os.path.isfile(file):
-            raise RequestError(f"--{place.replace('_', '-')} {file}: there is no such file.")
-    return places

@@ -250,7 +250,7 @@ def test_the_report_speaks_of_what_was_recorded(
     text = (tmp_path / "report.md").read_text()
     assert status == 0
     assert "b beats a in dice." in text
-    for word in ("SAIF", "accuracy", "mosaic", "None", "nan", "m=0", "study.repeat", "batch size"):
+    for word in ("SAIF", "accuracy", "mosaic", "None", "nan", "m=0", "--again", "batch size"):
         assert word not in text, word
     assert list((tmp_path / "figures").glob("compute-dice-*.png"))
     assert not (tmp_path / "claims.csv").exists()

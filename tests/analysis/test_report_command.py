@@ -11,7 +11,7 @@ import sys
 import uuid
 from pathlib import Path
 from types import SimpleNamespace
-from typing import cast
+from typing import Any
 from unittest.mock import Mock
 
 import pandas as pd
@@ -19,10 +19,9 @@ import pytest
 
 from analysis.page.files import Unwritable, link
 from analysis.report import main
-from study.concluding import closing
-from study.drive import Trained
-from study.launch.workplace import Workplace
-from study.plan.plan import Plan
+from study.drive import closing
+from study.drive.launcher import Trained
+from study.launch.workplace import looked_at
 from study.results import Results, local_path
 from study.run_options import requested
 from tests.made_up.commands import called
@@ -79,11 +78,10 @@ def test_a_full_disk_has_the_advice_of_the_command(
         _assert_refused([results.url], message, capsys)
         # At its end, study.run has no such option.
         request = requested(["digits", "--results", results.url])
-        plan = SimpleNamespace(study="digits", preset="quick", skipped=())
-        place = Workplace(results, results.survey())
-        trained = Trained([cell], [], [], [], Mock(), None, None, None)
+        place = looked_at(results.url)
+        plan: Any = SimpleNamespace(cells=(cell,), skipped=())
         with pytest.raises(Unwritable) as refusal:
-            closing.report(request, cast(Plan, plan), place, trained)
+            closing.report(request, place, Trained([plan], [], [], Mock()))
     (command,) = re.findall("`python -m analysis.report (.*)`", str(refusal.value))
     out = tmp_path / "out"
     assert main(shlex.split(command.replace("DIR", str(out)))) == 0

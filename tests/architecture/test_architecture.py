@@ -19,24 +19,18 @@ PROJECT = Path(__file__).parents[2]
 
 STOREYS = [
     ["study.commands", "study.run"],
-    ["study.concluding.closing", "study.shards", "study.track", "analysis.report"],
-    ["study.concluding", "analysis.watch"],
+    ["study.drive", "study.track", "analysis.report"],
+    ["analysis.watch"],
     ["analysis.conclude"],
     ["analysis.kinds", "analysis.page"],
     ["analysis.paths"],
     ["analysis.comparison.report", "analysis.dynamics"],
     ["analysis.rendering", "analysis.comparison.paper", "analysis"],
     ["analysis.comparison.across"],
-    [
-        "study.run_options",
-        "study.repeat",
-        "study.prune",
-        "analysis.section",
-        "analysis.comparison",
-    ],
-    ["study.drive", "study.check"],
-    ["study.plan", "analysis.figures"],
-    ["study.search"],
+    ["study.run_options", "study.prune", "study.check", "study.search"],
+    ["study.plan", "analysis.section"],
+    ["analysis.comparison"],
+    ["analysis.figures"],
     ["study.launch", "study.tracking", "study.compact"],
     ["analysis.recording"],
     ["analysis.backgrounds", "analysis.learning", "analysis.reading", "analysis.words"],
@@ -77,7 +71,7 @@ MAY_IMPORT = {
     | {"study.search.under_tune"},
     "mlflow": {"study.tracking.store", "study.tracking.making", "study.tracking.uris"},
     "optuna": {"study.search.search"},
-    "analysis": {"study.concluding.choice", "study.concluding.closing", "study.track"},
+    "analysis": {"study.plan.choice", "study.drive.closing", "study.track"},
 }
 """Package -> the only modules of `study` that know it."""
 

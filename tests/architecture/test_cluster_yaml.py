@@ -233,7 +233,7 @@ def test_the_project_and_the_token_are_copied_and_nothing_else(tmp_path: Path) -
             else:
                 shutil.copy(source, there)
     # It is all that a study, its report and MLflow's runs take.
-    code = "import study.run, study.launch.run_job, study.track, study.repeat, analysis.report"
+    code = "import study.run, study.launch.run_job, study.track, analysis.report"
     subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, timeout=120)
 
 

@@ -91,20 +91,11 @@ COMMANDS = {
             "digits --shard 1/2 --minutes 0": "argument --minutes: must be a number > 0",
             "digits --plan --tracking runs": "argument --tracking: must be none or a URI",
             "digits --minutes 5": "--minutes belongs to a shard: add --shard 1/1",
+            "digits --again 3f2a --plan": "--plan is of no use to --again",
+            "digits --again 3f2a --set m=5": "--set is of no use to --again",
         },
         "study.plan.planning.planned",
         "the same command goes on where this one ended",
-    ),
-    "study.repeat": Command(
-        f"{{}} {CELL.id}",
-        "RESULTS_DIR CELL_ID --data-dir --cache-dir",
-        {
-            "": "the following arguments are required: RESULTS_DIR, CELL_ID",
-            "results": "the following arguments are required: CELL_ID",
-            "results 3f2a --data": "unrecognized arguments: --data",
-        },
-        "study.launch.repetition.run_job",
-        "the results are as they were",
     ),
     "study.track": Command(
         "{}",
@@ -266,7 +257,7 @@ def test_what_is_no_results_directory_is_refused(
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["file", "folder"]
 
 
-@pytest.mark.parametrize("name", ["study.repeat", "study.track", "analysis.report"])
+@pytest.mark.parametrize("name", ["study.track", "analysis.report"])
 def test_results_without_a_finished_cell_are_refused(
     name: str, results: Results, call: Called
 ) -> None:

@@ -17,7 +17,7 @@ from tests.made_up.images import write_folders
 from tests.made_up.texts import rows, write_jsonl
 from tests.made_up.tiny_studies import TINY
 
-RUN, REPORT, REPEAT = "study.run", "analysis.report", "study.repeat"
+RUN, REPORT = "study.run", "analysis.report"
 
 MISTAKES = {
     RUN: "STUDY",
@@ -59,7 +59,7 @@ MISTAKES = {
     f"{REPORT} {{results}} --budget 1": "budget,1",
     f"{REPORT} {{results}} --threshold 0.75": "0.75,0.8",
     f"{REPORT} {{damaged}}": "{damaged},damaged",
-    f"{REPEAT} {{results}} 0123": "0123",
+    f"{RUN} digits --results {{results}} --again 0123": "0123",
 }
 """Command, with places in {} -> facts, with commas between them: words, numbers, options."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -14,27 +14,22 @@ import pytest
 from ray.tune.schedulers import TrialScheduler
 
 from study.cell.work import Job, Work
-from study.drive import Launch, recorded, work_of
+from study.drive.launcher import Launch, work_of
+from study.drive.on_ray import OnRay
 from study.kinds import KINDS
 from study.launch.tune import do
 from study.launch.watching import Watch
-from study.launch.workplace import Workplace
-from study.plan.course import Course
 from study.plan.plan import Plan
-from study.request import Request
-from study.search.under_tune import Halving, Suggestions
+from study.search.under_tune import Suggestions
 
 
 @contextlib.contextmanager
-def here(
-    request: Request, course: Course, plans: Sequence[Plan], place: Workplace, watch: Watch
-) -> Iterator[Launch]:
+def here(launcher: OnRay, _: object, watch: Watch) -> Iterator[Launch]:
     def launch(plan: Plan) -> bool:
-        work = replace(work_of(request, plan), gpu=False)
-        judge = Halving(request.judged_by, recorded(place)) if request.scheduler else None
-        if search := course.begun_search():
-            suggestions = Suggestions(search, watch, lambda _: 1.0)
-            _search(suggestions, work, watch, judge)
+        work = replace(work_of(launcher.request, plan, launcher.place.results.url), gpu=False)
+        judge = launcher.scheduler()
+        if plan.searches:
+            _search(launcher.suggestions(plan, watch), work, watch, judge)
         else:
             for number, job in enumerate(plan.jobs):
                 if not watch.stopped:

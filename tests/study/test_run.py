@@ -19,6 +19,7 @@ from mlflow.entities import Run
 
 import analysis
 from study import run
+from study.drive.launcher import Trained
 from study.plan.plan import Plan
 from study.plan.planning import planned
 from study.results import Results
@@ -118,10 +119,8 @@ def test_the_same_command_again_runs_nothing_and_a_wider_one_the_rest(
     assert "8 cells: 8 done already, 0 to run" in printed
     assert first[first.index("digits m=3: ") : first.index("preset quick:", 200)] in printed
     assert files(results) == before
-    assert "start and report assumed" in first
     _, printed, _ = main(capsys, *tiny(results, "--plan", *cache_of(results), seed="0-2"))
     assert "12 cells: 8 done already, 4 to run" in printed
-    assert "start and report as in the last study here" in printed
 
 
 @pytest.mark.usefixtures("without_ray")
@@ -164,16 +163,14 @@ def test_a_command_trains_nothing_that_another_has_recorded_meanwhile(
         compact(Results(tmp_path))
         return planned(*args)
 
-    def ended(_: object, plan: Plan, *__: object) -> int:
+    def ended(_: object, __: object, trained: Trained) -> int:
+        (plan,) = trained.plans
         assert len(plan.finished) == len(plan.cells) == 8
         return DONE
 
     monkeypatch.setattr("study.plan.planning.planned", slowly)
-    monkeypatch.setattr("study.concluding.closing.close", ended)
+    monkeypatch.setattr("study.drive.closing.close", ended)
     assert run.main(words) == DONE
-    monkeypatch.setattr("study.plan.planning.planned", lambda *_: compact(Results(tmp_path)))
-    status, said = answer(run.main, words)
-    assert (status, "another study is running" in said) == (UNUSABLE, True)
 
 
 def test_a_plan_runs_nothing_and_needs_no_data(tmp_path: Path, capsys: Capsys) -> None:

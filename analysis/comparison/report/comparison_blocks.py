@@ -17,7 +17,7 @@ from analysis.groups import GROUP, OPTION, with_chosen
 from analysis.section.blocks import Block, Details, Heading, Shown, Table, Text
 from analysis.section.claim import Claim
 from analysis.section.columns import by_columns, plain
-from analysis.section.parts import claim_blocks, claim_details, end_states, repeat_blocks
+from analysis.section.parts import again_blocks, claim_blocks, claim_details, end_states
 from analysis.words import (
     made_equal,
     metric_name,
@@ -82,8 +82,10 @@ def comparison_blocks(
     blocks.append(Details("Settings", [Table([], _settings(comparison), (0, 1), wrap=(1,))]))
     if not comparison.recorded:  # nothing here can train recorded runs again
         test = comparison.chosen[comparison.chosen["split"] == "test"]
-        cells = [*test["cell_id"], *comparison.cells["cell_id"]]
-        blocks.append(Details("Repeat any cell", repeat_blocks(str(cells[0]), results)))
+        cells = comparison.cells
+        tested = cells[cells["cell_id"].isin(test["cell_id"])]
+        cell = (cells if tested.empty else tested).iloc[0]
+        blocks.append(Details("Repeat any cell", again_blocks(cell, results)))
     return blocks
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from study import compact, repeat, run
-from study.launch.repetition import compare_evaluations
+from study.drive.again import largest_difference
 from study.models import kept
 from study.results import Results
 from study.terminal.command import DONE
@@ -117,7 +117,7 @@ def test_other_predictions_of_theory_are_a_difference(finished: tuple[Path, str]
     (cell_id, _) = cells.loc[cells["method"] == "theory", "cell_id"]
     rows = Results(finished[0]).evaluations([cell_id])
     other = rows.assign(predictor_mean=rows["predictor_mean"] + 1e-3)
-    assert compare_evaluations(rows, other)[0] == pytest.approx(1e-3)
+    assert largest_difference(rows, other)[0] == pytest.approx(1e-3)
 
 
 def test_a_lost_network_is_named_and_the_others_go_on(

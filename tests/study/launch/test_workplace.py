@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 
-from study import drive, run
+from study import run
 from study.cell.work import Job
-from study.drive import opened
+from study.drive import driver
+from study.drive.opened import opened
 from study.launch.run_job import run_job
 from study.launch.watching import Watch
-from study.launch.workplace import beside_others, looked_at
+from study.launch.workplace import Workplace, looked_at
 from study.results import Results, ResultsError, merging
 from study.run_options import requested
 from study.terminal.command import DONE
@@ -104,13 +105,13 @@ def test_what_a_file_system_does_not_list_yet_is_waited_for_and_then_lost(
     stage: Any = SimpleNamespace(to_run=[cell])
     monkeypatch.setattr("time.sleep", lambda _: None)
     monkeypatch.setattr(Results, "survey", lambda _: surveys.pop(0))
-    drive._look(place, watch, stage)
+    driver._look(place, watch, stage)
     assert (place.survey.statuses, surveys) == ({cell.id: "done"}, [])
     assert said.getvalue().count("waiting up to 60 s until the disk lists 1 cell\n") == 1
     monkeypatch.setattr(Results, "survey", lambda _: before)
-    monkeypatch.setattr(drive, "RECORD_SECONDS", 0.0)
+    monkeypatch.setattr(driver, "RECORD_SECONDS", 0.0)
     with pytest.raises(ResultsError, match=f"has lost cell {cell.id}"):
-        drive._look(place, watch, stage)
+        driver._look(place, watch, stage)
 
 
 def test_a_file_that_is_damaged_while_a_study_runs_is_named_at_once(
@@ -125,7 +126,7 @@ def test_a_file_that_is_damaged_while_a_study_runs_is_named_at_once(
     monkeypatch.setattr("time.sleep", slept.append)
     stage: Any = SimpleNamespace(to_run=[cell])
     with pytest.raises(ResultsError, match=name):
-        drive._look(place, watch, stage)
+        driver._look(place, watch, stage)
     assert not any(slept)
 
 
@@ -139,7 +140,8 @@ def test_who_only_looks_changes_nothing_and_who_trains_sets_damage_aside(
     status, printed, _ = called(run.main, capsys, "digits", "--plan", "--results", results.url)
     assert (status, f"{name} is damaged" in printed) == (DONE, True)
     assert list(contents(results)) == [name]
-    place = beside_others(results.url)
+    place = Workplace(results, shared=True)
+    place.prepare()
     assert f"set aside damaged files ({results.url}/damaged/{name})" in capsys.readouterr().err
     assert contents(results) == {}
     assert cell.id not in place.finished

@@ -313,7 +313,7 @@ def test_what_is_shown_of_a_study_is_all_of_it(study: str, tmp_path: Path) -> No
     file = tmp_path / "shown"
     file.write_text("\n".join(shown(request)))
     again = requested([study, f"@{file}"])
-    assert planned(replace(again, then=request.then)).cells == planned(request).cells
+    assert planned(replace(again, verb=request.verb)).cells == planned(request).cells
     for preset in [*request.space.presets][1:]:
         with pytest.raises(RequestError, match=f"--preset {preset} would change none"):
             requested([study, f"@{file}", "--preset", preset])

@@ -14,7 +14,7 @@ from analysis import compare, load
 from study import run
 from study.cell import Cell
 from study.cell.work import Job, Work
-from study.drive import Launch
+from study.drive.launcher import Launch
 from study.launch.watching import Watch
 from study.plan.jobs import Seconds
 from study.plan.plan import Plan
@@ -53,7 +53,7 @@ class Command:
         threads: CPU threads of their trials.
         status: the exit status.
         said: all that was said.
-        trained: the outcome, as `study.drive.train` returns it.
+        trained: the outcome, as `study.drive.driver.train` returns it.
     """
 
     def __init__(
@@ -75,8 +75,8 @@ class Command:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("study.plan.divide.usable_cores", lambda: 64)
             patch.setattr("study.plan.planning.cell_seconds", _seconds)
-            patch.setattr("study.drive._on_ray", self._on_ray)
-            patch.setattr("study.concluding.closing.close", self._close)
+            patch.setattr("study.drive.on_ray.OnRay.on_ray", self._on_ray)
+            patch.setattr("study.drive.closing.close", self._close)
             self.status, self.said = answer(run.main, words)
 
     @property
@@ -110,7 +110,7 @@ class Command:
             write(self._results, cell, accuracy, status=status, points=points, stage=stage)
         watch.told(job.ids, {"event": "ended", "cell_id": cell.id, "status": status, **why})
 
-    def _close(self, _: object, __: object, ___: object, trained: Any) -> int:
+    def _close(self, _: object, __: object, trained: Any) -> int:
         self.trained = trained
         return DONE
 

@@ -14,11 +14,11 @@ import torch
 
 from study import run
 from study.cell.work import Job
+from study.drive.as_shard import estimate
 from study.plan.jobs import Seconds
 from study.plan.plan import Plan
 from study.results import Results
 from study.results.merging import compact
-from study.shards.run_shard import estimate
 from study.terminal.command import DONE, FAILED, UNUSABLE
 from study.train.steps.packs import Measured, Packing, shape
 from tests.conftest import PROJECT, run_without_ray
@@ -78,7 +78,8 @@ def test_shards_one_after_the_other_are_one_uninterrupted_run(
     call: Call, url: str, whole: str
 ) -> None:
     _, printed, _ = call("1/3")
-    assert "shard 1/3 of digits: 2 cells, 0 done already, 2 to run" in printed
+    assert printed.startswith("shard 1/3\nstudy digits, preset quick")
+    assert "3 cells: 0 done already, 3 to run" in printed
     assert "to come: 1 cell confirms what is not chosen yet. 4 tuning cells of other" in printed
     for shard in ("3/3", "2/3"):
         assert call(shard)[0] == DONE
@@ -101,13 +102,13 @@ def test_a_share_is_planned_without_training(call: Call, url: str) -> None:
     assert "report" not in printed
     assert call("100/100", "--plan")[:2] == (DONE, "shard 100/100\n")
     assert not Path(url).exists()
-    assert "shard 100/100 of digits: 0 cells, 0 done already, 0 to run" in call("100/100")[1]
+    assert call("100/100")[1].startswith("shard 100/100\nresults: ")
 
 
 def test_a_shard_that_takes_all_cores_says_how_several_share_them(
     call: Call, url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("study.shards.run_shard.cores_for", lambda threads: 7)
+    monkeypatch.setattr("study.drive.as_shard.cores_for", lambda threads: 7)
     monkeypatch.setattr("study.hardware.set_up", lambda *_, **__: torch.device("cpu"))
     words = "if all 3 run on this machine, give each --threads 2"
     assert words not in call("1/3", "--plan")[1]
@@ -120,7 +121,7 @@ def test_a_shard_that_takes_all_cores_says_how_several_share_them(
 def test_a_shard_takes_as_many_threads_as_openmp_may(
     url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("study.shards.run_shard.cores_for", lambda threads: 7)
+    monkeypatch.setattr("study.drive.as_shard.cores_for", lambda threads: 7)
     words = [
         *(word for word in TINY if word not in ("--threads", "1")),
         "--shard",

@@ -10,10 +10,9 @@ import pytest
 from analysis.comparison.choice import chosen
 from analysis.comparison.compare import compare_results
 from study.cell import Cell
-from study.concluding.choice import Choice
 from study.launch.workplace import looked_at
+from study.plan.choice import chosen_cells
 from study.results import Results
-from study.run_options import requested
 from tests.made_up.comparisons import make_cell, write
 from tests.made_up.tables import in_memory
 
@@ -55,9 +54,9 @@ def test_it_is_made_among_all_that_the_directory_holds() -> None:
     write(results, other, 0.8, study="another", stage=None)
     write(results, make_cell(lr=0.3, seed=100), 0.99, stage="confirm")
     write(results, make_cell("hard"), 0.9, stage="tune")
-    choose = Choice(requested(["digits"]), looked_at(results.url))
     write(results, mine, 0.7, stage="tune")
-    assert choose({mine.group: [mine.id]}) == {mine.group: other}
+    place = looked_at(results.url)
+    assert chosen_cells(place, "accuracy", {mine.group: [mine.id]}) == {mine.group: other}
 
 
 def test_where_nothing_is_recorded_nothing_is_chosen() -> None:

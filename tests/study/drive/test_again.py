@@ -1,4 +1,4 @@
-"""A recorded cell trained once more: equal numbers, and what is said where they are not."""
+"""`study.run STUDY --again CELL`: equal numbers, and what is said where they are not."""
 
 from __future__ import annotations
 
@@ -15,15 +15,14 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from study import repeat
+from study import run as command
 from study.cell import Schedule
 from study.cell.version import code_version
 from study.cell.work import Job, Work
-from study.launch.repetition import compare_evaluations, differing_circumstances
+from study.drive.again import largest_difference
 from study.launch.run_job import run_job
 from study.results import CELLS_SCHEMA, EVALUATIONS_SCHEMA, METRICS, Results
 from study.results.cell_file import rows_of
-from study.results.records import DUPLICATE_TOLERANCE
 from study.tasks.mosaics.mosaics import MosaicTask
 from tests.conftest import tiny_cell
 from tests.made_up.commands import one_line
@@ -58,7 +57,9 @@ def copied(recorded: Results, tmp_path: Path) -> Results:
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str]) -> Run:
     """Runs the command; gives its exit status and the one line that it printed."""
-    return lambda results, *args: one_line(repeat.main, capsys, results.url, *args)
+    return lambda results, cell_id, *args: one_line(
+        command.main, capsys, "digits", "--results", results.url, "--again", cell_id, *args
+    )
 
 
 @pytest.fixture(scope="module")
@@ -107,7 +108,7 @@ def test_however_a_cell_was_trained_its_numbers_come_out_again(
         count = len(recorded.evaluations([cell_id]))
         status, line = run(recorded, cell_id)
         assert status == 0, line
-        assert line.startswith(f"cell {cell_id}: repeated in ")
+        assert line.startswith(f"cell {cell_id}: trained again in ")
         assert line.endswith(
             f"; {count} evaluations, largest difference 0 (metrics, heat maps, instances)"
         )
@@ -123,7 +124,7 @@ def test_only_a_gpu_that_was_used_is_used(
         asked.append(work)
         return run_job(job, replace(work, gpu=False, threads=1), report)
 
-    monkeypatch.setattr("study.launch.repetition.run_job", spy)
+    monkeypatch.setattr("study.drive.again.run_job", spy)
     run(copied, cell_id)
     rewrite(copied, cell_id, device="NVIDIA H200", threads=2, micro_batch=8)
     run(copied, cell_id)
@@ -149,7 +150,7 @@ def test_a_difference_is_measured_and_what_differs_besides_is_named(
     rewrite(copied, other, status="diverged", device="NVIDIA H200")
     status, line = run(copied, other)
     assert status == 1
-    assert "NOT equal: largest difference 0 " in line
+    assert "NOT equal: largest difference 0 (" in line
     for fact in ("status diverged then, done now", "device NVIDIA H200 then, cpu"):
         assert fact in line
     assert "a GPU adds numbers in an order that varies" in line
@@ -163,54 +164,30 @@ def test_differences_by_hand(rows: pd.DataFrame) -> None:
     bits[2] ^= 1
     for name, column, value, difference in [
         *((name, name, math.nan, math.inf) for name in METRICS),
-        ("loss", "loss", last["loss"] + DUPLICATE_TOLERANCE / 2, DUPLICATE_TOLERANCE / 2),
-        ("heat map", "heatmap", heatmap, 0.5),
-        ("instances in SAIF", "instance_saif", bytes(bits), 1 / last["num_evaluated"]),
-        ("instances in SAIF", "instance_saif", None, math.inf),
+        ("loss", "loss", last["loss"] + 0.5, 0.5),
+        ("heatmap", "heatmap", heatmap, 0.5),
+        ("instance_saif", "instance_saif", bytes(bits), 1 / last["num_evaluated"]),
+        ("instance_saif", "instance_saif", None, math.inf),
         # Of an evaluation after other steps, or of other instances, no number is the same one.
         *(("accuracy", column, 7, math.inf) for column in ("step", "compute_flops")),
         ("accuracy", "instances", "others", math.inf),
     ]:
         other = rows.copy()
         other.at[rows.index[-1], column] = value
-        largest, where, close = compare_evaluations(rows, other)
+        largest, where = largest_difference(rows, other)
         assert largest == pytest.approx(difference)
-        assert where.startswith(f"{name}, test split at 100 % of the budget")
-        assert close == (difference < DUPLICATE_TOLERANCE)
+        assert where.startswith(f" ({name}, test split at 100 % of the budget"), column
     none = rows.iloc[:0]  # the cell diverged before its first evaluation
     for one, other in ((rows, rows.sample(frac=1, random_state=0)), (none, none)):
-        assert compare_evaluations(one, other) == (0.0, "", True)
+        assert largest_difference(one, other) == (0.0, "")
     for pair in ((rows, rows.iloc[:-1]), (rows.iloc[:-1], rows)):
-        largest, where, close = compare_evaluations(*pair)
-        assert (largest, close) == (math.inf, False)
-        assert "test split at 100 % of the budget, where only one of them" in where
+        largest, where = largest_difference(*pair)
+        assert largest == math.inf
+        assert where.endswith("test split at 100 % of the budget, which only one of them has)")
     large, other = rows.assign(loss=1e9), rows.assign(loss=1e9 + 1)  # which is close
-    assert compare_evaluations(large, other)[::2] == (1.0, True)
+    assert largest_difference(large, other) == (1.0, "")
     other.at[1, "saif"] += 0.25
-    assert compare_evaluations(large, other)[::2] == (0.25, False)
-
-
-def test_circumstances_by_hand() -> None:
-    row = {
-        "status": "done",
-        "steps": 9,
-        "device": "cpu x86_64",
-        "threads": 4,
-        "micro_batch": math.nan,
-        "code_version": "1",
-        "package_versions": '{"torch": "2.15", "numpy": "2.4"}',
-        "pack": 1,
-        "shared_prefix": False,
-    }
-    assert differing_circumstances(row, row | {"micro_batch": float("nan")}) == []
-    versions = '{"torch": "2.16", "numpy": "2.4", "python": "3.12"}'
-    other = row | {"threads": 1, "pack": 3, "package_versions": versions}
-    assert set(differing_circumstances(row, other)) == {
-        "CPU threads 4 then, 1 now",
-        "python unknown then, 3.12 now",
-        "torch 2.15 then, 2.16 now",
-        "cells trained together 1 then, 3 now",
-    }
+    assert largest_difference(large, other)[0] == 0.25
 
 
 # --- unusable requests
@@ -219,7 +196,8 @@ def test_circumstances_by_hand() -> None:
 @pytest.mark.parametrize(
     ("cell", "arguments", "fact"),
     [
-        ({"status": "censored", "status_reason": "stopped"}, "", "was stopped: what a scheduler"),
+        ({"status": "censored", "status_reason": ""}, "", "was stopped by the scheduler"),
+        ({"study": "cifar10"}, "", "type study.run cifar10 --again"),
         ({"cell_id": "0123456789abcdef"}, "", "another trainer"),
         ({"cell": '{"paradigm": "of another file"}'}, "", "parts that --with does not name"),
         ({}, "--data-dir somewhere", "--data-dir is of no use to digits"),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import shlex
 import sys
-import time
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,18 +13,15 @@ import pandas as pd
 
 from study import terminal
 from study.cell import AnyCell
-from study.drive import Trained
+from study.drive.launcher import Trained
 from study.launch.failures import say
 from study.launch.workplace import Workplace
-from study.plan import overhead
-from study.plan.overhead import Overhead
-from study.plan.plan import Plan
 from study.request import Request
 from study.results import report_files, report_folder
 from study.terminal.command import DONE, FAILED, importing
 
 
-def close(request: Request, plan: Plan, place: Workplace, trained: Trained) -> int:
+def close(request: Request, place: Workplace, trained: Trained) -> int:
     """Reports the results and prints what failed.
 
     Returns:
@@ -36,13 +32,7 @@ def close(request: Request, plan: Plan, place: Workplace, trained: Trained) -> i
         say([bug])
         print("the study stopped; what is done is kept: the same command goes on", file=sys.stderr)
         return FAILED
-    if trained.search:
-        print(terminal.fitted(trained.search.summary(request.select)))
-    shown = report(request, plan, place, trained)
-    if shown and not trained.failures and trained.start_seconds and trained.ended_at:
-        seconds = (time.monotonic() - trained.ended_at) / shown
-        measured = Overhead(trained.start_seconds, seconds)
-        overhead.remember(request.places.cache, plan.where, measured)
+    report(request, place, trained)
     say(trained.failures)
     for cell in trained.unchosen:
         print(
@@ -61,7 +51,7 @@ def close(request: Request, plan: Plan, place: Workplace, trained: Trained) -> i
     return FAILED
 
 
-def report(request: Request, plan: Plan, place: Workplace, trained: Trained) -> int:
+def report(request: Request, place: Workplace, trained: Trained) -> None:
     """Writes the report, and prints comparisons, learning dynamics and where to see the runs.
 
     The report and MLflow's summaries show the whole study, as far as the directory holds it. Only
@@ -69,31 +59,28 @@ def report(request: Request, plan: Plan, place: Workplace, trained: Trained) -> 
 
     Args:
         request: what was asked for.
-        plan: of the study.
         place: where it ran.
         trained: what became of its cells; its tracker logs the summaries and finishes.
-
-    Returns:
-        How many settings the report shows.
     """
     with importing():
         from analysis.conclude import Conclusions, Question, conclude
         from analysis.page.files import Unwritable, link
 
     results, cells, failed = place.results, trained.cells, trained.failed
+    study = request.space.name
     asked = {cell.id for cell in cells} - failed
-    every = _of_the_study(plan.study, cells, place.survey.cells)
+    every = _of_the_study(study, cells, place.survey.cells)
     ids = every - failed
     # Those that failed are among them: no verdict is to wait for their seeds.
     question = Question(cell_ids=every, select=request.select)
     found = conclude(results, question) if ids else Conclusions(results.url, question)
     shown = found.of(asked)
     others = len(found.sections) - len(shown.sections)
-    published = plan.preset == "paper" and not request.departures and not others
+    published = request.preset == "paper" and not request.departures and not others
     print()
     shown.print(published)
     changed = f", changed by {request.departures}" if request.departures else ""
-    made = f"{plan.preset}: {request.about}{changed}"
+    made = f"{request.preset}: {request.about}{changed}"
     print(terminal.fitted(f"preset {made}"))
     fresh = asked - place.held
     added = _added([cell for cell in cells if cell.id in fresh], len(ids))
@@ -110,25 +97,24 @@ def report(request: Request, plan: Plan, place: Workplace, trained: Trained) -> 
     page = None
     try:
         if found.sections:
-            folder = report_folder(request.results, plan.study)
-            name = found.title(plan.study)
+            folder = report_folder(request.results, study)
+            name = found.title(study)
             page = found.write(folder, name, notes, published, results=request.results)
             print(f"report: {link(page)}")  # before MLflow, which may take its time
     except Unwritable as error:
-        command = f"python -m analysis.report {shlex.quote(request.results)} --study {plan.study}"
+        command = f"python -m analysis.report {shlex.quote(request.results)} --study {study}"
         raise Unwritable(
             f"{error} All results are kept. Make room there, and the same command writes it; "
             f"`{command} --out DIR` writes it elsewhere."
         ) from error
     finally:
-        attached = report_files(request.results, plan.study)
+        attached = report_files(request.results, study)
         with attached if page else contextlib.nullcontext(list[Path]()) as files:
             trained.tracker.finish(found.answer(files))
     if trained.tracker.ui_command:
         print(f"runs:   {trained.tracker.ui_command}")
     if trained.tracker.view:
         print(f"view:   {trained.tracker.view}")
-    return len(found.sections)
 
 
 def _of_the_study(study: str, cells: Sequence[AnyCell], held: pd.DataFrame) -> set[str]:

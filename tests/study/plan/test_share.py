@@ -11,16 +11,15 @@ import pytest
 
 from study.cell import Cell
 from study.cell.work import Work
-from study.concluding.choice import Choice
 from study.kinds import KINDS
 from study.launch.workplace import looked_at
 from study.plan.plan import Plan
 from study.plan.planning import planned
+from study.plan.share import Share
 from study.plan.stages import grouped, staged
 from study.request import Request, Shard
 from study.results import Results
 from study.run_options import requested
-from study.shards.share import Share
 from tests.made_up.comparisons import write
 from tests.made_up.tables import in_memory
 
@@ -42,9 +41,7 @@ def shares(request: Request, grid: Plan, of: int) -> list[Share]:
 
 def known(request: Request, results: Results, grid: Plan) -> Plan:
     """The plan of the whole study beside what is recorded."""
-    place = looked_at(results.url)
-    choose = Choice(request, place)
-    return staged(grid, request.confirm, place.survey.cells, place.finished, choose)
+    return staged(grid, looked_at(results.url), request.confirm)
 
 
 def record(results: Results, cell: Cell) -> None:

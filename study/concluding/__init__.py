@@ -1,1 +1,0 @@
-"""What a study asks of the analysis: which options to confirm, its report, figures for MLflow."""

@@ -1,0 +1,162 @@
+"""Trains a share of a study in this process, beside other shards, again and again."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from study import hardware
+from study.cell.work import Job
+from study.drive.launcher import Launch, Launcher, Trained, work_of
+from study.kinds import KINDS
+from study.launch.failures import Failure, say
+from study.launch.here import Pace, run_here
+from study.launch.watching import Watch
+from study.launch.workplace import Workplace
+from study.plan.describe import describe
+from study.plan.divide import cores_for
+from study.plan.estimate import cell_seconds, choose_packing
+from study.plan.overhead import Overhead
+from study.plan.plan import Plan
+from study.plan.share import Share
+from study.request import Request, Shard
+from study.terminal import counted
+from study.terminal.command import DONE, FAILED, terminating
+from study.terminal.working import duration, working
+
+
+class AsShard(Launcher):
+    """Runs a shard's share of the cells, one trial at a time.
+
+    Args:
+        request: what was asked for.
+        place: where they run, shared with the other shards.
+        shard: whose share.
+        grid: the plan of all cells of the study, before it is compared with what is recorded.
+        began: when the command did, in seconds of `time.monotonic`.
+    """
+
+    def __init__(
+        self, request: Request, place: Workplace, shard: Shard, grid: Plan, began: float
+    ) -> None:
+        super().__init__(request, place)
+        self.tracking = "none"
+        self._shard = shard
+        self._share = Share(shard, grid, request.confirm)
+        self._end = began + 60 * request.minutes
+        self._left = ""
+        cores = cores_for(request.threads)
+        asked = request.threads or _openmp_threads()
+        self._threads = min(asked or cores, cores)
+        may_use_gpu = KINDS[grid.kind].trains and request.gpus_per_trial != 0
+        self._gpu = hardware.set_up(self._threads, may_use_gpu).type == "cuda"
+        self._note = ""
+        if shard.of > 1 and cores > 1 and not (asked or self._gpu):
+            self._note = (
+                f"this shard takes all {cores} cores; if all {shard.of} run on this machine, give "
+                f"each --threads {max(1, cores // shard.of)}"
+            )
+
+    def divided(self, plans: Sequence[Plan]) -> list[Plan]:
+        """Its share of the first plan of which anything is left to run, by whomever."""
+        plan = replace(
+            self._share.next(plans),
+            threads=self._threads,
+            concurrent=1,
+            gpus_per_trial=None if self._gpu else 0,
+            notes=(self._note,) if self._note else (),
+            no_share_reason="a shard trains every cell from its start",
+            overhead=Overhead(start=0.0, report=0.0),
+        )
+        with working("timing cells"):
+            packing = choose_packing(plan, self.request.pack, share=False)
+            plan = replace(plan, packing=packing)
+            return [replace(plan, costs=cell_seconds(plan, [*plan.to_run, *plan.examples]))]
+
+    def describe(self, plans: Sequence[Plan]) -> str:
+        (plan,) = plans
+        lines = [f"shard {self._shard}"]
+        if plan.cells or plan.to_come:
+            about, price = self.request.about, self.request.price_per_hour
+            lines.append(describe(plan, about, price))
+        return "\n".join([*lines, *self._still_to_come(plan)])
+
+    @contextlib.contextmanager
+    def launched(self, plans: Sequence[Plan], watch: Watch) -> Iterator[Launch]:
+        """Gives what runs a stage, as far as there is time."""
+
+        def launch(plan: Plan) -> bool:
+            work = work_of(self.request, plan, self.place.results.url)
+            jobs = [Job((pack,)) for job in plan.jobs for pack in job.packs]
+            pace = Pace(functools.partial(estimate, plan), self._end)
+            if waiting := run_here(jobs, work, watch, pace):
+                self._left = _why(waiting, watch.failures, pace)
+            return not (self._left or any(each.ends_process for each in watch.failures))
+
+        with terminating():
+            yield launch
+
+    def close(self, trained: Trained) -> int:
+        (plan,) = trained.plans
+        if self._left:
+            print(f"{self._left}: the same command goes on")
+        say(trained.failures)
+        if trained.failures:
+            print("the same command tries the failed cells again", file=sys.stderr)
+        for skip in plan.skipped:
+            print(f"skipped: {skip.what}: {skip.reason}")
+        print(f"results: {self.place.results.url}")
+        if to_come := self._still_to_come(plan):
+            print(*to_come, sep="\n")
+        elif not (trained.failures or self._left):
+            print("this share is done; once all are, the same command without --shard reports")
+        return FAILED if trained.failures else DONE
+
+    def _still_to_come(self, plan: Plan) -> list[str]:
+        """Lines on the cells of a share that cannot train yet."""
+        lines, share = [], self._share
+        if plan.num_to_come:
+            confirm = counted(plan.num_to_come, "cell confirms", "cells confirm")
+            lines.append(f"to come: {confirm} what is not chosen yet")
+        if share.waiting:
+            take = counted(len(share.waiting), "cell takes", "cells take")
+            lines.append(f"to come: {take} apart networks that train first")
+        then = "Once all shards have ended, run them again"
+        if share.lacking:
+            them = "tuning cell" if plan.num_to_come else "cell"
+            are = (f"{them} of other shards is", f"{them}s of other shards are")
+            then = f"{counted(share.lacking, *are)} not in this directory: once they are, run this"
+            then += " again"
+        return [f"{line}. {then}" for line in lines]
+
+
+def estimate(plan: Plan, job: Job) -> float:
+    """Seconds of a pack; a smaller one than was measured takes as long, or as its cells alone."""
+    measured = plan.packing.measured_of(job.cells[0])
+    shares = sum(plan.seconds[cell_id] for cell_id in job.ids)
+    return shares * min(measured.speedup, measured.members / len(job.cells))
+
+
+def _openmp_threads() -> int | None:
+    """The threads that OMP_NUM_THREADS gives to this process; None: it says nothing."""
+    first = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
+    return int(first) if first.isdecimal() and int(first) else None
+
+
+def _why(left: Sequence[Job], failures: Sequence[Failure], pace: Pace) -> str:
+    """Why cells are left."""
+    cells = [cell for job in left for cell in job.cells]
+    if failures and failures[-1].ends_process:
+        wait = counted(len(cells), "cell waits", "cells wait")
+        return f"{wait} for another process, as this one cannot use its GPU any more"
+    if failures:
+        return f"{counted(len(cells), 'cell is', 'cells are')} left"
+    shortest = duration(min(pace.seconds(Job(((cell,),))) for cell in cells))
+    return (
+        f"{counted(len(cells), 'cell')} would not have ended in time (the shortest takes about "
+        f"{shortest})"
+    )

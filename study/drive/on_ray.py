@@ -1,0 +1,156 @@
+"""Runs a study on Ray, on this machine or a cluster; in this process if no Ray starts."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
+
+from study.cell.version import source_digest
+from study.cell.work import Job
+from study.drive.launcher import Launch, Launcher, Trained, work_of
+from study.launch.cluster import NoRay, ray_session
+from study.launch.here import Pace, run_here
+from study.launch.watching import Watch
+from study.launch.workplace import Workplace
+from study.plan.describe import describe
+from study.plan.divide import Costs, like
+from study.plan.plan import Plan
+from study.plan.planning import divided
+from study.request import Request
+from study.search.search import Search
+from study.terminal.command import importing, terminating
+
+
+class OnRay(Launcher):
+    """Runs all cells of a study.
+
+    Args:
+        request: what was asked for.
+        place: where they run.
+        search: suggests options; None: they are those of a grid.
+    """
+
+    def __init__(self, request: Request, place: Workplace, search: Search | None) -> None:
+        super().__init__(request, place)
+        self._search = search
+        self._first: dict[str, Plan] = {}
+
+    def divided(self, plans: Sequence[Plan]) -> list[Plan]:
+        """Later plans of a kind are divided like the first, so that results do not depend on when
+        a command goes on."""
+        return [self._divided(plan) for plan in plans]
+
+    def _divided(self, plan: Plan) -> Plan:
+        if plan.kind in self._first:
+            return like(plan, self._first[plan.kind])
+        return self._first.setdefault(plan.kind, divided(self.request, plan, self.place.cluster))
+
+    def describe(self, plans: Sequence[Plan]) -> str:
+        about, price = self.request.about, self.request.price_per_hour
+        return "\n".join(describe(plan, about, price) for plan in plans)
+
+    def close(self, trained: Trained) -> int:
+        """Prints results, writes the report and MLflow's summaries, and lists failures."""
+        with importing():
+            from study.drive.closing import close
+
+        if self._search and not trained.bug:
+            print(self._search.summary(self.request.select))
+        return close(self.request, self.place, trained)
+
+    @contextlib.contextmanager
+    def launched(self, plans: Sequence[Plan], watch: Watch) -> Iterator[Launch]:
+        """Gives what runs a stage.
+
+        Raises:
+            NoRay: and a search or a scheduler needs it.
+        """
+        with contextlib.ExitStack() as stack:
+            try:
+                launch = stack.enter_context(self.on_ray(plans, watch))
+            except NoRay as error:
+                if self._search or self.request.scheduler:
+                    need = "--search and --scheduler need it: run the command again when it can"
+                    raise NoRay(f"{error}. {need} start.") from None
+                watch.progress.note(f"{error}; cells train in this process, one after the other")
+                stack.enter_context(terminating())
+
+                def launch(plan: Plan) -> bool:
+                    jobs = [Job((pack,)) for job in plan.jobs for pack in job.packs]
+                    work = work_of(self.request, plan, self.place.results.url)
+                    left = run_here(jobs, work, watch, Pace(lambda job: 0.0))
+                    return not (left or watch.stopped)
+
+            yield launch
+
+    @contextlib.contextmanager
+    def on_ray(self, plans: Sequence[Plan], watch: Watch) -> Iterator[Launch]:
+        """Gives what runs a stage on the cluster, or else on a Ray of this machine.
+
+        Raises:
+            NoRay: it does not start.
+        """
+        watch.progress.note(f"starting Ray's workers on {plans[-1].where}")  # most of the time
+        results, cluster = self.place.results, self.place.cluster
+        origin = results.origin()
+        if cluster is not None:
+            cluster.require(results.url, origin)
+        source = source_digest() if cluster else None
+        cores = max(plan.concurrent * plan.threads for plan in plans)
+        own = ray_session(cores, watch.progress.note)
+        with contextlib.nullcontext(cluster.ray) if cluster else own as ray:
+            with importing():
+                from study.launch.tune import run_trials
+
+            def launch(plan: Plan) -> bool:
+                gpus = plan.gpus_per_trial
+                if gpus is None:
+                    gpus = 1 if ray.cluster_resources().get("GPU") else 0
+                work = work_of(self.request, plan, results.url)
+                run_trials(
+                    self.suggestions(plan, watch) if plan.searches else plan.jobs,
+                    replace(work, origin=origin, source=source, gpu=gpus > 0),
+                    watch,
+                    gpus_per_trial=gpus,
+                    # Of what a search suggests, else one worker would start after the other.
+                    max_concurrent=plan.max_concurrent or (plan.searches and plan.concurrent),
+                    max_retries=self.request.max_retries,
+                    scheduler=self.scheduler(),
+                )
+                return not watch.stopped
+
+            yield launch
+
+    def suggestions(self, plan: Plan, watch: Watch) -> Any:
+        """What hands Tune the options of the search."""
+        from study.search.under_tune import Suggestions
+
+        assert self._search  # the plan says so
+        costs = Costs(plan)
+        return Suggestions(self._search, watch, lambda cell: costs.of(cell).alone)
+
+    def scheduler(self) -> Any:
+        """What stops options early; None: nothing does."""
+        if not self.request.scheduler:
+            return None
+        from study.search.under_tune import Halving
+
+        return Halving(self.request.judged_by, recorded(self.place))
+
+
+def recorded(place: Workplace) -> pd.DataFrame | None:
+    """What is recorded: cells with their evaluations; None: nothing."""
+    if not place.survey.statuses:
+        return None
+    facts = ["task", "num_classes", "status"]
+    cells = place.results.cells(
+        columns=["cell_id", "comparison_id", "paradigm", "schedule", "stage", *facts]
+    )
+    rows = place.results.evaluations(
+        columns=["cell_id", "split", "budget_fraction", "accuracy", "saif"]
+    )
+    return cells.merge(rows, how="left", on="cell_id")
