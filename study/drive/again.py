@@ -75,16 +75,23 @@ def again(request: Request, asked: str) -> int:
             checkpoint_every=math.inf,
             networks=results.url,
         )
-        _train(cell, work)
+        with working(f"training cell {cell.id}"):
+            statuses = run_job(Job(((cell,),)), work)
+        if "failed" in statuses.values():
+            raise RequestError(f"cell {cell.id} needs more memory than there is now.")
         (row,) = anew.cells().to_dict("records")
         then, now = results.evaluations([cell.id]), anew.evaluations()
     largest, where = largest_difference(then, now)
     equal = not where and all(recorded[name] == row[name] for name in ("status", "steps"))
-    print(
+    said = (
         f"cell {cell.id}: trained again in {duration(row['total_seconds'])}; "
-        f"{counted(len(then), 'evaluation')}, {'' if equal else 'NOT equal: '}largest difference "
-        f"{largest:.2g}{where or ' (metrics, heat maps, instances)'}{_why(recorded, row, equal)}"
+        f"{counted(len(then), 'evaluation')}, {'' if equal else 'NOT equal: '}"
+        f"largest difference {largest:.2g} ({where or 'metrics, heat maps, instances'})"
     )
+    if not equal:
+        differ = "; ".join(_differing(recorded, row)) or "no recorded circumstance"
+        said += f", allowed {DUPLICATE_TOLERANCE:g}; what differs: {differ}"
+    print(said)
     return DONE if equal else FAILED
 
 
@@ -110,9 +117,9 @@ def largest_difference(then: pd.DataFrame, now: pd.DataFrame) -> tuple[float, st
         return max(both["apart"], default=0.0), ""
     worst = both[~close].nlargest(1, "apart").iloc[0]  # a large loss differs by more, and is close
     percent = f"{100 * worst['budget_fraction']:g} % of the budget"
-    where = f" ({worst['column']}, {worst['split']} split at {percent}"
+    where = f"{worst['column']}, {worst['split']} split at {percent}"
     lacks = ", which only one of them has" if math.isinf(worst["apart"]) else ""
-    return float(worst["apart"]), f"{where}{lacks})"
+    return float(worst["apart"]), f"{where}{lacks}"
 
 
 def _numbers(rows: pd.DataFrame) -> pd.DataFrame:
@@ -127,21 +134,6 @@ def _numbers(rows: pd.DataFrame) -> pd.DataFrame:
     numbers = rows.melt(_TAKEN, columns, "column").explode("value")
     numbers["position"] = numbers.groupby(level=0).cumcount()
     return numbers.astype({"value": float}).dropna(subset="value")
-
-
-def _why(then: Mapping[Any, Any], now: Mapping[Any, Any], equal: bool) -> str:
-    """What differs besides the numbers, where they do."""
-    if equal:
-        return ""
-    differ = "; ".join(_differing(then, now)) or "no recorded circumstance"
-    on_a_gpu = (
-        "; a GPU adds numbers in an order that varies, so two runs of a cell agree to rounding "
-        "only, which training magnifies: compare the difference with the spread over seeds"
-    )
-    return (
-        f", allowed {DUPLICATE_TOLERANCE:g}; what differs: {differ}"
-        f"{'' if str(then['device']).startswith('cpu') else on_a_gpu}"
-    )
 
 
 def _differing(then: Mapping[Any, Any], now: Mapping[Any, Any]) -> Iterator[str]:
@@ -170,16 +162,3 @@ def _repeatable(row: Mapping[Any, Any], study: str) -> AnyCell:
             f"study.run {row['study']} --again {row['cell_id']}."
         )
     return cell_of(row, kind.cell)
-
-
-def _train(cell: AnyCell, work: Work) -> None:
-    """Runs the cell, and shows how far it is where that takes long."""
-    with working(f"training cell {cell.id}", 100, "%") as part:
-
-        def report(event: Mapping[str, Any]) -> None:
-            if event["event"] == "evaluation":
-                part.step(100 * event["budget_fraction"] - part.done)
-
-        statuses = run_job(Job(((cell,),)), work, report)
-    if "failed" in statuses.values():
-        raise RequestError(f"cell {cell.id} needs more memory than there is now.")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from study import compact, repeat, run
+from study import compact, run
 from study.drive.again import largest_difference
 from study.models import kept
 from study.results import Results
@@ -106,7 +106,13 @@ def test_a_cell_repeats_to_its_numbers(
     cells = Results(finished[0]).cells()
     mine = cells["method"].isna() if method is None else cells["method"] == method
     status, printed, errors = called(
-        repeat.main, capsys, str(finished[0]), cells.loc[mine, "cell_id"].iloc[0]
+        run.main,
+        capsys,
+        "one-shot",
+        "--results",
+        str(finished[0]),
+        "--again",
+        cells.loc[mine, "cell_id"].iloc[0],
     )
     assert status == DONE, errors
     assert "largest difference 0 " in printed
