@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Sequence
 from html import escape as html
 from urllib.parse import quote
+
+import pandas as pd
 
 from analysis.section.blocks import (
     Block,
@@ -34,36 +37,32 @@ def escape(text: str) -> str:
 
 def table(table: Table) -> str:
     """A table; one without a header gets an empty header, which Markdown requires."""
-    width = len(table.header) or max(map(len, table.rows), default=1)
-    header = table.header or [""] * width
-    rule = ["---" if i in table.left else "---:" for i in range(width)]
-    rows = [
-        [f"**{escape(cell)}**" if i in table.marked and cell else escape(cell) for cell in row]
-        for i, row in enumerate(table.rows)
-    ]
-    lines = [[escape(cell) for cell in header], rule, *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+    header = table.header or [""] * len(table.rows[0])
+    cells = pd.DataFrame(table.rows, columns=[*map(escape, header)], dtype=str).map(escape)
+    sides = ["left" if i in table.left else "right" for i in range(len(header))]
+    return cells.to_markdown(index=False, disable_numparse=True, colalign=sides)
+
+
+def captioned(caption: str, cells: Table, notes: Sequence[str]) -> str:
+    """A table for a paper, between its caption and what must be said beside it."""
+    return "\n\n".join([f"**{escape(caption)}**", table(cells), *map(escape, notes)]) + "\n"
 
 
 def _block(block: Block) -> str:
     match block:
         case Heading(text, level):
             return f"{'#' * level} {escape(text)}"
-        case Text(text, "warning"):
-            return f"> {escape(text)}"
-        case Text(text, _):
-            return escape(text)
+        case Text(text, kind):
+            return "> " * (kind == "warning") + escape(text)
         case Code(text):
-            longest = max(map(len, re.findall("`+", text)), default=0)
-            fence = "`" * max(3, longest + 1)
-            return f"{fence}\n{text}\n{fence}"
+            return textwrap.indent(text, "    ")
         case Points(texts):
             return "\n".join(f"- {escape(text)}" for text in texts)
         case Details(summary, blocks):
             inside = "\n\n".join(filter(None, map(_block, blocks)))
             return f"<details><summary>{html(summary)}</summary>\n\n{inside}\n\n</details>"
         case Table():
-            return "\n\n".join([table(block), *[_link(block.csv, block.csv)] * bool(block.csv)])
+            return table(block) + f"\n\n{_link(block.csv, block.csv)}" * bool(block.csv)
         case Shown():
             picture, pdf = f"!{_link(block.file, block.alt)}", _link(block.pdf, "PDF")
             return f"#### {escape(block.title)}\n\n{picture}\n\n{escape(block.caption)} {pdf}"

@@ -29,10 +29,9 @@ from analysis.comparison.report.limits import limits, tuned, two_sorts
 from analysis.comparison.report.pictures import heat_map_pictures, pictures
 from analysis.comparison.report.summaries import group_summaries
 from analysis.comparison.report.table_one import (
-    flat_header,
     names_of,
-    table_one_cells,
     table_one_notes,
+    table_one_rows,
 )
 from analysis.comparison.report.tables import chosen_text, comparison_cells, setting_text
 from analysis.comparison.report.verdicts import over_what, pair_cells, sampled
@@ -146,10 +145,9 @@ class Comparisons(Chapter["Compared"]):
         found = _of(sections)
         blocks: list[Block] = []
         if not all(each.recorded for each in found):
-            header, rows = table_one_cells(found)
             blocks += [
                 Heading("In the layout of the paper's Table 1", 2),
-                Table(flat_header(header, found), rows, csv="table1.csv"),
+                Table(*table_one_rows(found), csv="table1.csv"),
                 Details(
                     "What stands in brackets, and what differs from the paper",
                     [Points(table_one_notes(found))],

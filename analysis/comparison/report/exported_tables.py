@@ -13,12 +13,11 @@ from analysis.comparison.compare import Comparison
 from analysis.comparison.report.limits import of_stages, pair_notes, tuned
 from analysis.comparison.report.table_one import (
     conditions,
-    flat_header,
-    group_header,
     names_of,
     table_one,
     table_one_cells,
     table_one_notes,
+    table_one_rows,
 )
 from analysis.comparison.report.verdicts import over_what, paired_cells
 from analysis.groups import GROUP, OPTION, with_chosen
@@ -28,7 +27,6 @@ from analysis.section.parts import stacked, without_long_columns
 from analysis.words import capital, listed
 from study.results import FURTHER, METRICS
 
-_PAIRED_LEFT = (0, 1, 2)
 _AT_THE_CUT = ["cut", "step", "mosaics_seen", "budget_fraction", "compute_flops", "train_seconds"]
 
 
@@ -66,27 +64,30 @@ def across_tables(found: Sequence[Comparison]) -> dict[str, pd.DataFrame]:
 
 def for_papers(found: Sequence[Comparison]) -> dict[str, str]:
     """Tables in Markdown and LaTeX: name -> text."""
-    files = {}
-    header, rows = table_one_cells(found)
-    notes = table_one_notes(found)
     caption = f"{capital(listed(names_of(found)))} by paradigm {conditions(found)}."
-    files["table1.md"] = _markdown(caption, flat_header(header, found), rows, notes, (0,))
-    files["table1.tex"] = latex.table(
-        header, rows, caption, "tab:table1", groups=group_header(header, found), notes=notes
+    notes = table_one_notes(found)
+    paired_markdown, paired_latex = zip(*map(_paired, found), strict=True)
+    return {
+        "table1.md": markdown.captioned(caption, Table(*table_one_rows(found)), notes),
+        "table1.tex": latex.table(table_one_cells(found), caption, "tab:table1", notes),
+        "paired.md": "\n".join(paired_markdown),
+        "paired.tex": "\n".join(paired_latex),
+    }
+
+
+def _paired(comparison: Comparison) -> tuple[str, str]:
+    """The paired differences in Markdown and in LaTeX."""
+    caption = (
+        f"Paired differences, {comparison.name} ({comparison.key}): first minus second paradigm "
+        f"on the same seeds, {conditions([comparison])}. {over_what(comparison.paired)}"
     )
-    blocks = [_paired(comparison) for comparison in found]
-    notes_of = [[*tuned(c), *of_stages(c), *pair_notes(c.paired)] for c in found]
-    files["paired.md"] = "\n".join(
-        _markdown(caption, header, rows, notes, _PAIRED_LEFT)
-        for (caption, header, rows), notes in zip(blocks, notes_of, strict=True)
+    notes = [*tuned(comparison), *of_stages(comparison), *pair_notes(comparison.paired)]
+    header, rows = paired_cells(comparison.paired)
+    cells = pd.DataFrame(rows, columns=header)
+    return (
+        markdown.captioned(caption, Table(header, rows, left=range(3)), notes),
+        latex.table(cells, caption, f"tab:paired-{comparison.key}", notes, left=3),
     )
-    files["paired.tex"] = "\n".join(
-        latex.table(
-            *(header, rows, caption, f"tab:paired-{c.key}"), left=_PAIRED_LEFT, notes=notes
-        )
-        for c, (caption, header, rows), notes in zip(found, blocks, notes_of, strict=True)
-    )
-    return files
 
 
 def cell_rows(comparison: Comparison) -> pd.DataFrame:
@@ -113,27 +114,6 @@ def cell_rows(comparison: Comparison) -> pd.DataFrame:
     table["chosen"] = table["cell_id"].isin(set(comparison.chosen["cell_id"]))
     by = ["task", "m", "paradigm", *OPTION, "seed", "cell_id"]
     return table.sort_values(by, ignore_index=True).assign(**_setting(comparison))
-
-
-def _paired(comparison: Comparison) -> tuple[str, list[str], list[list[str]]]:
-    caption = (
-        f"Paired differences, {comparison.name} ({comparison.key}): first "
-        f"minus second paradigm on the same seeds, {conditions([comparison])}. "
-        + over_what(comparison.paired)
-    )
-    return (caption, *paired_cells(comparison.paired))
-
-
-def _markdown(
-    caption: str,
-    header: Sequence[str],
-    rows: Sequence[Sequence[str]],
-    notes: Sequence[str],
-    left: Sequence[int],
-) -> str:
-    body = markdown.table(Table(header, rows, left=left))
-    pieces = [f"**{markdown.escape(caption)}**", body, *map(markdown.escape, notes)]
-    return "\n\n".join(pieces) + "\n"
 
 
 def with_setting(found: Sequence[Comparison], tables: Sequence[pd.DataFrame]) -> pd.DataFrame:

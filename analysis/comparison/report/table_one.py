@@ -57,44 +57,38 @@ def table_one(found: Sequence[Comparison]) -> pd.DataFrame:
     return pd.DataFrame([_numbers(comparison, metrics, paradigms) for comparison in found])
 
 
-def table_one_cells(found: Sequence[Comparison]) -> tuple[list[str], list[list[str]]]:
-    """Header and rows for print: in a cell ours, and in brackets the paper's and the difference.
+def table_one_cells(found: Sequence[Comparison]) -> pd.DataFrame:
+    """The same for print: in a cell ours, and in brackets the paper's and the difference.
 
     Args:
         found: as `analysis.comparison.compare.compare` gives them.
 
     Returns:
-        A header ``task``, ``m``, then the paradigms for each metric, see `group_header`; ``62.5
-        (62.0, +0.5)`` are per cent, per cent and points. Of text, the task says which of the
-        paper's models a row is.
+        One row a comparison, of text, with two levels of columns: ``task`` and ``m`` below
+        nothing, then the paradigms below each metric; ``62.5 (62.0, +0.5)`` are per cent, per
+        cent and points. Of text, the task says which of the paper's models a row is.
     """
-    numbers, paradigms = table_one(found), _paradigms(found)
-    metrics = metrics_of(found)
-    names = [f"{metric}_{paradigm}" for metric in metrics for paradigm in paradigms]
+    paradigms = _paradigms(found)
+    columns = [("", "task"), ("", "m")]
+    columns += [(f"{name} %", paradigm) for name in names_of(found) for paradigm in paradigms]
+    numbers = [f"{metric}_{name}" for metric in metrics_of(found) for name in paradigms]
     rows = [
-        [_label(comparison), str(row["m"] or "-"), *(_cell(row, name) for name in names)]
-        for comparison, row in zip(found, numbers.to_dict("records"), strict=True)
+        [_label(comparison), str(row["m"] or "-"), *(_cell(row, name) for name in numbers)]
+        for comparison, row in zip(found, table_one(found).to_dict("records"), strict=True)
     ]
-    return ["task", "m", *(paradigms * len(metrics))], rows
+    return pd.DataFrame(rows, columns=pd.MultiIndex.from_tuples(columns))
+
+
+def table_one_rows(found: Sequence[Comparison]) -> tuple[list[str], list[list[str]]]:
+    """Header and rows of `table_one_cells` with one line of header."""
+    cells = table_one_cells(found)
+    return [" ".join(names).strip() for names in cells.columns], cells.to_numpy().tolist()
 
 
 def names_of(found: Sequence[Comparison]) -> list[str]:
     """What the metrics of the table are called."""
     score = score_name(*(comparison.task for comparison in found))
     return [score if name == "accuracy" else metric_name(name) for name in metrics_of(found)]
-
-
-def group_header(header: Sequence[str], found: Sequence[Comparison]) -> list[tuple[str, int]]:
-    """What stands above the columns of `table_one_cells`: text and how many columns it spans."""
-    names = names_of(found)
-    paradigms = (len(header) - 2) // len(names)
-    return [("", 2), *((f"{name} %", paradigms) for name in names)]
-
-
-def flat_header(header: Sequence[str], found: Sequence[Comparison]) -> list[str]:
-    """The header of `table_one_cells` for tables that have one header line only."""
-    labels = [label for label, span in group_header(header, found) for _ in range(span)]
-    return [f"{label} {name}".strip() for label, name in zip(labels, header, strict=True)]
 
 
 def table_one_notes(found: Sequence[Comparison]) -> list[str]:

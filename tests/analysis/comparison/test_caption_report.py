@@ -74,8 +74,7 @@ def test_further_measures_stand_in_tables_that_fit_a_page(comparison: Comparison
 
 
 def test_table_one_has_the_papers_row(comparison: Comparison) -> None:
-    _, cells = table_one_cells([comparison])
-    assert cells[0][3] == "21.0 (23.2, -2.2)"
+    assert table_one_cells([comparison]).iat[0, 3] == "21.0 (23.2, -2.2)"
     notes = " ".join(table_one_notes([comparison]))
     for difference in ("n=650", "49 regions", "VGG19", "frozen", "words seen 2 times", "val2014"):
         assert difference in notes, difference

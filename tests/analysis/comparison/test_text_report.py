@@ -116,7 +116,7 @@ def test_an_inference_that_all_share_is_in_every_name(results: Results) -> None:
     for settings in ({}, {"inference": "soft"}):
         write_text(results, make_text_cell(**settings))
     found = compare_results(results)
-    labels = [row[0] for row in table_one_cells(found)[1]]
+    labels = [*table_one_cells(found)["", "task"]]
     for names in ([each.name for each in found], labels):
         assert sum("soft inference" in name for name in names) == 1
 
