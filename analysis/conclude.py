@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from analysis.kinds import find
 from analysis.page import opening
-from analysis.page.claim_matrix import matrix_blocks, matrix_lines
-from analysis.page.exports import exports
+from analysis.page.claim_matrix import claim_counts, claim_matrix, matrix_blocks
+from analysis.page.exports import claim_rows, exports
 from analysis.page.files import write
 from analysis.reading import opened
 from analysis.rendering import html, markdown
@@ -23,7 +24,7 @@ from analysis.section.blocks import Block, Details, Heading, Shown, Text
 from analysis.section.picture import Picture
 from analysis.section.section import Chapter, Question, Section, by_chapter
 from analysis.section.summary import counts_of, told_apart
-from analysis.words import listed
+from analysis.words import aligned, listed
 from study import terminal
 from study.results import Results, ResultsError
 from study.terminal.working import working
@@ -109,8 +110,10 @@ class Conclusions:
             _print_paragraph("\n".join(map(terminal.sentence, chapter.answer(sections))))
             for section in sections:
                 _print_paragraph(section.text(published))
-        if lines := matrix_lines(self.sections):
-            _print_paragraph("\n".join(map(terminal.sentence, lines)))
+        if len(self._matrix):
+            counts = aligned(*claim_counts(self._matrix))
+            about = "Claims of the paper, and in how many settings each holds:"
+            _print_paragraph("\n".join([about, "", *counts]))
 
     def title(self, study: str | None = None) -> str:
         """Of the page.
@@ -180,7 +183,7 @@ class Conclusions:
                 else:
                     settings.append(Details(section.title, blocks))
             across += chapter.tail(sections)
-        page += [*(Text(note, "quiet") for note in notes), *across, *matrix_blocks(self.sections)]
+        page += [*(Text(note, "quiet") for note in notes), *across, *matrix_blocks(self._matrix)]
         page = _folded_last(page, settings)
         files["report.html"] = html.render(title, page, reload).encode()
         files["report.md"] = markdown.render(title, page).encode()
@@ -201,6 +204,11 @@ class Conclusions:
     def _pictures(self) -> dict[Chapter[Any], list[Picture]]:
         """The pictures of each chapter, made once."""
         return {chapter: chapter.pictures(mine) for chapter, mine in by_chapter(self.sections)}
+
+    @functools.cached_property
+    def _matrix(self) -> pd.DataFrame:
+        """The verdict of every claim in every setting."""
+        return claim_matrix(claim_rows(self.sections))
 
     def answer(self, files: Sequence[Path] = ()) -> Answer:
         """For MLflow.

@@ -1,8 +1,8 @@
 """The files beside a report: tables for other programs (CSV) and for papers (Markdown, LaTeX).
 
 `cells.csv` and `claims.csv` hold the cells and claims of all sections, `claim_matrix.csv` the
-verdicts of claims C1 to C17 side by side where several sections have them; each chapter has tables
-of its own.
+verdicts of all claims side by side where several sections have them; each chapter has tables of
+its own.
 
 CSV holds fractions at full precision and, in every row of a comparison, the axis made equal and
 the threshold of SAIF; tables for papers are in per cent. An empty field is unknown.
@@ -32,29 +32,32 @@ def exports(sections: Sequence[Section]) -> dict[str, bytes]:
     csv["cells"] = _joined([section.cell_rows() for section in sections])
     claims = claim_rows(sections)
     csv |= {} if claims.empty else {"claims": claims}
-    matrix = claim_matrix(sections)
-    csv |= {} if matrix.empty else {"claim_matrix": matrix}
+    matrix = claim_matrix(claims)
+    csv |= {} if matrix.empty else {"claim_matrix": matrix.reset_index()}
     files |= {f"{name}.csv": table.to_csv(index=False) for name, table in csv.items()}
     return {name: text.encode() for name, text in files.items()}
 
 
 def claim_rows(sections: Sequence[Section]) -> pd.DataFrame:
-    """One row a claim: the labels of its section, and what `Claim` holds.
+    """One row per claim: where it was tested, the labels of its section, and what `Claim` holds.
 
-    Labels that a section lacks are missing values. The column `setting`, where a claim was tested,
-    is absent if no claim has one.
+    Where is `chapter`, `section` (its key) and `setting`. Labels that a section lacks are missing
+    values.
     """
     rows = [
         {
+            "chapter": chapter.name,
+            "section": section.key,
+            "setting": claim.setting or name,
             **section.labels,
             "claim": claim.name,
-            **({"setting": claim.setting} if claim.setting else {}),
             "statement": claim.statement,
             "verdict": claim.verdict,
             "measured": claim.measured,
             "test": claim.test,
         }
-        for section in sections
+        for chapter, mine in by_chapter(sections)
+        for section, name in chapter.names(mine).items()
         for claim in section.claims
     ]
     return pd.DataFrame(rows, dtype=object)

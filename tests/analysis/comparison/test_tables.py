@@ -103,29 +103,31 @@ def test_files_say_what_was_made_equal(results: Results) -> None:
         assert set(zip(table["axis"], table["threshold"], strict=True)) == {("mosaics", 0.6)}, name
 
 
-def test_latex_is_balanced(results: Results) -> None:
-    write_seeds(results, {"soft": 0.4, "hard": 0.5}, 1)
-    _write_cifar(results)
-    files = exports([Compared(found) for found in compare_results(results)])
-    for text in (files[name].decode() for name in ("table1.tex", "paired.tex")):
-        bare = re.sub(r"\\.", "", text)  # without commands and escaped characters
-        assert bare.count("{") == bare.count("}")
-        begun, ended = (re.findall(rf"\\{each}{{(.*?)}}", text) for each in ("begin", "end"))
-        assert sorted(begun) == sorted(ended)
-        body = [line for line in bare.splitlines() if "sizebox" not in line]
-        assert not set("#_^~<>|") & set("".join(body))
-        (columns,) = set(re.findall(r"\\begin{tabular}{([lr]+)}", text))
-        for line in re.findall(r".*\\\\$", text, flags=re.MULTILINE):
-            spans = sum(int(n) - 1 for n in re.findall(r"\\multicolumn{(\d+)}", line))
-            assert len(re.findall(r"(?<!\\)&", line)) + spans == len(columns) - 1
-
-
 def test_latex_escapes_what_latex_reads() -> None:
-    assert latex.escape("50 % of a_z & {x} $1 #2 ~ ^ \\ <>|") == (
+    """In cells, in both levels of the header, and in the texts around."""
+    typed = "50 % of a_z & {x} $1 #2 ~ ^ \\ <>| \u22121\n\n2"
+    cells = pd.DataFrame([[typed, typed]], columns=[[typed, typed], [typed, "m"]])
+    text = latex.table(cells, typed, "tab:typed", [typed], left=2)
+    escaped = (
         r"50 \% of a\_z \& \{x\} \$1 \#2 \textasciitilde{} \textasciicircum{} "
-        r"\textbackslash{} \textless{}\textgreater{}\textbar{}"
+        r"\textbackslash{} \textless{}\textgreater{}\textbar{} $-$1 2"
     )
-    assert latex.escape("\u22121\n\n2") == "$-$1 2"
+    assert text.splitlines()[3:] == [
+        rf"\caption{{{escaped}}}",
+        r"\label{tab:typed}",
+        r"\small",
+        r"\resizebox{\ifdim\width>\textwidth\textwidth\else\width\fi}{!}{%",
+        r"\begin{tabular}{ll}",
+        r"\toprule",
+        rf"\multicolumn{{2}}{{c}}{{{escaped}}} \\",
+        rf"{escaped} & m \\",
+        r"\midrule",
+        rf"{escaped} & {escaped} \\",
+        r"\bottomrule",
+        r"\end{tabular}}",
+        rf"\par\smallskip\footnotesize {escaped}",
+        r"\end{table*}",
+    ]
 
 
 def test_html_escapes_what_browsers_read() -> None:
