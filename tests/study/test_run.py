@@ -139,7 +139,7 @@ def test_commands_of_one_study_make_one_report(
     printed, _ = untracked(capsys, tmp_path, paradigm="hard-sampled")
     for name in ("soft", "hard-sampled"):
         assert re.search(rf"^{name} .* 2$", printed, re.M), printed
-        assert f"| {name} |" in page()
+        assert f"| {name} " in page()
     assert "\nnew: 2 of the study's 10 cells (hard-sampled 2)\n" in printed
     assert re.search(r"The last command: .*; new: 2 of the study's 10 cells", page())
     assert {"soft", "hard-sampled"} < {run.params["paradigm"] for run in answers[-1].summaries}
