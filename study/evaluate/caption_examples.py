@@ -4,17 +4,42 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
-
-from torch import Tensor
+from typing import TYPE_CHECKING, TypedDict
 
 from study.cell.seeds import stream_seed
-from study.tasks.captions.captions import Captions
 
-if TYPE_CHECKING:
-    from study.evaluate.caption_image import Example
+if TYPE_CHECKING:  # the report, which reads examples, needs no PyTorch
+    from torch import Tensor
+
+    from study.tasks.captions.captions import Captions
 
 COUNT = 4
+
+
+class Example(TypedDict):
+    """A caption that a model wrote of an image, and an object in the image.
+
+    Attributes:
+        image: name of its file.
+        jpeg: the image as a square JPEG file in base64.
+        category: of the object.
+        box: x, y, width and height of the object, fractions of the image.
+        word: index of the step at which the category's words have most probability.
+        score: that probability, s_y.
+        attention_on_box: attention inside the box at that step, a_z.
+        words: of the caption, without its end.
+        attention: of each word, of the g * g regions row by row, summing to 1.
+    """
+
+    image: str
+    jpeg: str
+    category: str
+    box: list[float]
+    word: int
+    score: float
+    attention_on_box: float
+    words: list[str]
+    attention: list[list[float]]
 
 
 def chosen(split: Captions) -> list[int]:

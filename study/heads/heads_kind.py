@@ -18,7 +18,6 @@ from study.terminal import counted
 from study.train.training_kind import TRAINING
 
 if TYPE_CHECKING:
-    import pandas as pd
     import torch
 
 TEMPERATURE = Axis(
@@ -144,12 +143,6 @@ class Heads(Kind[HeadsCell]):
         width = row["network_width"]
         at = "" if width == float("inf") else f" N={width:.0f}"
         return f"{row['method']}{at} seed={row['seed']}"
-
-    def artifacts(self, row: Mapping[str, Any], evaluations: pd.DataFrame) -> dict[str, bytes]:
-        """The order parameter, see `study.posterior.order_parameter_image`."""
-        from study.posterior.order_parameter_image import order_parameter_files
-
-        return order_parameter_files(row, self.run_name(row))
 
 
 HEADS = Heads()

@@ -15,7 +15,6 @@ from study.posterior.posterior_cell import LEAST_DRAWS, LIMIT, SAMPLING, SLICE, 
 from study.tasks.task import Facts, FactsOf
 
 if TYPE_CHECKING:
-    import pandas as pd
     import torch
 
 _SIZES = ("n", "validation_size", "test_size")
@@ -109,12 +108,6 @@ class Posterior(Kind[PosteriorCell]):
         at = "" if width == float("inf") else f" N={width:.0f}"
         only = "" if paths == "all" else f" {paths}"
         return f"{row['variant']} {row['method']}{at}{only} seed={row['seed']}"
-
-    def artifacts(self, row: Mapping[str, Any], evaluations: pd.DataFrame) -> dict[str, bytes]:
-        """The order parameter, see `study.posterior.order_parameter_image`."""
-        from study.posterior.order_parameter_image import order_parameter_files
-
-        return order_parameter_files(row, self.run_name(row))
 
 
 POSTERIOR = Posterior()

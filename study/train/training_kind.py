@@ -96,14 +96,14 @@ class Training(Kind[Cell]):
         return f"{row['paradigm']} {model}m={row['m']} {held}lr={row['lr']:g} seed={row['seed']}"
 
     def artifacts(self, row: Mapping[str, Any], evaluations: pd.DataFrame) -> dict[str, bytes]:
-        """The heat maps of the last evaluation, of the splits with a known foreground; examples.
+        """The heat maps of the last evaluation, of the splits with a known foreground; a page.
 
-        With a held attention a map is one line; of a linear model the theory tells more.
+        With a held attention a map is one line; of a linear model the theory tells more. Captions
+        are in the report.
         """
         import numpy as np
         from pandas import notna
 
-        from study.evaluate.caption_image import captions_png, examples_of
         from study.evaluate.heat_map_image import heatmap_png
         from study.evaluate.looks import looks_page
 
@@ -118,15 +118,10 @@ class Training(Kind[Cell]):
         }
         files = {}
         if heatmaps:
-            files["heatmap.png"] = heatmap_png(heatmaps, row["schedule"], kind)
-        for text in last["examples"].dropna():
-            if kind is CAPTIONS:
-                shown = {f"{e['image']}, {e['category']}": e for e in examples_of(text)}
-                files["captions.png"] = captions_png(shown)
-            else:
-                warning = TASKS[row["task"]].warning
-                page = looks_page(json.loads(text), row["schedule"], warning)
-                files["where-it-looks.html"] = page.encode()
+            files["heatmap.png"] = heatmap_png(heatmaps, kind)
+        for text in last["examples"].dropna() if kind is not CAPTIONS else ():
+            page = looks_page(json.loads(text), row["schedule"], TASKS[row["task"]].warning)
+            files["where-it-looks.html"] = page.encode()
         return files
 
 

@@ -77,7 +77,7 @@ MAY_IMPORT = {
 
 DOORS = (
     "study.results", "study.tasks", "study.theory.", "study.terminal",
-    "study.evaluate.caption_image", "study.evaluate.heat_map_image", "study.evaluate.looks",
+    "study.evaluate.caption_examples", "study.evaluate.heat_map_image", "study.evaluate.looks",
     "study.tracking.runs",
 )  # fmt: skip
 """What `analysis` knows of `study`."""

@@ -12,7 +12,7 @@ import numpy as np
 from PIL import Image
 
 from study.cell import HYBRIDS, Cell, DecoderSettings, Phase, Schedule
-from study.evaluate.caption_image import Example
+from study.evaluate.caption_examples import Example
 from study.results import Results
 from tests.made_up.comparisons import make_cell, write
 

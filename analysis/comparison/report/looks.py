@@ -16,7 +16,7 @@ from analysis.section.blocks import Block, Heading, Html, Text
 from analysis.section.picture import Picture
 from analysis.words import is_text, listed
 from study import tasks
-from study.evaluate.caption_image import Example, examples_of
+from study.evaluate.caption_examples import Example
 from study.evaluate.looks import Example as Looked
 from study.evaluate.looks import looks_html, looks_page
 
@@ -68,7 +68,7 @@ def caption_pictures(comparison: Comparison) -> Iterator[Picture]:
     if comparison.modality is not tasks.CAPTIONS:
         return
     rows = by_paradigm(_recorded(comparison))
-    examples = {name: examples_of(mine["examples"].iloc[0]) for name, mine in rows.items()}
+    examples = {name: json.loads(mine["examples"].iloc[0]) for name, mine in rows.items()}
     found = {name: {_object(each): each for each in of} for name, of in examples.items()}
     objects = dict.fromkeys(key for of in found.values() for key in of)
     for number, key in enumerate(objects, start=1):

@@ -75,7 +75,7 @@ def group_summaries(
         maps = {split: of[paradigm] for split, of in of_split.items() if paradigm in of}
         own = {"where-it-looks.html": pages()[paradigm]} if paradigm in pages() else {}
         if maps:
-            own["heatmap.png"] = heatmap_png(maps, paradigm, comparison.modality)
+            own["heatmap.png"] = heatmap_png(maps, comparison.modality)
         return own | shared()
 
     return [

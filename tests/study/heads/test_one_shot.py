@@ -20,7 +20,6 @@ from study.terminal.command import DONE
 from tests.conftest import log_levels_kept, not_drawn, trials_here
 from tests.made_up.commands import called
 from tests.made_up.small_networks import assignments
-from tests.made_up.tracking import client_of, files, runs_of
 
 pytestmark = pytest.mark.usefixtures("no_pictures")
 
@@ -76,18 +75,6 @@ def test_networks_train_and_are_taken_apart_by_one_command(finished: tuple[Path,
         assert accuracy[row.cell_id] == accuracy[row.network]
     assert re.search(r"^P9 .*", printed, re.M), printed
     assert f"report: file://{results}/report/one-shot/report.html" in printed
-
-
-def test_mlflow_has_the_order_parameter_of_each_cell_that_solves(
-    finished: tuple[Path, str],
-) -> None:
-    client = client_of(Results(finished[0]))
-    logged = {each.data.tags["cell_id"]: each for each in runs_of(client, "one-shot")["cell"]}
-    cells = Results(finished[0]).cells().set_index("cell_id")
-    assert logged.keys() == set(cells.index)
-    solved = cells["method"].isin(["theory", "gp"])
-    for cell_id, each in logged.items():
-        assert ("order_parameter.png" in files(client, each)) == solved[cell_id]
 
 
 def test_another_method_trains_no_network(

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import functools
-import io
-import json
 
 import numpy as np
 import pytest
-from PIL import Image
 from scipy.stats import norm
 
 from study.cell.events import Ended
 from study.cell.work import Work
 from study.errors import RequestError
 from study.posterior import hidden_markov
-from study.posterior.order_parameter_image import order_parameter_files
 from study.posterior.posterior_cell import PosteriorCell
 from study.posterior.run_posterior import run
 from study.theory.attention_paths import gp_limit, solve
@@ -91,17 +87,3 @@ def test_cells_of_one_work_do_not_mix() -> None:
 def test_data_of_another_generator_is_refused() -> None:
     with pytest.raises(RequestError, match="Run the command again to plan it anew"):
         ended(make_cell(data_digest="hidden-markov-0"))
-
-
-def test_the_order_parameter_is_drawn_and_told_in_numbers() -> None:
-    """Positive vermilion, negative blue, 0 white; a square of 72 pixels for each pair of paths."""
-    row = {
-        "order_parameter": [2.0, -1.0, -1.0, 0.0], "order_parameter_error": None,
-        "path_names": ["good", "denoising"],
-    }  # fmt: skip
-    files = order_parameter_files(row, "title")
-    numbers = {"paths": ["good", "denoising"], "order_parameter": [[2.0, -1.0], [-1.0, 0.0]]}
-    assert json.loads(files["order_parameter.json"]) == numbers
-    with Image.open(io.BytesIO(files["order_parameter.png"])) as picture:
-        corners = [picture.getpixel(at) for at in ((160, 70), (232, 70), (160, 142), (232, 142))]
-    assert corners == [(190, 70, 20), (128, 172, 208), (128, 172, 208), (255, 255, 255)]
