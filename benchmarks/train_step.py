@@ -1,16 +1,21 @@
-"""How many times faster a training step is than a research script's, side by side in one run.
+"""How long a training step takes beside a research script's, or beside other cells of a pack.
 
     python benchmarks/train_step.py --device cpu --m 5 --paradigm soft
     python benchmarks/train_step.py --device cpu --m 20 --micro-batch 10 21 85 256
-    python benchmarks/train_step.py --device cuda --m 5 20 --paradigm soft hard lvml --compile
+    python benchmarks/train_step.py --device cuda --m 5 20 --paradigm soft hard lvml
+    python benchmarks/train_step.py --device cuda --architecture embedding --m 64 --members 4 12
 
-It needs only torch, NumPy and pyarrow. The baseline is `benchmarks/support/baseline.py` in a
-process of its own, with the default settings of PyTorch and the C library, and in the precision of
-the rows that are compared with it ("x baseline"). "x float32" compares with the float32 baseline
-instead. "Memory kept" is the baseline with `keep_freed_memory`. The other rows are the studies'
-step and variants of it: with passes of other sizes, and "NCHW", which has weights and segments in
-PyTorch's default memory format, where all others have channels last. "% of ceiling" is the counted
-FLOP/s as a share of what a large matrix product reaches in the same precision.
+It needs only torch, NumPy and pyarrow. All ways to take a step take turns, so that conditions are
+equal: "x" is the time of the first way of the same precision, relative to theirs, and "x float32"
+that of the first way in float32. The first way is
+
+- the baseline, `benchmarks/support/baseline.py` in a process of its own, with the default settings
+  of PyTorch and the C library; "memory kept" is the same with `keep_freed_memory`;
+- with `--members`, one cell alone: the others are cells of a pack, in turns or as one CUDA graph.
+
+Times are of one step of one cell, on made-up data. "% of ceiling" is the counted FLOP/s as a share
+of what a large matrix product reaches in the same precision. "Host us" is what a step takes of the
+host until the GPU has got it; on a CPU, all of it.
 """
 
 from __future__ import annotations
@@ -18,210 +23,230 @@ from __future__ import annotations
 import argparse
 import contextlib
 import functools
-import statistics
+import itertools
+import json
 import sys
+import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import date
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import torch
-from torch import Tensor
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a file, without an installation
 
-from benchmarks.support import measure, stepping
+from benchmarks.support import stepping
 from benchmarks.support.baseline import ResearchScript
-from benchmarks.support.stepping import Figures, Step, build_model, timed
-from study import hardware, paradigms
-from study.cell import PRECISIONS
-from study.paradigms.paradigm import Paradigm
-from study.tasks.mosaics.mosaics import Mosaics
+from benchmarks.support.measure import in_a_process, table, write
+from study import hardware
+from study.cell import PRECISIONS, Budget, Cell, Schedule
 from study.train.budget.cost import training_flops
+from study.train.steps.pack_member import Member
+from study.train.steps.side_by_side import stepping_on
 
-N = 1_024
-BASELINE, KEPT = "baseline", "baseline, memory kept"
+INPUTS = 1_024
+LR, MOMENTUM = 0.001, 0.9
 
 MATRIX_SIZE = {"cpu": 2_048, "cuda": 8_192}
 EMULATED_SIZE = 512
 """Of a product in bfloat16 on a CPU without its instructions; a larger one takes seconds."""
 
-COPY_BYTES = {"cpu": 2**28, "cuda": 2**32}
-REPEATS = 8
+CLOCK_SECONDS = 1.0
+"""Work after which a GPU runs at the clock that it keeps."""
+
+Timer = Callable[[], tuple[float, float]]
+"""Takes steps; returns the seconds of a step of one cell, and those of the host."""
 
 
 def main() -> None:
     """Measures what the command line asks for and prints one table a paradigm and m."""
-    parser = measure.options(
-        __doc__,
-        device="cpu",
-        m=[5],
-        paradigm=["soft"],
-        architecture=("scripts", "paper", "small"),
-        precision={"nargs": "+", "choices": PRECISIONS, "help": "default: all here"},
-        batch_size=256,
-        micro_batch={"nargs": "+", "type": measure.positive, "help": "mosaics a pass, too"},
-        compile=False,
-        threads=torch.get_num_threads(),
-        rounds=7,
-        steps={"type": measure.positive, "help": "of each in a round (1, on a GPU 20)"},
-        json=measure.JSON,
-    )
-    args = stepping.set_up(parser)
-    on_gpu = args.device.type == "cuda"
-    args.precision = args.precision or [p for p in PRECISIONS if p != "tf32" or on_gpu]
-    args.micro_batch = args.micro_batch or [args.batch_size]
+    args = arguments()
+    found: dict[str, Any] = {
+        "device": hardware.device_name(args.device),
+        "threads": torch.get_num_threads(),
+        "torch": str(torch.__version__),
+        "date": str(date.today()),
+        "options": {name: str(value) for name, value in vars(args).items()},
+        "figures": [],
+    }
+    print("{device}, {threads} CPU threads, torch {torch}, {date}".format_map(found))
+    ceilings = {precision: ceiling(precision, args.device) for precision in args.precision}
+    for precision, flops in ceilings.items():
+        print(f"ceiling: matrix product {flops / 1e12:.3g} TFLOP/s {precision}", flush=True)
+    found["figures"].append({"ceilings": ceilings})
+    for m, paradigm in itertools.product(args.m, args.paradigm):
+        cells = [cell_of(paradigm, m, precision, args) for precision in args.precision]
+        found["figures"] += compare(cells, ceilings, args)
+        if args.json:
+            write(args.json, json.dumps(found, indent=1))
+
+
+def arguments() -> argparse.Namespace:
+    """The options; this process is set up like a trial's on the device asked for.
+
+    Ends the program with status 2 if the device is missing.
+    """
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    add = parser.add_argument
+    add("--device", choices=("cpu", "cuda"), default="cpu")
+    add("--m", nargs="+", type=int, default=[5])
+    add("--paradigm", nargs="+", choices=("soft", "hard", "lvml"), default=["soft"])
+    add("--architecture", choices=stepping.TASKS, default="scripts")
+    add("--precision", nargs="+", choices=PRECISIONS, help="all here; of packs float32")
+    add("--batch-size", type=int, default=256, help="256")
+    add("--micro-batch", nargs="+", type=int, default=[], help="mosaics a pass, too")
+    add("--members", nargs="+", type=int, default=[], help="of packs, measured instead")
+    add("--threads", type=int, default=torch.get_num_threads(), help="of the CPU")
+    add("--rounds", type=int, default=7, help="7")
+    add("--steps", type=int, help="of each in a round (1, on a GPU 20)")
+    add("--json", type=Path, metavar="FILE", help="write the figures there, too")
+    args = parser.parse_args()
+    on_gpu = args.device == "cuda"
+    if on_gpu and not hardware.has_gpu():
+        parser.exit(2, f"{parser.prog}: no CUDA device here\n")
+    every = ["float32"] if args.members else [p for p in PRECISIONS if p != "tf32" or on_gpu]
+    args.precision = args.precision or every
     if "tf32" in args.precision and not on_gpu:
         parser.error("tf32 needs --device cuda")
-    figures = Figures(args)
-    print(stepping.machine(args.device))
-    reached = {precision: ceiling(precision, args.device) for precision in args.precision}
-    copied = copy_rate(args.device)
-    products = ", ".join(f"{each / 1e12:.3g} TFLOP/s {name}" for name, each in reached.items())
-    print(f"ceilings: matrix product {products}; copy {copied / 1e9:.3g} GB/s", flush=True)
-    figures.add(ceilings=reached, copy_bytes_per_second=copied)
-    for m in args.m:
-        for paradigm in args.paradigm:
-            compare(paradigm, m, args, reached, figures)
+    args.steps = args.steps or (20 if on_gpu else 1)
+    args.device = hardware.set_up(args.threads, gpu=on_gpu)
+    return args
 
 
-def ceiling(precision: str, device: torch.device) -> float:
-    """FLOP/s of a large matrix product."""
-    half = precision == "bfloat16"
-    emulated = half and not hardware.has_bfloat16(device)
-    size = EMULATED_SIZE if emulated else MATRIX_SIZE[device.type]
-    dtype = torch.bfloat16 if half else torch.float32
-    a = torch.randn(size, size, device=device).to(dtype)
-    out = torch.empty_like(a)
-    with hardware.products(precision, device):
-        return 2 * size**3 / fastest(functools.partial(torch.mm, a, a, out=out), device)
-
-
-def copy_rate(device: torch.device) -> float:
-    """Bytes a second that a large copy reads and writes."""
-    source = torch.zeros(COPY_BYTES[device.type], dtype=torch.uint8, device=device)
-    target = torch.zeros_like(source)
-    return 2 * len(source) / fastest(lambda: target.copy_(source), device)
-
-
-def fastest(function: Callable[[], object], device: torch.device) -> float:
-    """The least seconds of a few calls."""
-    timer = timed(function, device, 1)
-    return min(timer() for _ in range(REPEATS))
+def cell_of(paradigm: str, m: int, precision: str, args: argparse.Namespace) -> Cell:
+    """The cell whose steps are taken."""
+    n = max(INPUTS, args.batch_size)
+    return Cell(
+        task=stepping.TASKS[args.architecture], data_digest="noise", n=n, m=m, seed=0,
+        architecture=args.architecture, batch_size=args.batch_size, precision=precision,
+        schedule=Schedule.single(paradigm, LR), momentum=MOMENTUM, budget=Budget(n, "mosaics"),
+    )  # fmt: skip
 
 
 def compare(
-    paradigm: str, m: int, args: argparse.Namespace, reached: dict[str, float], figures: Figures
-) -> None:
-    """Times all ways to take one step and prints them."""
-    mosaics = stepping.made_up_mosaics(max(N, args.batch_size), m, args.device)
-    ways = [(precision, BASELINE) for precision in args.precision]
-    if args.device.type == "cpu" and "float32" in args.precision:
-        ways.append(("float32", KEPT))
-    timers: dict[tuple[str, str], measure.Timer] = {}
+    cells: list[Cell], ceilings: dict[str, float], args: argparse.Namespace
+) -> list[dict[str, Any]]:
+    """Times all ways to take a step, of cells that differ in precision, and prints them."""
     with contextlib.ExitStack() as children:
-        for precision, name in ways:
-            child = measure.in_a_process(baseline, paradigm, m, precision, args, name == KEPT)
-            timers[precision, name] = children.enter_context(child)
-        for precision in args.precision:
-            for name, step in study_steps(paradigm, precision, mosaics, args).items():
-                timers[precision, name] = timed(step, args.device, args.steps)
-        seconds = measure.side_by_side(timers, args.rounds)
-    model = build_model(args.architecture)
-    flops = args.batch_size * training_flops(paradigm, model.flops(stepping.CIFAR_SHAPE), m)
+        timers: dict[tuple[str, str], Timer] = {
+            (cell.precision, name): timer
+            for cell in cells
+            for name, timer in ways(cell, args, children)
+        }
+        rounds = [[timer() for timer in timers.values()] for _ in range(1 + args.rounds)]
+    found = dict(zip(timers, np.array(rounds[1:]).transpose(1, 2, 0), strict=True))  # warm by then
+    first = {precision: seconds for (precision, _), (seconds, _) in reversed(found.items())}
+    paradigm, m = cells[0].paradigm, cells[0].m
+    facts = stepping.facts_of(args.architecture, m)
+    of_model = stepping.build_model(args.architecture).flops(facts.input_shape, facts.lengths, m)
+    flops = args.batch_size * float(training_flops(paradigm, of_model, m))
     sizes = f"m={m}, batch {args.batch_size}, {args.architecture}"
     print(f"\n{paradigm}, {sizes}: {flops / 1e9:.3g} GFLOP\n")
+    figures, rows = [], []
+    for (precision, name), (seconds, of_host) in found.items():
+        times, rate = first[precision] / seconds, flops / float(np.median(seconds))
+        to_float32 = np.median(first.get("float32", np.nan) / seconds)
+        rows.append(
+            (
+                f"{precision}, {name}", f"{1000 * np.median(seconds):.2f}",
+                f"{np.median(times):.2f}", f"{times.min():.2f} to {times.max():.2f}",
+                f"{to_float32:.2f}", f"{100 * rate / ceilings[precision]:.1f}",
+                f"{1e6 * np.median(of_host):.1f}",
+            )
+        )  # fmt: skip
+        figures.append(
+            {
+                "paradigm": paradigm, "m": m, "precision": precision, "step": name,
+                "seconds": [*seconds], "host_seconds": [*of_host], "times_first": [*times],
+                "flops_per_second": rate,
+            }
+        )  # fmt: skip
+    head = ("step", "ms", "x", "  least to most", "x float32", "% of ceiling", "host us")
+    table(head, rows)
+    return figures
 
-    def rows() -> Iterator[tuple[str, ...]]:
-        for (precision, name), times in seconds.items():
-            typical = statistics.median(times)
-            to_own = measure.ratio(seconds[precision, BASELINE], times)
-            to_float32 = "-"
-            if "float32" in args.precision:
-                to_float32 = f"{measure.ratio(seconds['float32', BASELINE], times).median:.2f}"
-            yield (
-                f"{precision}, {name}", f"{1000 * typical:.2f}", f"{to_own.median:.2f}",
-                to_own.spread, to_float32, f"{100 * flops / typical / reached[precision]:.1f}",
-            )  # fmt: skip
-            figures.add(
-                paradigm=paradigm, m=m, precision=precision, step=name, seconds=times,
-                flops_per_second=flops / typical, least_to_most=to_own[1:],
-                times_baseline_of_its_precision=to_own.median,
-            )  # fmt: skip
 
-    measure.table(
-        ("step", "ms", "x baseline", "  least to most", "x float32", "% of ceiling"), rows()
-    )
-
-
-def baseline(
-    paradigm: str, m: int, precision: str, args: argparse.Namespace, keep_memory: bool
-) -> measure.Timer:
-    """A step of the research script, for a process of its own."""
-    torch.set_num_threads(args.threads)
-    if keep_memory:
-        hardware.keep_freed_memory()
-    mosaics = stepping.made_up_mosaics(max(N, args.batch_size), m, torch.device("cpu"))
-    whole = mosaics.batch(torch.arange(len(mosaics)))
-    model = build_model(args.architecture)
-    script = ResearchScript(
-        paradigm, model.focus, model.classifier, whole.segments.contiguous(), whole.labels,
-        lr=stepping.LR, momentum=stepping.MOMENTUM, batch_size=args.batch_size,
-        device=args.device.type, precision=precision,
-    )  # fmt: skip
-    return timed(script.step, args.device, args.steps)
+def ways(
+    cell: Cell, args: argparse.Namespace, children: contextlib.ExitStack
+) -> Iterator[tuple[str, Timer]]:
+    """Names of ways to take a step, and their timers, the baseline's in processes of its own."""
+    keeps = [False, True] if args.device.type == "cpu" and cell.precision == "float32" else [False]
+    for keep_memory in [] if args.members else keeps:
+        child = in_a_process(baseline, cell, args, keep_memory)
+        yield f"baseline{', memory kept' * keep_memory}", children.enter_context(child)
+    yield "study", study_steps(cell, args)
+    for size in args.micro_batch:
+        yield f"passes of {size}", study_steps(cell, args, micro_batch=size)
+    for count in args.members:
+        yield f"{count} side by side", study_steps(cell, args, members=count)
 
 
 def study_steps(
-    paradigm: str, precision: str, mosaics: Mosaics, args: argparse.Namespace
-) -> dict[str, Callable[[], object]]:
-    """The study's step in a precision, and variants of it, by name."""
-    rows = torch.arange(args.batch_size, device=args.device)
-    fitting = hardware.micro_batch(args.batch_size, mosaics.bytes_each, args.device)
-    contiguous = Contiguous(**vars(mosaics))
+    cell: Cell, args: argparse.Namespace, members: int = 1, micro_batch: int | None = None
+) -> Timer:
+    """Steps as studies take them, of so many cells that differ in seed."""
+    task = stepping.noise_task(cell, args.device)
+    pack = [Member(replace(cell, seed=i), task, args.device, micro_batch) for i in range(members)]
+    for member in pack:
+        member.enter_phase(0)
+    together = stepping_on(args.device)
+    precise = functools.partial(hardware.products, cell.precision, args.device)
+    with precise():
+        together.prepare(pack)
 
-    def new(
-        of: Paradigm | str = paradigm, data: Mosaics = mosaics, micro_batch: int = fitting
-    ) -> Step:
-        model = build_model(args.architecture, precision).to(args.device)
-        if data is contiguous:
-            model.to(memory_format=torch.contiguous_format)
-        step = stepping.step_of(model, of, data, micro_batch)
-        return functools.partial(in_precision, precision, step)
+    def take() -> None:
+        with precise():
+            for _ in together.steps(pack, args.steps):
+                pass
 
-    steps = {"study": new, "NCHW": functools.partial(new, data=contiguous)}
-    if args.compile:
-        steps["study, compiled"] = functools.partial(new, Compiled(paradigm))
-    made = {name: make() for name, make in steps.items()}
-    for size in dict.fromkeys(each for each in args.micro_batch if each != fitting):
-        name = "whole batch" if size >= args.batch_size else f"passes of {size}"
-        made[name] = new(micro_batch=size)
-    if rows.is_cuda:
-        for name, make in steps.items():
-            made[f"{name}, captured"] = stepping.CapturedStep(make(), rows)
-    return {name: functools.partial(step, rows) for name, step in made.items()}
+    return functools.partial(timed, take, args.device, args.steps * members)
 
 
-def in_precision(precision: str, step: Step, rows: Tensor) -> Tensor:
-    """A step, whose products may be in TensorFloat-32."""
-    with hardware.products(precision, rows.device):
-        return step(rows)
+def baseline(cell: Cell, args: argparse.Namespace, keep_memory: bool) -> Timer:
+    """Steps of the research script, for a process of its own."""
+    torch.set_num_threads(args.threads)
+    if keep_memory:
+        hardware.keep_freed_memory()
+    whole = stepping.noise_task(cell, torch.device("cpu")).train.batch(torch.arange(cell.n))
+    model = stepping.build_model(cell.architecture)
+    script = ResearchScript(
+        cell.paradigm, model.focus, model.classifier, whole.segments.contiguous(), whole.labels,
+        lr=LR, momentum=MOMENTUM, batch_size=cell.batch_size, device=args.device.type,
+        precision=cell.precision,
+    )  # fmt: skip
+
+    def take() -> None:
+        for _ in range(args.steps):
+            script.step()
+
+    return functools.partial(timed, take, args.device, args.steps)
 
 
-class Contiguous(Mosaics):
-    """Mosaics whose segments have PyTorch's default memory format."""
+def timed(take: Callable[[], object], device: torch.device, count: int) -> tuple[float, float]:
+    """Seconds of a step, of so many that are taken, and those of the host."""
+    wait = torch.cuda.synchronize if device.type == "cuda" else lambda: None
+    wait()
+    started = time.perf_counter()
+    take()
+    host = time.perf_counter() - started
+    wait()
+    return (time.perf_counter() - started) / count, host / count
 
-    def segments(self, images: Tensor) -> Tensor:
-        return super().segments(images).contiguous()
 
-
-class Compiled:
-    """A paradigm whose loss, networks included, goes through `torch.compile`."""
-
-    def __init__(self, paradigm: str) -> None:
-        self._paradigm = paradigms.get(paradigm)
-        self.loss: Callable[..., Tensor] = torch.compile(self._paradigm.loss, dynamic=False)
-
-    def __getattr__(self, name: str) -> object:
-        return getattr(self._paradigm, name)
+def ceiling(precision: str, device: torch.device) -> float:
+    """FLOP/s of a large matrix product, at the clock that the device keeps."""
+    half = precision == "bfloat16"
+    emulated = half and not hardware.has_bfloat16(device)
+    size = EMULATED_SIZE if emulated else MATRIX_SIZE[device.type]
+    a = torch.randn(size, size, device=device).to(torch.bfloat16 if half else torch.float32)
+    found, end = [], time.perf_counter() + CLOCK_SECONDS
+    with hardware.products(precision, device):
+        while time.perf_counter() < end:
+            found.append(timed(lambda: a @ a, device, 1)[0])
+    return 2 * size**3 / min(found)
 
 
 if __name__ == "__main__":

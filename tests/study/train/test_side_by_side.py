@@ -12,13 +12,6 @@ from typing import Any
 import pytest
 import torch
 
-from benchmarks.support import stepping
-from benchmarks.support.stepping import (
-    CapturedStep,
-    build_model,
-    made_up_mosaics,
-    step_of,
-)
 from study import tasks
 from study.cell import PARADIGMS, Cell, Phase, Schedule
 from study.evaluate import classification
@@ -158,9 +151,8 @@ def test_members_branch_off_together_and_join_also_when_memory_runs_out(
         assert copies == [4, 4, 2]
 
 
-@pytest.mark.parametrize("of", ["pack", "benchmark"])
 def test_a_graph_keeps_what_it_replays_on(
-    of: str, digits: MosaicTask, monkeypatch: pytest.MonkeyPatch, captured: None
+    digits: MosaicTask, monkeypatch: pytest.MonkeyPatch, captured: None
 ) -> None:
     """It holds addresses alone: freed weights would be somebody else's memory.
 
@@ -172,21 +164,14 @@ def test_a_graph_keeps_what_it_replays_on(
         tuned.append(torch.backends.cudnn.benchmark)
         return train_step(*args, **named)
 
-    for module in (pack_member, stepping):
-        monkeypatch.setattr(module, "train_step", noting)
-    holder: Any
-    if of == "pack":
-        pack = members(digits, 1)
-        models, holder = [pack[0]._model], side_by_side.Captured(CPU)
-        holder.prepare(pack)
-        holder._graphs.clear()  # unlike a real graph, the recording holds tensors
-        del pack
-    else:
-        models, data = [build_model("small")], made_up_mosaics(60, 3, CPU, images=200)
-        holder = CapturedStep(step_of(models[0], "soft", data, 8), torch.arange(8))
-        holder._graph.operations.clear()
+    monkeypatch.setattr(pack_member, "train_step", noting)
+    pack = members(digits, 1)
+    held = [weakref.ref(parameter) for parameter in pack[0]._model.parameters()]
+    holder = side_by_side.Captured(CPU)
+    holder.prepare(pack)
+    holder._graphs.clear()  # unlike a real graph, the recording holds tensors
+    del pack
     assert tuned == [True] * (len(tuned) - 1) + [False] != [False]
-    held = [weakref.ref(parameter) for parameter in models.pop().parameters()]
     gc.collect()
     assert all(each() is not None for each in held)
     del holder
