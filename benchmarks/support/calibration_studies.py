@@ -4,30 +4,29 @@ A study has four paradigms (hard, soft, hybrid, lvml) that differ in nothing, so
 is false and every difference 0. A run is right about an instance, or has it in SAIF, with the
 logit base + A + B_i + E_i + sum_b C_b: A of the run, B of its foreground image, E of both, C of
 each of its background images, if it has any. A shared part of A belongs to the seed, shared parts
-of B and C to all paradigms. Runs choose their option on validation, which shows A with a little
-noise, and are tested on all images; two-stage studies draw A anew for their confirming seeds. SAIF
-and accuracy are independent.
+of B and C to all paradigms. SAIF and accuracy are independent.
 
-Some studies have a probit in place of the logit, whose true means have a closed form, runs of two
-sorts, or two images with most instances.
+Some studies have a probit in place of the logit, runs of two sorts, images with most instances, or
+one stage: one paradigm is tested on the seeds on which its option was chosen, by validation, which
+shows A with a little noise. (In two stages the tested runs are new ones, whatever was chosen.)
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, ndtr, ndtri
+from scipy.special import expit, ndtr
 
 from analysis.comparison.by_image import Instances, Scores, instances_of, of_instances
 
 PARADIGMS = ("hard", "soft", "hybrid", "lvml")
 METRICS = ("saif", "accuracy")
 NUM_CLASSES = 4
-TUNING_SEEDS = 3
+CHOSEN = 2  # the paradigm that has options
 SEED_SHARED = 0.3  # of the variance of A
 IMAGE_SHARED = 0.5  # of the variance of B
 VALIDATION_SD = 0.05
@@ -39,6 +38,14 @@ LOST = {"saif": 0.0, "accuracy": 1 / NUM_CLASSES}
 """What a diverged run scores."""
 
 Floats = NDArray[np.float64]
+Generator = np.random.Generator
+
+LAWS: dict[str, Callable[[Generator, tuple[int, ...]], Floats]] = {
+    "normal": lambda generator, shape: generator.standard_normal(shape),
+    "t, 3 df": lambda generator, shape: generator.standard_t(3, shape) / math.sqrt(3),
+    "exponential": lambda generator, shape: 1 - generator.standard_exponential(shape),
+}
+"""Of runs, with unit spread."""
 
 
 @dataclass(frozen=True)
@@ -48,55 +55,61 @@ class Study:
     Attributes:
         name: of its row.
         seeds: tested seeds.
-        options: options of each paradigm.
-        two_stage: whether fresh seeds are tested; else options are chosen on the tested ones.
+        options: of one paradigm, chosen in one stage.
         images: foreground images of the test split.
         instances: mean number of instances of an image.
-        base: logit of the score of a mean run on a mean image.
+        heavy_images: whether few images have most instances.
+        dominant: share of the instances that the first two images have.
+        bases: logit of the score of a mean run on a mean image, of all paradigms or of each.
         seed_sd: of runs.
         image_sd: of images.
         residual_sd: of both together.
-        heavy: whether runs have Student's t with 3 degrees of freedom, of the same spread.
-        diverged: chance of a run to diverge.
-        failed: chance of a run to be missing.
-        skewed: whether runs have an exponential law, of the same spread.
+        law: of the runs, a name of `LAWS`.
+        gap: by how much one run in two, drawn for each by itself, is higher.
         learns: chance of a run to learn, of all paradigms or of each; one that does not is never
             right.
-        bases: logit of the score of each paradigm, where they differ.
-        heavy_images: whether few images have most instances.
-        dominant: share of the instances that the first two images have.
-        probit: whether scores are probits.
-        gap: by how much one run in two, drawn for each by itself, is higher.
+        diverged: chance of a run to diverge.
+        failed: chance of a run to be missing.
         classes: whether 80, 15 and 5 % of the images are of classes that differ in score.
-        comparisons: that are decided together.
         backgrounds: background images of the test split; 0: instances have none.
         background_sd: of background images.
+        probit: whether scores are probits.
+        comparisons: that are decided together.
     """
 
     name: str
     seeds: int = 6
-    options: tuple[int, ...] = (1, 1, 1, 1)
-    two_stage: bool = True
+    options: int = 1
     images: int = 180
     instances: int = 6
-    base: float = 1.0
+    heavy_images: bool = False
+    dominant: float = 0.0
+    bases: tuple[float, ...] = (1.0,)
     seed_sd: float = 0.3
     image_sd: float = 1.0
     residual_sd: float = 0.5
-    heavy: bool = False
+    law: str = "normal"
+    gap: float = 0.0
+    learns: tuple[float, ...] = (1.0,)
     diverged: float = 0.0
     failed: float = 0.0
-    skewed: bool = False
-    learns: tuple[float, ...] = (1.0,)
-    bases: tuple[float, ...] = ()
-    heavy_images: bool = False
-    dominant: float = 0.0
-    probit: bool = False
-    gap: float = 0.0
     classes: bool = False
-    comparisons: int = 1
     backgrounds: int = 0
     background_sd: float = 0.0
+    probit: bool = False
+    comparisons: int = 1
+
+    def chance(self, logits: Floats) -> Floats:
+        """To be right, or in SAIF."""
+        found: Floats = ndtr(logits) if self.probit else expit(logits)
+        return found
+
+    def runs(self, generator: Generator, paradigms: int, n: int) -> Floats:
+        """(P, n) effects A."""
+        of_seeds, own = (LAWS[self.law](generator, (k, n)) for k in (1, paradigms))
+        effects = math.sqrt(SEED_SHARED) * of_seeds + math.sqrt(1 - SEED_SHARED) * own
+        higher = generator.random((paradigms, n)) < 0.5
+        return self.seed_sd * effects + self.gap * higher
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +118,7 @@ class Drawn:
 
     Attributes:
         instances: what the package makes of those of the test split, N.
-        hits: metric -> (P, n, N) what the chosen options' tested runs are right about.
+        hits: metric -> (P, n, N) what the tested runs are right about.
         diverged: (P, n).
         failed: (P, n).
     """
@@ -116,78 +129,52 @@ class Drawn:
     failed: NDArray[np.bool_]
 
 
-def draw(study: Study, generator: np.random.Generator, metrics: Sequence[str] = METRICS) -> Drawn:
+def draw(study: Study, generator: Generator, metrics: Sequence[str] = METRICS) -> Drawn:
     """Runs of one study."""
-    paradigms, n, images = len(study.options), study.seeds, study.images
-    weights = 1 + generator.poisson(study.instances - 1, images)
+    shape = len(PARADIGMS), study.seeds
+    of_image = np.repeat(np.arange(study.images), _weights(study, generator))
+    held = generator.integers(max(study.backgrounds, 1), size=(len(of_image), HELD))
+    learned = generator.random(shape) < np.broadcast_to(study.learns, shape[:1])[:, None]
+    bases = np.broadcast_to(study.bases, shape[:1])[:, None]
+    hits = {}
+    for metric in metrics:
+        levels = bases + study.runs(generator, *shape)
+        if study.options > 1 and metric == "accuracy":
+            tried = study.runs(generator, study.options, study.seeds)
+            noise = VALIDATION_SD * generator.standard_normal(tried.shape)
+            best = expit(bases[CHOSEN] + tried + noise).mean(axis=1).argmax()
+            levels[CHOSEN] = bases[CHOSEN] + tried[best]
+        images = study.image_sd * _shared(generator, study.images)
+        if study.classes:
+            images = images + generator.choice(CLASS_EFFECTS, study.images, p=CLASS_SHARES)
+        residual = study.residual_sd * generator.standard_normal((*shape, study.images))
+        logits = (levels[:, :, None] + images[:, None] + residual)[:, :, of_image]
+        if study.backgrounds:
+            effects = study.background_sd * _shared(generator, study.backgrounds)
+            logits += effects[:, held].sum(axis=2)[:, None]
+        right = generator.random(logits.shape, np.float32) < study.chance(logits)
+        hits[metric] = right & learned[:, :, None]
+    images_of = np.column_stack([of_image, held]) if study.backgrounds else of_image[:, None]
+    lost = (generator.random(shape) < share for share in (study.diverged, study.failed))
+    return Drawn(instances_of(images_of), hits, *lost)
+
+
+def _weights(study: Study, generator: Generator) -> NDArray[np.int64]:
+    """Instances of each image."""
+    weights = 1 + generator.poisson(study.instances - 1, study.images)
     if study.heavy_images:
-        heavy = np.minimum(generator.pareto(1.5, images), HEAVIEST)
+        heavy = np.minimum(generator.pareto(1.5, study.images), HEAVIEST)
         weights = 1 + np.floor(study.instances * heavy).astype(int)
     if study.dominant:
         rest = weights[2:].sum()
         weights[:2] = round(rest * study.dominant / (1 - study.dominant) / 2)
-    of_image = np.repeat(np.arange(images), weights)
-    held = generator.integers(max(study.backgrounds, 1), size=(weights.sum(), HELD))
-    tested = {metric: runs(study, generator, n, (1,) * paradigms) for metric in metrics}
-    if max(study.options) > 1:
-        # The accuracy of the tuned options is that of the tested runs in a one-stage study.
-        count = TUNING_SEEDS if study.two_stage else n
-        for place, level in enumerate(runs(study, generator, count, study.options)):
-            noise = VALIDATION_SD * generator.standard_normal(level.shape)
-            if not study.two_stage:
-                chosen = expit(study.base + level + noise).mean(axis=1).argmax()
-                tested["accuracy"][place] = level[chosen][None]
-    shape = (paradigms, n)
-    bases = np.array(study.bases or [study.base] * paradigms)[:, None, None]
-    hits = {}
-    for metric in metrics:
-        image = shared(generator, paradigms, images)
-        if study.classes:
-            image = image + generator.choice(CLASS_EFFECTS, images, p=CLASS_SHARES)
-        residual = study.residual_sd * generator.standard_normal((*shape, images))
-        levels = np.concatenate(tested[metric])[:, :, None]
-        levels = levels + study.gap * (generator.random(levels.shape) < 0.5)
-        logits = (bases + levels + study.image_sd * image[:, None] + residual)[:, :, of_image]
-        if study.backgrounds:
-            effects = shared(generator, paradigms, study.backgrounds)
-            logits += study.background_sd * effects[:, held].sum(axis=2)[:, None]
-        chances = ndtr(logits) if study.probit else expit(logits)
-        hits[metric] = generator.random(logits.shape, np.float32) < chances
-    stuck = generator.random(shape) > np.array(study.learns)[:, None]
-    for each in hits.values():
-        each[stuck] = False
-    images_of = np.column_stack([of_image, held]) if study.backgrounds else of_image[:, None]
-    return Drawn(
-        instances_of(images_of),
-        hits,
-        generator.random(shape) < study.diverged,
-        generator.random(shape) < study.failed,
-    )
+    return weights
 
 
-def shared(generator: np.random.Generator, paradigms: int, images: int) -> Floats:
+def _shared(generator: Generator, images: int) -> Floats:
     """(P, images) effects of images, in part common to the paradigms."""
-    common = generator.standard_normal((1, images))
-    own = generator.standard_normal((paradigms, images))
+    common, own = (generator.standard_normal((k, images)) for k in (1, len(PARADIGMS)))
     return math.sqrt(IMAGE_SHARED) * common + math.sqrt(1 - IMAGE_SHARED) * own
-
-
-def noise(study: Study, generator: np.random.Generator, *shape: int) -> Floats:
-    """Draws of unit spread from the law of the runs."""
-    if study.skewed:
-        return 1 - generator.standard_exponential(shape)
-    if study.heavy:
-        return generator.standard_t(3, shape) / math.sqrt(3)
-    return generator.standard_normal(shape)
-
-
-def runs(
-    study: Study, generator: np.random.Generator, n: int, options: Sequence[int]
-) -> list[Floats]:
-    """(K, n) effects A of the runs of each paradigm."""
-    of_seeds = math.sqrt(SEED_SHARED) * noise(study, generator, 1, n)
-    own = math.sqrt(1 - SEED_SHARED)
-    return [study.seed_sd * (of_seeds + own * noise(study, generator, k, n)) for k in options]
 
 
 def scored(drawn: Drawn, metric: str, place: int, seeds: NDArray[np.bool_]) -> Scores:
@@ -198,25 +185,13 @@ def scored(drawn: Drawn, metric: str, place: int, seeds: NDArray[np.bool_]) -> S
 
 
 def true_mean(study: Study) -> dict[str, float]:
-    """Metric -> its mean over all seeds and images."""
-    if study.probit:
-        spread = math.hypot(1, study.seed_sd, study.image_sd, study.residual_sd)
-        sorts = (float(ndtr((study.base + gap) / spread)) for gap in (0.0, study.gap))
-        return dict.fromkeys(METRICS, sum(sorts) / 2)
-    normal = ndtri((np.arange(2_000) + 0.5) / 2_000)
-    of_runs = normal
-    if study.heavy or study.skewed:  # the sum of two parts of it: by simulation
-        generator = np.random.default_rng(0)
-        parts = 1 - generator.standard_exponential((2, 1_000_000))
-        if study.heavy:
-            parts = generator.standard_t(3, (2, 1_000_000)) / math.sqrt(3)
-        of_runs = math.sqrt(SEED_SHARED) * parts[0] + math.sqrt(1 - SEED_SHARED) * parts[1]
-        of_runs = np.sort(of_runs)[250::500]
-    of_backgrounds = math.sqrt(HELD * bool(study.backgrounds)) * study.background_sd
-    rest = math.hypot(study.image_sd, study.residual_sd, of_backgrounds) * normal
-    effects = zip(CLASS_SHARES, CLASS_EFFECTS, strict=True) if study.classes else [(1.0, 0.0)]
-    mean = study.learns[0] * sum(
-        share * float(expit(study.base + effect + study.seed_sd * of_runs[:, None] + rest).mean())
-        for share, effect in effects
-    )
+    """Metric -> its mean over all seeds and images, of a million of each, within .0005."""
+    generator, count = np.random.default_rng(0), 1_000_000
+    logits = study.bases[0] + study.runs(generator, 1, count)[0]
+    backgrounds = math.sqrt(HELD * bool(study.backgrounds)) * study.background_sd
+    rest = math.hypot(study.image_sd, study.residual_sd, backgrounds)
+    logits += rest * generator.standard_normal(count)
+    if study.classes:
+        logits += generator.choice(CLASS_EFFECTS, count, p=CLASS_SHARES)
+    mean = study.learns[0] * float(study.chance(logits).mean())
     return {m: mean * (1 - study.diverged) + LOST[m] * study.diverged for m in METRICS}
