@@ -27,14 +27,12 @@ import datetime
 import importlib.metadata
 import json
 import os
-import platform
 import shlex
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -77,12 +75,12 @@ TESTS = (
 TEST_SECONDS = 240
 
 BENCHMARKS = {
-    "packs, m=20": "pack.py --m 20 --members 2 4 --paradigm soft lvml --rounds 3 --steps 10",
-    "packs, m=5": "pack.py --m 5 --members 4 12 --paradigm soft lvml --rounds 3 --steps 10",
-    "steps, m=20": "train_step.py --m 20 --paradigm soft --rounds 3",
-    "steps, m=5": "train_step.py --m 5 --paradigm soft hard lvml --rounds 3",
+    "packs, m=20": "--m 20 --members 2 4 --paradigm soft lvml --rounds 3 --steps 10",
+    "packs, m=5": "--m 5 --members 4 12 --paradigm soft lvml --rounds 3 --steps 10",
+    "steps, m=20": "--m 20 --paradigm soft --rounds 3",
+    "steps, m=5": "--m 5 --paradigm soft hard lvml --rounds 3",
 }
-"""What is measured, the most important first."""
+"""What is measured, the most important first, by `benchmarks/train_step.py`."""
 
 BENCHMARK_SECONDS = 150
 """Of all benchmarks together."""
@@ -107,6 +105,9 @@ if os.getppid() == int(sys.argv[1]):  # it has not ended before
 
 MOST_FILES, MOST_BYTES = 8, 2**24
 """Of --out, and of a file there."""
+
+FOLDERS = ("instances", "cells")
+"""Of results, as they are brought back: what cells refer to comes first."""
 
 KEPT = ("record.json", "tests.xml", "figures.json", "log.txt")
 """What a slice takes over from the last one, beside its cells."""
@@ -159,26 +160,24 @@ class Slice:
         given: Path = self.args.results
         if given.exists() and not given.is_dir():
             raise RequestError(f"--results {given} is no directory")
-        self.results.prepare()
         self.out.mkdir(parents=True, exist_ok=True)
-        for place, source in enumerate((self.out, given)):
-            for folder, target in (("cells", f"cells/{place}"), ("instances", "instances")):
-                if (source / folder).is_dir():
-                    target_folder = self.scratch / "results" / target
-                    shutil.copytree(source / folder, target_folder, dirs_exist_ok=True)
+        for source in (self.out, given):
+            for folder in FOLDERS:
+                if (source / folder).is_dir():  # files of one name have the same bytes
+                    held = self.scratch / "results" / folder
+                    shutil.copytree(source / folder, held, dirs_exist_ok=True)
             for name in KEPT:
                 if (source / name).exists() and not (self.out / name).exists():
                     write(self.out / name, (source / name).read_text())
+        self.results.prepare()
         self.results.set_aside(self.results.survey().damaged)
         if (self.out / "record.json").exists():
             self.record = json.loads((self.out / "record.json").read_text())
         self.record.append({"environment": environment(), "steps": []})
         self.save()
         self.publish()
-        if not (given / "record.json").exists():
-            self.say(f"no earlier slice in {given}")
-        if left := len(self.results.finished()):
-            self.say(f"earlier slices left {left} cells")
+        earlier = len(self.results.finished())
+        self.say(f"earlier slices: {len(self.record) - 1}, which left {earlier} cells")
 
     def save(self) -> None:
         write(self.out / "record.json", json.dumps(self.record, indent=1))
@@ -206,17 +205,10 @@ class Slice:
         process = subprocess.Popen(
             [sys.executable, "-c", ENDS_WITH_SLICE, str(os.getpid()), *shlex.split(command)],
             process_group=0, cwd=PROJECT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            text=True, errors="replace",
         )  # fmt: skip
-
-        def hear() -> None:
-            for line in process.stdout or ():
-                self.say(line.rstrip("\n"))
-
-        reader = threading.Thread(target=hear, daemon=True)
+        heard = subprocess.Popen(["tee", "-a", str(self.out / "log.txt")], stdin=process.stdout)
         status: int | str = OUT_OF_TIME
         try:
-            reader.start()
             while time.monotonic() - started < seconds:
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     status = process.wait(timeout=1)
@@ -226,12 +218,14 @@ class Slice:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)  # with what it has started
             process.wait()
-        reader.join(CLOSING_SECONDS / 2)  # longer, if a process outside the group writes on
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                heard.wait(CLOSING_SECONDS / 2)  # longer, if one outside the group writes on
+            heard.kill()
         each()
         took = round(time.monotonic() - started, 1)
         self.record[-1]["steps"].append({"name": name, "seconds": took, "status": status})
         self.save()
-        self.say(f"--- {name}: {status if status else 'done'} after {took} s")
+        self.say(f"--- {name}: {status or 'done'} after {took} s")
 
     def publish(self) -> None:
         """Copies all recorded cells to --out, merged, unless they are there already."""
@@ -240,14 +234,14 @@ class Slice:
             return
         compact(self.results)
         there = Results(self.out).storage
-        for folder in ("instances", "cells"):
+        for folder in FOLDERS:
             there.make(folder)
-            files = [p for p in (self.scratch / "results" / folder).rglob("*") if p.is_file()]
-            for path in files:
-                there.write(f"{folder}/{path.name}", path.read_bytes())
-        for path in (self.out / "cells").iterdir():
-            if path.name not in {each.name for each in files}:
-                path.unlink()
+            held = {path.name: path for path in (self.scratch / "results" / folder).iterdir()}
+            for name, path in held.items():
+                there.write(f"{folder}/{name}", path.read_bytes())
+            for path in (self.out / folder).iterdir():
+                if path.name not in held:
+                    path.unlink()
         self._published = done
 
 
@@ -287,14 +281,14 @@ def tests(this: Slice) -> None:
 def benchmarks(this: Slice) -> None:
     """The benchmarks that no slice ran; figures of those that ran out of time count, too."""
     end = time.monotonic() + min(BENCHMARK_SECONDS, this.left / 2)  # some is for cells
-    file = this.scratch / "figures.json"
-    options = f"--device {this.args.device} --json {shlex.quote(str(file))}"
     for name, command in BENCHMARKS.items():
         seconds = end - time.monotonic()
         if this.is_over(name) or seconds < LEAST_SECONDS:
             continue
-        file.unlink(missing_ok=True)
-        this.run(name, f"benchmarks/{command} {options} {this.args.benchmark_options}", seconds)
+        file = this.scratch / f"{name}.json"
+        options = f"--device {this.args.device} --json {shlex.quote(str(file))}"
+        command = f"benchmarks/train_step.py {command} {options} {this.args.benchmark_options}"
+        this.run(name, command, seconds)
         if file.exists():
             found = {**this.figures, name: json.loads(file.read_text())}
             write(this.out / "figures.json", json.dumps(found, indent=1))
@@ -328,16 +322,13 @@ def progress(this: Slice) -> tuple[int, int]:
 def close(this: Slice) -> int:
     """Says what there is now, and what went wrong; the exit status."""
     what = ["m", "precision", "paradigm", "status"]
-    counts = this.results.cells(columns=what).value_counts(what).sort_index()
-    for (m, precision, paradigm, status), count in counts.items():
-        this.say(f"m={m}, {precision}, {paradigm}: {count} {status}")
+    this.say(str(this.results.cells(columns=what).value_counts(sort=False).to_dict()))
     done, every = progress(this)
     left = f"{done} of {every} cells done, {every - done} left"
     this.say(left if done < every else f"all {every} cells are done")
-    files = [path for path in this.out.rglob("*") if path.is_file()]
-    large = [str(path) for path in files if path.stat().st_size > MOST_BYTES]
-    if too_much := large or len(files) > MOST_FILES:
-        this.say(f"too much to bring back: {len(files)} files, too large: {large}")
+    sizes = [path.stat().st_size for path in this.out.rglob("*") if path.is_file()]
+    if too_much := len(sizes) > MOST_FILES or max(sizes) > MOST_BYTES:
+        this.say(f"too much to bring back: {len(sizes)} files, of up to {max(sizes)} bytes")
     failed = [
         step["name"]
         for step in this.record[-1]["steps"]
@@ -349,19 +340,14 @@ def close(this: Slice) -> int:
 
 def environment() -> dict[str, Any]:
     """The machine and the versions of what runs on it."""
-    versions = {}
-    for name in ("torch", "numpy", "pandas", "pyarrow", "scipy", "scikit-learn", "pytest"):
-        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
-            versions[name] = importlib.metadata.version(name)
     gpus = None
     with contextlib.suppress(OSError, subprocess.SubprocessError):
         command = ["nvidia-smi", f"--query-gpu={GPU_FACTS}", "--format=csv"]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=True)
-        gpus = done.stdout.splitlines()
+        gpus = subprocess.check_output(command, text=True, timeout=20).splitlines()
     return {
         "at": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "python": platform.python_version(), "system": platform.platform(),
-        "cores": os.cpu_count(), "gpus": gpus, "code": code_version(), "packages": versions,
+        "python": sys.version, "cores": os.cpu_count(), "gpus": gpus, "code": code_version(),
+        "packages": {each.name: each.version for each in importlib.metadata.distributions()},
     }  # fmt: skip
 
 

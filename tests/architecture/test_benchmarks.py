@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
-import importlib
 import json
 import os
 import random
-import re
 import runpy
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
-from benchmarks.support import measure
 from benchmarks.support.soak_faults import flip, jumping_clock, small_disk
 from study.terminal.command import UNUSABLE
 from tests.conftest import PROJECT
@@ -63,43 +58,31 @@ def table(text: str) -> dict[str, list[str]]:
 
 
 def test_a_step_is_measured_against_the_baseline(bare: dict[str, str]) -> None:
-    _, *rows = figures(
-        "train_step", "--m 2 --architecture small --batch-size 4 --micro-batch 2 --rounds 1", bare
-    )
+    sizes = "--m 2 --architecture small --batch-size 4 --micro-batch 2 --rounds 1"
+    _, *rows = figures("train_step", sizes, bare)
     found = {(each["precision"], each["step"]): each for each in rows}
-    names = ("baseline", "study", "NCHW", "passes of 2")
+    names = ("baseline", "study", "passes of 2")
     wanted = {(precision, name) for precision in ("float32", "bfloat16") for name in names}
     assert found.keys() == wanted | {("float32", "baseline, memory kept")}
     for (precision, _), each in found.items():
         own = found[precision, "baseline"]["seconds"][0] / each["seconds"][0]
-        assert each["times_baseline_of_its_precision"] == own
+        assert each["times_first"] == [own]
 
 
-@pytest.mark.parametrize("architecture", ["small", "perceptron"])
+@pytest.mark.parametrize("architecture", ["small", "perceptron", "embedding"])
 def test_a_pack_is_measured_beside_one_cell(bare: dict[str, str], architecture: str) -> None:
-    sizes = "--m 2 --batch-size 4 --members 3 --rounds 1 --steps 1 --paradigm soft hard lvml"
-    found = figures("pack", f"--architecture {architecture} {sizes}", bare)
-    assert [each["times_alone"] for each in found[::2]] == [1.0] * 3
+    sizes = "--m 2 --batch-size 4 --members 3 --rounds 1 --paradigm soft hard lvml"
+    _, *found = figures("train_step", f"--architecture {architecture} {sizes}", bare)
+    assert [each["step"] for each in found] == ["study", "3 side by side"] * 3
+    assert [each["times_first"] for each in found[::2]] == [[1.0]] * 3
 
 
 def test_a_missing_gpu_is_said_in_one_line(bare: dict[str, str]) -> None:
-    """Of each benchmark, as one process runs them."""
     if torch.cuda.is_available():
         pytest.skip("needs a machine without a CUDA device")
-    scripts = ["train_step.py", "pack.py"]
-    code = f"""
-import runpy, sys
-for script in {scripts}:
-    sys.argv = [script, "--device", "cuda"]
-    try:
-        runpy.run_path("benchmarks/" + script, run_name="__main__")
-    except SystemExit as end:
-        print(end.code)
-"""
-    command = [sys.executable, "-c", code]
+    command = [sys.executable, "benchmarks/train_step.py", "--device", "cuda"]
     done = subprocess.run(command, cwd=PROJECT, env=bare, capture_output=True, text=True)
-    assert done.stderr == "".join(f"{script}: no CUDA device here\n" for script in scripts)
-    assert done.stdout.split() == ["2"] * len(scripts)
+    assert (done.returncode, done.stderr) == (UNUSABLE, "train_step.py: no CUDA device here\n")
 
 
 @pytest.mark.parametrize(
@@ -122,51 +105,34 @@ def test_what_it_cannot_take_is_said_in_a_line(
     assert said in capsys.readouterr().err.splitlines()[-1]
 
 
-Printed = Callable[[str, str], str]
+def test_the_analysis_of_many_cells_is_timed() -> None:
+    found = table(typed("scale", "--cells 1000 --analysis"))
+    for what in ("compared", "with heat maps"):
+        assert min(map(float, found[what])) > 0
 
 
-@pytest.fixture
-def printed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Printed:
-    """What a benchmark prints that runs in this process as a whole."""
-
-    @contextlib.contextmanager
-    def here(prepare: Callable[..., Any], *arguments: object) -> Iterator[Any]:
-        yield prepare(*arguments)
-
-    def run(script: str, options: str) -> str:
-        monkeypatch.setattr(measure, "in_a_process", here)
-        monkeypatch.setattr(sys, "argv", [script, *options.split()])
-        assert not importlib.import_module(f"benchmarks.{script}").main()
-        return capsys.readouterr().out
-
-    return run
-
-
-def test_one_runs_as_a_command_that_measures_in_other_processes() -> None:
-    assert re.search(r"60 cells ( +\| +[\d.]+){5}", typed("analysis", "--cells 60"))
-
-
-def test_scheduling_sends_cells_the_whole_way() -> None:
+def test_cells_that_train_nothing_go_the_whole_way() -> None:
     """Through Ray Tune and MLflow; the benchmark ends badly if a cell is missing."""
     # So many that the thread of MLflow, which wakes once a second, logs some while they run.
-    text = typed("scheduling", "--cells 200 --workers 1 --evaluations 3 --plan-cells 20")
-    assert "The driver: 200 trials on 1 workers" in text
+    text = typed("scale", "--cells 200 --evaluations 3")
+    assert "The driver: 200 trials on 2 workers" in text
     found = table(text)
-    parts = sum(float(row[-1]) for name, row in found.items() if name.startswith("- "))
-    assert parts == pytest.approx(float(found["driver CPU ms"][-1]), abs=0.1)
-    assert float(found["- MLflow's thread"][-1]) > 0
-    assert "MLflow's database, MB a 1,000 cells" in found
+    for quarter, whole in enumerate(found["driver CPU ms"]):
+        parts = (float(row[quarter]) for name, row in found.items() if name.startswith("- "))
+        assert sum(parts) == pytest.approx(float(whole), abs=0.1)
+    assert max(map(float, found["- MLflow's thread"])) > 0
+    assert "MLflow's database, a 1,000 cells" in found
 
 
 def test_a_cell_asks_an_object_store_for_little() -> None:
-    found = table(typed("scheduling", "--requests --evaluations 3"))
+    found = table(typed("scale", "--requests --evaluations 3"))
     # The file of a cell, looked for and read, whatever else the directory holds.
     assert found["driver: MLflow's thread, of a cell"] == ["4", "0", "0", "0", "0", "4"]
     assert int(found["worker: a cell from start to record"][-1]) <= 8
 
 
-def test_verdicts_are_simulated_through_the_packages_own_functions(printed: Printed) -> None:
-    found = table(printed("calibration", "--replicates 4"))
+def test_verdicts_are_simulated_through_the_packages_own_functions() -> None:
+    found = table(typed("calibration", "--replicates 4"))
     for name in ("6 seeds", "12 seeds, images differ much", "6 seeds, a run in 10 diverges"):
         assert len(found[name]) >= 5
     decided, overstated, *of_two = map(float, found["12"])
