@@ -36,7 +36,7 @@ from benchmarks.support.measure import table
 from benchmarks.support.mlflow_server import MLflowServer, serving, tracking_server
 from benchmarks.support.processes import training
 from benchmarks.support.soak_faults import Flip, SmallDisk, flip, jumping_clock, small_disk
-from benchmarks.support.soak_verdict import Recorded, faults, runs, wrong
+from benchmarks.support.soak_verdict import Recorded, faults, runs
 from study.results import Results
 from study.terminal.command import DONE, UNUSABLE
 
@@ -76,11 +76,9 @@ PATIENCE = 900.0
 MOST_IN_VAIN = 3
 """Times in a row that the command may end by itself without another cell."""
 
-FLIPPED = {"result": "cells", "checkpoint": "checkpoints"}
-"""Whose bytes flip -> the folder of such files."""
-
 
 def main() -> int:
+    """Prints what was hit and found; the exit status is 0 if nothing was wrong, else 1."""
     args = arguments()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))  # with all that it has started
     command = [
@@ -92,9 +90,7 @@ def main() -> int:
         reference = args.reference or folder / "reference"
         if len(Results(reference).finished()) < args.cells:
             say("the uninterrupted study runs")
-            started = time.monotonic()
             run(*command, "--tracking", "none", "--results", str(reference))
-            say(f"it took {time.monotonic() - started:,.0f} s without MLflow")
         environment = jumping_clock(args.seed)
         disk = stack.enter_context(small_disk(folder / "disk"))
         if args.keep:
@@ -115,19 +111,16 @@ def main() -> int:
         server.wait()
         run("-m", "study.track", str(results), "--tracking", server.uri)
         say("compared with the uninterrupted study")
-        differing = wrong(reference, results)
-        for cell_id, columns in differing.items():
-            say(f"cell {cell_id} differs in {', '.join(columns) or 'the order of its rows'}")
         found = {
-            **faults(reference, results, soak.recorded, soak.flipped, differing),
+            **faults(reference, results, soak.recorded, soak.flipped),
             "full disks that ended otherwise": soak.full.total() - soak.full[UNUSABLE],
             "hung": study.hung,
             "tracebacks shown": study.log.count("Traceback (most recent call last)"),
             **runs(database, Results(reference).finished()),
         }
         print(f"seed {args.seed}, {time.strftime('%Y-%m-%d')}, {os.cpu_count()} cores\n")
-        rows = {**soak.told(), **{name: str(count) for name, count in found.items()}}
-        table(("what", "found"), rows.items())
+        counts = {**soak.hit, **soak.told(), **found}
+        table(("what", "count"), ((name, f"{count:,}") for name, count in counts.items()))
         print(f"\nThe command ended by itself: {dict(soak.ends)} (exit status: times).")
         print(f"It took {seconds:,.0f} s with {study.starts} starts of the command.")
         return int(any(found.values()))
@@ -214,7 +207,6 @@ class Soak:
     ) -> None:  # fmt: skip
         self._study, self._results, self._disk, self._server = study, results, disk, server
         self._rng = rng
-        self._to_flip: list[str] = []  # between two starts
         self._in_vain = self._before = 0
         self.recorded = Recorded(results)
         self.hit: Counter[str] = Counter()
@@ -227,22 +219,18 @@ class Soak:
         """Cells of whose results a byte was flipped."""
         return {cell_id for each in self.flips for cell_id in each.cell_ids}
 
-    def _drawn(self, args: argparse.Namespace) -> list[tuple[float, str]]:
-        """Moments, in recorded cells, and what is hit then."""
-        hits = [what for what, share in KILLED.items() for _ in range(round(share * args.kills))]
-        hits += ["worker"] * (args.kills - len(hits)) + ["disk"] * args.disks
-        hits += (["result", "checkpoint"] * args.bytes)[: args.bytes]
-        self._rng.shuffle(hits)
-        moments = sorted(self._rng.uniform(0, LAST * args.cells) for _ in hits)
-        return list(zip(moments, hits, strict=True))
-
     def run(self, args: argparse.Namespace) -> None:
         """Hits the study at random moments, then lets it run to its end."""
-        study = self._study
-        study.start()
-        for moment, what in self._drawn(args):
+        due = Counter({what: round(share * args.kills) for what, share in KILLED.items()})
+        due += Counter({"worker": args.kills - due.total(), "full disk": args.disks})
+        due += Counter({"byte": args.bytes})
+        hits = [*due.elements()]
+        self._rng.shuffle(hits)
+        moments = sorted(self._rng.uniform(0, LAST * args.cells) for _ in hits)
+        self._study.start()
+        for moment, what in zip(moments, hits, strict=True):
             while (count := self.recorded.count()) < moment:
-                if (status := study.status()) is not None:
+                if (status := self._study.status()) is not None:
                     self._again(status)
                 time.sleep(0.2)
             say(f"{count} cells, fault {self.hit.total() + 1}: {what}")
@@ -250,26 +238,23 @@ class Soak:
             self.hit[what] += 1
         say("no more faults")
         # A flipped byte may be there that no start has found yet.
-        while (
-            (status := study.ended()) != DONE
-            or self._to_flip
-            or Results(self._results).survey().damaged
-        ):
+        while (status := self._study.ended()) != DONE or Results(self._results).survey().damaged:
             self._again(status)
         self.ends[status] += 1
 
     def _hit(self, what: str) -> None:
-        study = self._study
-        if what in FLIPPED:
-            if self._rng.random() < 0.5:
-                self._flip([what])
-            else:
-                self._to_flip.append(what)
+        if what == "byte":
+            folder = self._rng.choice(("cells", "checkpoints"))
+            found = flip(self._results, folder, self._rng) or flip(
+                self._results, "cells", self._rng
+            )
+            self.flips += [found] if found else []
             return
         if what == "server":
             self._server.kill()
             self._server.begin()
             return
+        study = self._study
         while not (workers := study.workers()):
             self._again(study.ended())
         time.sleep(self._rng.uniform(0, 0.5))
@@ -277,7 +262,7 @@ class Soak:
             with contextlib.suppress(ProcessLookupError):  # ended with its driver
                 os.kill(self._rng.choice(workers), signal.SIGKILL)
             return
-        if what == "disk":
+        if what == "full disk":
             self._disk.fill()
             self.full[study.ended()] += 1
             self._disk.free()
@@ -299,39 +284,25 @@ class Soak:
             self._in_vain = self._in_vain + 1 if count == self._before else 0
             self._before = count
             if self._in_vain > MOST_IN_VAIN:
-                raise SystemExit(
+                sys.exit(
                     f"{self._study.log[-4000:]}\nthe command ends again and again, without "
                     f"another cell, after {self._study.starts} starts of the command"
                 )
-        self._flip(self._to_flip)
-        self._to_flip = []
         self._study.start()
 
-    def _flip(self, due: list[str]) -> None:
-        """Flips bytes; of a result, where there is no checkpoint."""
-        for what in due:
-            for folder in (FLIPPED[what], "cells"):
-                if found := flip(self._results, folder, self._rng):
-                    self.flips.append(found)
-                    break
-
-    def told(self) -> dict[str, str]:
-        """What was hit, as docs/reliability.md shows it."""
-        hit, there = self.hit, Results(self._results)
+    def told(self) -> dict[str, int]:
+        """What docs/reliability.md tells besides."""
+        there = Results(self._results)
         cells, records = there.cells(columns=["shared_prefix"]), there.records()
-        set_aside = sum(each.set_aside(self._results) for each in self.flips)
-        in_results = sum(each.name.startswith("cells/") for each in self.flips)
-        drivers = hit["driver"] + hit["driver at its start"]
         return {
-            "cells": f"{len(cells):,}, {int(cells['shared_prefix'].sum()):,} of them forked",
-            "kills -9": f"{drivers + hit['worker'] + hit['server']}: {drivers} of the driver, "
-            f"{hit['driver at its start']} of these at its start, {hit['worker']} of workers, "
-            f"{hit['server']} of MLflow's server",
-            "full disks": f"{hit['disk']}, {self.full[UNUSABLE]} of them named in one line",
-            "flipped bytes": f"{len(self.flips)}: {in_results} in results, "
-            f"{len(self.flips) - in_results} in checkpoints; {set_aside} of the files set aside, "
-            "the others of no effect",
-            "equal copies of a cell in two files": str(records["cell_id"].duplicated().sum()),
+            "cells": len(cells),
+            "- forked": int(cells["shared_prefix"].sum()),
+            "full disks named in one line": self.full[UNUSABLE],
+            "flipped bytes in results": sum(bool(each.cell_ids) for each in self.flips),
+            "flipped bytes of a file set aside": sum(
+                each.set_aside(self._results) for each in self.flips
+            ),
+            "equal copies of a cell in two files": int(records["cell_id"].duplicated().sum()),
         }
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import sys
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Set
+from collections.abc import Iterable, Set
 from pathlib import Path
 
 from study.results import Results, ResultsError
@@ -61,29 +62,8 @@ def digests(
     return {cell_id: digest.hexdigest() for cell_id, digest in found.items()}
 
 
-def wrong(reference: Path, results: Path) -> dict[str, list[str]]:
-    """Cell -> the columns in which it is not as in the uninterrupted study, bit by bit."""
-    both = Results(reference), Results(results)
-    expected, got = (digests(each, without=NOT_COMPARED) for each in both)
-    there = expected.keys() & got.keys()
-    return {
-        cell_id: [
-            name
-            for first, second in zip(*(each.tables([cell_id]) for each in both), strict=True)
-            for name in set(first.column_names) - NOT_COMPARED
-            if repr(first[name].to_pylist()) != repr(second[name].to_pylist())
-        ]
-        for cell_id in there
-        if expected[cell_id] != got[cell_id]
-    }
-
-
 def faults(
-    reference: Path,
-    results: Path,
-    recorded: Recorded,
-    flipped: Set[str],
-    differing: Collection[str],
+    reference: Path, results: Path, recorded: Recorded, flipped: Set[str]
 ) -> dict[str, int]:
     """Counts of faults that must all be 0.
 
@@ -92,14 +72,17 @@ def faults(
         results: of the other one.
         recorded: its cells, as they were when they were complete.
         flipped: cells of whose results a byte was flipped, so that they may have run again.
-        differing: the cells that are `wrong`.
     """
     there = Results(results)
-    expected, now = Results(reference).finished(), digests(there)
+    expected, got = (digests(Results(each), without=NOT_COMPARED) for each in (reference, results))
+    differing = [i for i in expected.keys() & got.keys() if expected[i] != got[i]]
+    for cell_id in differing:
+        print(f"cell {cell_id} differs", file=sys.stderr)
     rows = there.evaluations(columns=["cell_id", "budget_fraction", "split"])
+    now = digests(there)
     return {
-        "lost": len(expected - now.keys()),
-        "doubled": int(rows.duplicated().sum()) + len(now.keys() - expected),
+        "lost": len(expected.keys() - got.keys()),
+        "doubled": int(rows.duplicated().sum()) + len(got.keys() - expected.keys()),
         "wrong (any bit but of times)": len(differing),
         "half-written": len(there.survey().damaged) + len(list(results.rglob("*.part"))),
         "changed after they were complete": sum(
