@@ -25,7 +25,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.special import stdtrit
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a file, without an installation
 
@@ -162,7 +161,6 @@ def main() -> int:
     of_rates = ("study", "false verdicts", *COVERED, "pairs apart")
     of_looks = ("false verdicts at any look", "as reported", "were each look to decide")
     of_advice = ("advised by", "difference", "told", "median", "power", "more, or none")
-    of_sizes = ("seeds", "1 sd decided", "overstated by", "2 sd decided", "overstated by")
     of_strays = ("seeds at .90 beside seeds at .60, decided", "6 seeds", "12 seeds")
     counts = (f"{n} seeds, {what}" for n in SEEDS for what in ("not seen", "covered"))
     of_sorts = ("seeds at .60 and at .90, as many on average", *counts)
@@ -174,7 +172,6 @@ def main() -> int:
             (of_looks, looked, [*LOOKED]),
             (of_looks, options_added, [*ROUNDS]),
             (of_advice, followed, [*product(PLANNED, (BEFOREHAND, FAR_END))]),
-            (of_sizes, overstated, (6, 8, 12, 24)),
             (of_strays, found_apart, (0, 1, 2)),
             (of_sorts, two_sorts, (0.02, 0.05, 0.08)),
         ):
@@ -304,19 +301,6 @@ def first_pair(study: Study, generator: np.random.Generator, effect: float = 0.0
     drawn, every = draw(study, generator, METRICS[:1]), np.ones(study.seeds, bool)
     first, second = (scored(drawn, METRICS[0], place, every) for place in (0, 1))
     return crossed_mean((first - second).shares + effect, first.weights)
-
-
-def overstated(replicates: int, n: int) -> list[str]:
-    """How often a difference of 1 and of 2 sds of a run is decided, and how much too large."""
-    shares = []
-    for sds in (1, 2):
-        true = sds * math.sqrt(0.5)  # in standard deviations of the pairs
-        drawn = np.random.default_rng(n).normal(true, 1, (10 * replicates, n))
-        means = drawn.mean(axis=1)
-        t = means / drawn.std(axis=1, ddof=1) * math.sqrt(n)
-        found = np.abs(t) > stdtrit(n - 1, 1 - LEVEL / len(FAMILY) / 2)
-        shares += [f"{found.mean():.3f}", f"{np.abs(means[found]).mean() / true:.2f}"]
-    return [str(n), *shares]
 
 
 def found_apart(replicates: int, stray: int) -> list[str]:

@@ -28,7 +28,6 @@ import importlib.metadata
 import json
 import os
 import shlex
-import shutil
 import signal
 import subprocess
 import sys
@@ -106,9 +105,6 @@ if os.getppid() == int(sys.argv[1]):  # it has not ended before
 MOST_FILES, MOST_BYTES = 8, 2**24
 """Of --out, and of a file there."""
 
-FOLDERS = ("instances", "cells")
-"""Of results, as they are brought back: what cells refer to comes first."""
-
 KEPT = ("record.json", "tests.xml", "figures.json", "log.txt")
 """What a slice takes over from the last one, beside its cells."""
 
@@ -161,15 +157,12 @@ class Slice:
         if given.exists() and not given.is_dir():
             raise RequestError(f"--results {given} is no directory")
         self.out.mkdir(parents=True, exist_ok=True)
+        self.results.prepare()
         for source in (self.out, given):
-            for folder in FOLDERS:
-                if (source / folder).is_dir():  # files of one name have the same bytes
-                    held = self.scratch / "results" / folder
-                    shutil.copytree(source / folder, held, dirs_exist_ok=True)
+            bring(source, self.results)
             for name in KEPT:
                 if (source / name).exists() and not (self.out / name).exists():
                     write(self.out / name, (source / name).read_text())
-        self.results.prepare()
         self.results.set_aside(self.results.survey().damaged)
         if (self.out / "record.json").exists():
             self.record = json.loads((self.out / "record.json").read_text())
@@ -233,16 +226,22 @@ class Slice:
         if done == self._published:
             return
         compact(self.results)
-        there = Results(self.out).storage
-        for folder in FOLDERS:
-            there.make(folder)
-            held = {path.name: path for path in (self.scratch / "results" / folder).iterdir()}
-            for name, path in held.items():
-                there.write(f"{folder}/{name}", path.read_bytes())
-            for path in (self.out / folder).iterdir():
-                if path.name not in held:
-                    path.unlink()
+        brought = bring(self.scratch / "results", Results(self.out))
+        for path in (self.out / "cells").iterdir():
+            if path.name not in brought:
+                path.unlink()
         self._published = done
+
+
+def bring(source: Path, target: Results) -> set[str]:
+    """Copies results, each file as a whole; what cells refer to comes before them."""
+    brought = set()
+    for folder in ("instances", "cells"):
+        target.storage.make(folder)
+        for path in (source / folder).glob("*"):
+            target.storage.write(f"{folder}/{path.name}", path.read_bytes())
+            brought.add(path.name)
+    return brought
 
 
 def main(argv: Sequence[str] | None = None) -> int:
