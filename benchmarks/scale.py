@@ -6,10 +6,10 @@
     uv run python benchmarks/scale.py --cells 100000 --analysis
     uv run python benchmarks/scale.py --cells 100000 --write DIR
 
-The cells go the usual way from the plan through Ray Tune into the results and MLflow, in a
-directory that is deleted after, but made-up evaluations replace training. It prints what a cell
-costs the driver in each quarter of the run, which shows what grows with the number of cells; then
-how long the commands take that read and write so many cells, and how large these are.
+The cells go the usual way through `study.run` into the results and MLflow, in a directory that is
+deleted after, but a part replaces training by made-up evaluations. It prints what a cell costs the
+command in each quarter of the run, which shows what grows with the number of cells; then how long
+the commands take that read and write so many cells, and how large these are.
 
 `--requests` instead counts a cell's requests to an S3 server on this machine (moto). `--analysis`
 compares the paradigms of a compacted directory, of which each comparison has 500 options, 20 seeds
@@ -20,22 +20,20 @@ cells in a directory, as a study leaves them, for the commands that read them.
 from __future__ import annotations
 
 import argparse
-import functools
-import io
+import contextlib
 import logging
 import math
 import os
+import sqlite3
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from datetime import date
 from pathlib import Path
-from subprocess import PIPE
+from subprocess import DEVNULL, PIPE
 from typing import Any
 from unittest.mock import patch
 
@@ -51,27 +49,22 @@ from search_spaces import all_studies
 from study import tasks
 from study.cell import Cell
 from study.cell.work import Job, Work
-from study.launch.cluster import ray_session
 from study.launch.run_job import run_job
-from study.launch.watching import Watch
-from study.launch.workplace import looked_at
-from study.parts import PartFile
 from study.plan.axes import resolve
 from study.plan.grid import make_plan
-from study.plan.jobs import Seconds
-from study.plan.plan import Plan
 from study.results import SPLITS, Results, cell_columns, cell_file, instances
 from study.results.columns import CELLS_SCHEMA, EVALUATIONS_SCHEMA
 from study.results.merging import MOST_SMALL_FILES, ROWS_A_FILE, merge
 from study.tasks.task import Task
 from study.terminal.options import positive
-from study.terminal.progress import Progress
-from study.tracking.tracker import Tracker, open_tracker
 from study.train.steps.pack_member import Outcome
 
 PROJECT = Path(__file__).parents[1]
 
 WORKERS = 2
+PAUSE = 0.2
+"""Seconds between two looks at the results."""
+
 FEW_OPTIONS = ["paradigm=soft,hard", "lr=0.01,0.02,0.03,0.05,0.1"]
 OPTIONS_A_SEED = 10
 
@@ -91,9 +84,6 @@ PARTS = 25  # of a heat map
 
 QUARTERS = 4
 MB = 1e6
-PATIENCE = 60.0
-"""Seconds without a logged run after which it stops waiting for MLflow."""
-
 KEPT = {
     "results": "cells/*", "MLflow's database": "mlflow.db*",
     "MLflow's artifacts": "mlflow-artifacts/**/*",
@@ -136,37 +126,32 @@ def main() -> None:
         comparisons = math.ceil(args.cells / CELLS_A_COMPARISON)
         axes = [*MANY_OPTIONS, f"m={','.join(str(2 + i) for i in range(comparisons))}"]
     axes += ["epochs=4", f"evaluations={evaluations - 1}", "confirm=none"]
-    plan = plan_of(args.cells, axes)
     if args.write:
-        record(Results(args.write), plan.cells, MOST_SMALL_FILES)
+        record(Results(args.write), cells_of(axes)[: args.cells], MOST_SMALL_FILES)
         return
     with tempfile.TemporaryDirectory(prefix="scale-") as folder:
-        tempfile.tempdir = folder  # Tune's own files, too
         results = Results(f"{folder}/results")
         results.prepare()
         if args.analysis:
-            table(("what", "seconds", "peak GB"), analysed(results, plan.cells))
+            cells = cells_of(axes)[: args.cells]
+            table(("what", "seconds", "peak GB"), analysed(results, cells))
             return
-        tracker = open_tracker(results, "digits", None)
-        costs = driven(plan, results, tracker)
-        print(f"The driver: {len(plan.jobs):,} trials on {WORKERS} workers\n")
+        costs = driven(results, axes)
+        cells = len(results.finished())
         table(
             ("a cell", *costs),
-            ((name, *row.map("{:.2f}".format)) for name, row in costs.iterrows()),
+            ((name, *map("{:.2f}".format, row)) for name, *row in costs.itertuples()),
         )
-        print(f"\nAfter {len(plan.cells):,} cells\n")
-        if tracker.finish(None, math.inf, PATIENCE):
-            sys.exit(1)
-        table(("what", "measured"), afterwards(results, plan.cells, axes))
+        print(f"\nAfter {cells:,} cells\n")
+        table(("what", "measured"), afterwards(results, axes))
 
 
-def plan_of(cells: int, axes: Sequence[str]) -> Plan:
-    """A plan of so many cells of the digits that ship with scikit-learn."""
+def cells_of(axes: Sequence[str]) -> Sequence[Cell]:
+    """Cells of the digits that ship with scikit-learn."""
     space = all_studies()["digits"]
     resolved = resolve(space, "quick", axes)
     plan = make_plan(space, "quick", resolved, lambda task, of: tasks.load(task, options=of).facts)
-    costs = {cell.id: Seconds(1.0, 0.0) for cell in plan.cells[:cells]}
-    return replace(plan, cells=plan.cells[:cells], costs=costs, concurrent=WORKERS)
+    return plan.cells
 
 
 def record(results: Results, cells: Sequence[Cell], a_file: int, instances: str = "") -> None:
@@ -241,94 +226,72 @@ def made_up(
     return outcomes
 
 
-def driven(plan: Plan, results: Results, tracker: Tracker) -> pd.DataFrame:
-    """Launches a plan as `study.run` does, and tells what a cell costs the driver.
+def driven(results: Results, axes: Sequence[str]) -> pd.DataFrame:
+    """Runs a study; what a cell costs its command, one row per cost, a column per quarter.
 
-    Returns:
-        A row a cost, of the process and its threads; a column a quarter of the cells, without the
-        first cells, with which the workers start.
+    The first cells, with which the workers start, are not counted.
 
     Raises:
-        SystemExit: cells failed.
+        SystemExit: the command failed.
     """
-    place, total = looked_at(results.url), len(plan.cells)
-    stops = np.linspace(min(WORKERS, total // 2), total, QUARTERS + 1).astype(int)
-    threads = [thread for thread in threading.enumerate() if thread.name == "mlflow"]
-    clocks = [time.pthread_getcpuclockid(thread.ident or 0) for thread in threads]
+    part = Path(results.url).with_name("nothing.py")
+    part.write_text(NOTHING)
+    words = ["study.run", "digits", "--with", str(part), "--results", results.url, "--set", *axes]
+    total = len(cells_of(axes))
     samples: list[dict[str, float]] = []
-    recorded: list[str] = []
-    merging = 0.0
-
-    def on_ended(cell_id: str, status: str) -> None:
-        tracker.log_cells({cell_id: status})
-        recorded.append(cell_id)
-        if len(recorded) not in stops:
-            return
-        process, launching = time.process_time(), time.thread_time()
-        tracking = sum(map(time.clock_gettime, clocks))
-        samples.append(
-            {
-                "wall ms": 1e3 * time.perf_counter(),
-                "driver CPU ms": 1e3 * process,
-                "- Tune and launch": 1e3 * (launching - merging),
-                "- merging files": 1e3 * merging,
-                "- MLflow's thread": 1e3 * tracking,
-                "- other threads, Ray's": 1e3 * (process - launching - tracking),
-                "driver's memory, KB": psutil.Process().memory_info().rss / 1e3,
-                "cells that wait for MLflow": tracker.missing,
-            }
-        )
-
-    def on_completed(ids: list[str]) -> None:
-        nonlocal merging
-        before = time.thread_time()
-        place.merge(ids, sys.exit)
-        merging += time.thread_time() - before
-
-    progress = Progress(WORKERS, stream=io.StringIO())
-    progress.expect(plan.cells, plan.seconds)
-    watch = Watch(progress, on_ended, on_completed)
-    work = work_of(results, PartFile("nothing.py", NOTHING))
-    with ray_session(WORKERS):
-        from study.launch.tune import run_trials
-
-        run_trials(plan.jobs, work, watch, gpus_per_trial=0)
-    if watch.failures:
-        sys.exit(f"{len(watch.failures)} trials failed: {watch.failures[0]}")
-    costs = pd.DataFrame(samples).diff().div(np.diff(stops, prepend=0), axis=0)[1:].T
+    with psutil.Popen([sys.executable, "-m", *words], cwd=PROJECT, stdout=DEVNULL) as command:
+        for stop in np.linspace(WORKERS, total, QUARTERS + 1):
+            while len(results.finished()) < stop:
+                if command.poll() is not None:
+                    sys.exit(f"study.run ended with {command.returncode}")
+                time.sleep(PAUSE)
+            samples.append({"cells": len(results.finished()), **spent(command, results)})
+    found = pd.DataFrame(samples).diff()[1:]
+    costs = found.drop(columns="cells").div(found["cells"], axis=0).T
     return costs.set_axis(["1st quarter", "2nd", "3rd", "4th"], axis=1)
 
 
-def work_of(results: Results, *parts: PartFile) -> Work:
-    """What the jobs have in common."""
-    return Work(
-        study="digits", results=results.url, code_version="benchmark", origin=results.origin(),
-        parts=parts, gpu=False,
-    )  # fmt: skip
+def spent(command: psutil.Process, results: Results) -> dict[str, float]:
+    """What a command has taken by now."""
+    threads = {each.id: 1e3 * (each.user_time + each.system_time) for each in command.threads()}
+    database = sqlite3.connect(f"{results.url}/mlflow.db")
+    with contextlib.closing(database):
+        ((logged,),) = database.execute("SELECT count(*) FROM runs")
+    return {
+        "wall ms": 1e3 * time.perf_counter(),
+        "CPU ms of the main thread": threads.pop(command.pid),
+        "CPU ms of MLflow and Ray": sum(threads.values()),
+        "memory, KB": command.memory_info().rss / 1e3,
+        "runs in MLflow": logged,
+    }
 
 
-def afterwards(
-    results: Results, cells: Sequence[Cell], axes: Sequence[str]
-) -> Iterator[tuple[str, str]]:
+def afterwards(results: Results, axes: Sequence[str]) -> Iterator[tuple[str, str]]:
     """How long commands take that plan the cells, read and write them, and how large these are."""
     folder = Path(results.url)
-    for name, pattern in KEPT.items():
-        found = [path.stat().st_size for path in folder.glob(pattern) if path.is_file()]
-        size, count = (1000 * each / len(cells) for each in (sum(found) / MB, len(found)))
-        yield f"{name}, a 1,000 cells", f"{size:.1f} MB, {count:,.0f} files"
-    read = seconds_of(lambda: Results(results.url).survey())  # by a command that has read no file
-    yield "survey at a start", f"{read:.2f} s"
     none, report = (str(folder.with_name(name)) for name in ("none", "report"))
     plan = ["study.run", "digits", "--plan", "--set", *axes, "--results"]
+    track = ["study.track", results.url]
+    yield "study.track, what MLflow lacks", f"{command_seconds(track):.1f} s"
+    thousands = len(results.finished()) / 1000
+    for name, pattern in KEPT.items():
+        sizes = [path.stat().st_size for path in folder.glob(pattern) if path.is_file()]
+        yield f"{name}, a 1,000 cells", f"{sum(sizes) / MB / thousands:.1f} MB"
+    read = seconds_of(lambda: Results(results.url).survey())  # by a command that has read no file
+    yield "survey at a start", f"{read:.2f} s"
     for name, command in {
         "study.run --plan, nothing done": [*plan, none],
         "study.run --plan, all done": [*plan, results.url],
         "analysis.report": ["analysis.report", results.url, "--out", report],
         "study.compact": ["study.compact", results.url],
     }.items():
-        words = [sys.executable, "-m", *command]
-        run = functools.partial(subprocess.run, words, cwd=PROJECT, check=True, stdout=PIPE)
-        yield name, f"{seconds_of(run):.1f} s"
+        yield name, f"{command_seconds(command):.1f} s"
+
+
+def command_seconds(command: Sequence[str]) -> float:
+    """How long a command takes."""
+    words = [sys.executable, "-m", *command]
+    return seconds_of(lambda: subprocess.run(words, cwd=PROJECT, check=True, stdout=DEVNULL))
 
 
 def analysed(results: Results, cells: Sequence[Cell]) -> Iterator[tuple[str, ...]]:
@@ -370,8 +333,11 @@ def requests(evaluations: int) -> Iterator[tuple[str, ...]]:
     boto3.client("s3", region_name="us-east-1").create_bucket(Bucket="benchmark")
     results = Results("s3://benchmark/results")
     results.prepare()
-    work = work_of(results)
-    first, cell = plan_of(2, [*FEW_OPTIONS, "epochs=4", f"evaluations={evaluations - 1}"]).cells
+    work = Work(
+        study="digits", results=results.url, code_version="benchmark", origin=results.origin(),
+        gpu=False,
+    )  # fmt: skip
+    first, cell, *_ = cells_of([*FEW_OPTIONS, f"evaluations={evaluations - 1}"])
 
     def train(cell: Cell) -> None:
         with patch("study.train.run_training.train_pack", made_up):

@@ -112,15 +112,14 @@ def test_the_analysis_of_many_cells_is_timed() -> None:
 
 
 def test_cells_that_train_nothing_go_the_whole_way() -> None:
-    """Through Ray Tune and MLflow; the benchmark ends badly if a cell is missing."""
+    """Through `study.run`, with Ray Tune and MLflow; the benchmark ends badly if it does."""
     # So many that the thread of MLflow, which wakes once a second, logs some while they run.
     text = typed("scale", "--cells 200 --evaluations 3")
-    assert "The driver: 200 trials on 2 workers" in text
+    assert "After 200 cells" in text
     found = table(text)
-    for quarter, whole in enumerate(found["driver CPU ms"]):
-        parts = (float(row[quarter]) for name, row in found.items() if name.startswith("- "))
-        assert sum(parts) == pytest.approx(float(whole), abs=0.1)
-    assert max(map(float, found["- MLflow's thread"])) > 0
+    for name in ("CPU ms of the main thread", "CPU ms of MLflow and Ray"):
+        assert min(map(float, found[name])) >= 0 < max(map(float, found[name]))
+    assert max(map(float, found["runs in MLflow"])) > 0
     assert "MLflow's database, a 1,000 cells" in found
 
 
