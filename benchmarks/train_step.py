@@ -137,7 +137,8 @@ def compare(
             for name, timer in ways(cell, args, children)
         }
         rounds = [[timer() for timer in timers.values()] for _ in range(1 + args.rounds)]
-    found = dict(zip(timers, np.array(rounds[1:]).transpose(1, 2, 0), strict=True))  # warm by then
+    # Of each way (2, rounds): seconds, and those of the host. The first round warms up.
+    found = dict(zip(timers, np.array(rounds[1:]).transpose(1, 2, 0), strict=True))
     first = {precision: seconds for (precision, _), (seconds, _) in reversed(found.items())}
     paradigm, m = cells[0].paradigm, cells[0].m
     facts = stepping.facts_of(args.architecture, m)
