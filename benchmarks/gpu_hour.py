@@ -45,6 +45,7 @@ from benchmarks.support.measure import write
 from study import tasks
 from study.cell.version import code_version
 from study.errors import RequestError
+from study.launch.workplace import looked_at
 from study.plan.planning import planned
 from study.plan.stages import staged
 from study.results import Results
@@ -313,8 +314,8 @@ def asked(this: Slice) -> list[str]:
 
 def progress(this: Slice) -> tuple[int, int]:
     """How many cells are done, and how many there are; of one option each, so none tunes."""
-    request, held = requested(asked(this)), this.results.survey()
-    plan = staged(planned(request), request.confirm, held.cells, held.statuses, lambda tuned: {})
+    request = requested(asked(this))
+    plan = staged(planned(request), looked_at(this.results.url), request.confirm)
     return len(plan.finished), len(plan.cells)
 
 
