@@ -98,23 +98,19 @@ class Kind(ABC, Generic[C]):
         """The maker of its cells.
 
         Args:
-            facts_of: gives the known or nominal facts of a task's data.
+            facts_of: gives the facts of a task's data.
         """
 
     def needs(self, cells: Sequence[C]) -> Sequence[Cell]:
         """The cells of the kind `training` whose networks these cells take apart, each once."""
         return ()
 
-    def seconds(self, cells: Sequence[C], threads: int) -> dict[str, float] | None:
-        """Cell id -> estimated seconds; None: they train, and the plan times steps."""
-        return None
+    def flops_a_second(self, cell: C) -> float:
+        """At what rate a cell computes, measured; of cells that train the plan times steps."""
+        raise NotImplementedError
 
     def describe(
-        self,
-        cells: Sequence[C],
-        facts: Facts,
-        flops: Mapping[str, Any],
-        seconds: Mapping[str, float],
+        self, cells: Sequence[C], facts: Facts, flops: Mapping[str, Any]
     ) -> Iterator[str]:
         """A setting as the plan shows it: a heading, the facts' notes, and a table.
 
@@ -122,22 +118,14 @@ class Kind(ABC, Generic[C]):
             cells: of one setting.
             facts: of their data.
             flops: cell id -> as `Maker.flops` gives it.
-            seconds: cell id -> estimated seconds, of the cells to run.
         """
         rows: dict[tuple[str, ...], list[C]] = {}
         for cell in cells:
             rows.setdefault(self.row(cell), []).append(cell)
-
-        def each(some: Sequence[C]) -> str:
-            times = [seconds[cell.id] for cell in some if cell.id in seconds]
-            return f"{sum(times) / len(times):.1f}" if times else "-"
-
         counted: dict[str, Column] = {
             "cells": lambda some: str(len(some)),
-            "to run": lambda some: str(sum(cell.id in seconds for cell in some)),
             "seeds": lambda some: str(len({cell.seed for cell in some})),
             **self.measured(cells, flops),
-            "s/cell": each,
         }
         yield from self.heading(cells, facts, flops)
         yield from terminal.tabulated(

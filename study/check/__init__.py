@@ -62,11 +62,12 @@ def _checked(sort: Sort, name: str, file: str, places: Places) -> Iterator[tuple
         from search_spaces import all_studies
         from study import models, paradigms, tasks
         from study.check import of_models, of_paradigms, of_studies, of_tasks
-        from study.check.promises import Promise, kept
+        from study.check.promises import Promise, facts_at_hand, kept
 
     paradigm, task, architecture = "soft", "digits", "perceptron"
     if sort == "study":
-        yield from kept(of_studies.PROMISES, all_studies()[name], file)
+        study = of_studies.Study(all_studies()[name], facts_at_hand(places))
+        yield from kept(of_studies.PROMISES, study, file)
         return
     if sort == "paradigm":
         yield from kept(of_paradigms.PROMISES, paradigms.get(name), file)
@@ -75,7 +76,8 @@ def _checked(sort: Sort, name: str, file: str, places: Places) -> Iterator[tuple
         known = [each for each in models.ARCHITECTURES[name] if each in tasks.TASKS]
         at_hand = [each for each in known if tasks.at_hand(each, places)]
         task, architecture = next(iter([*at_hand, *known]), task), name
-        yield from kept(of_models.PROMISES, of_models.Architecture(name, task), file)
+        model = of_models.Architecture(name, task, facts_at_hand(places))
+        yield from kept(of_models.PROMISES, model, file)
     if sort == "task":
         yield from kept(of_tasks.PROMISES, of_tasks.Loaded(name, places), file)
         task, architecture = name, next(iter(models.names(name)), "")

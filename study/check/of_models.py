@@ -2,41 +2,45 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass, field
+from functools import cached_property
 
 import torch
 from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
 from study import models, paradigms, tasks
+from study.cell import NO_OPTIONS
 from study.check.promises import Promise, promise, require, require_equal
 from study.errors import unknown
 from study.models.flops import evaluating, forward_flops
 from study.models.model import Model
-from study.tasks.task import TaskInfo
+from study.tasks.task import Facts, FactsOf
 
 B = 6
 
 PROMISES: list[Promise] = []
 
 
-class Architecture(NamedTuple):
-    """A model of a task that takes it."""
+@dataclass(frozen=True)
+class Architecture:
+    """A model of a task that takes it, and what gives the facts of the task's data."""
 
     name: str
     task: str
+    facts_of: FactsOf = field(repr=False)
 
-    @property
-    def info(self) -> TaskInfo:
-        return tasks.info(self.task)
+    @cached_property
+    def facts(self) -> Facts:
+        return self.facts_of(self.task, tasks.resolved(self.task, NO_OPTIONS))
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return self.info.nominal.input_shape
+        return self.facts.input_shape
 
     @property
     def num_classes(self) -> int:
-        return self.info.num_classes or self.info.nominal.num_classes
+        return tasks.info(self.task).num_classes or self.facts.num_classes
 
     def build(self, seed: int = 0) -> Model:
         return models.build(self.name, self.task, self.shape, self.num_classes, seed=seed)

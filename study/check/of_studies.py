@@ -4,24 +4,30 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from search_spaces.base import Preset, SearchSpace
 from study import tasks
-from study.cell import Options
 from study.cell.axis import possible_values
 from study.cell.version import code_version
 from study.cell.work import Job, Work
-from study.check.promises import Promise, promise, require, skip_unless
+from study.check.promises import Promise, facts_at_hand, promise, require, skip_unless
 from study.launch.run_job import run_job
 from study.plan.axes import resolve
 from study.plan.grid import make_plan
-from study.plan.planning import nominal
 from study.results import Results
 from study.tasks.sources.places import Places
-from study.tasks.task import ONE_SHOT, Facts
+from study.tasks.task import ONE_SHOT, FactsOf
 
 PROMISES: list[Promise] = []
+
+
+class Study(NamedTuple):
+    """A study, and what gives the facts of its tasks' data."""
+
+    space: SearchSpace
+    facts_of: FactsOf
+
 
 _TINY: Mapping[str, Any] = {
     "m": (4,),
@@ -38,15 +44,16 @@ _TINY: Mapping[str, Any] = {
 
 
 @promise("has a preset quick, and presets whose cells can be laid out", to=PROMISES)
-def lays_out(space: SearchSpace) -> None:
+def lays_out(study: Study) -> None:
+    space, facts_of = study
     require("quick" in space.presets, "it has no preset quick, which is the default")
     for preset in space.presets:
-        make_plan(space, preset, resolve(space, preset, []), nominal)
+        make_plan(space, preset, resolve(space, preset, []), facts_of)
 
 
 @promise("chooses options on other seeds than it confirms them on", to=PROMISES)
-def confirms(space: SearchSpace) -> None:
-    confirming = False
+def confirms(study: Study) -> None:
+    space, confirming = study.space, False
     for name in space.presets:
         axes = resolve(space, name, [])
         fresh, tuned = (
@@ -70,13 +77,7 @@ def tiny_study(paradigm: str, task: str, architecture: str, places: Places) -> N
     if tasks.modality(task) is ONE_SHOT:
         own["m"] = (3,)
     space = SearchSpace("check", task, "", {"quick": Preset("", {**_TINY, **own})})
-
-    def facts_of(task: str, options: Options) -> Facts:
-        there = tasks.at_hand(task, places, options)
-        skip_unless(there, f"the data of {task} is not at hand, give --data-dir DIR")
-        return tasks.load(task, places, options).facts
-
-    plan = make_plan(space, "quick", resolve(space, "quick", []), facts_of)
+    plan = make_plan(space, "quick", resolve(space, "quick", []), facts_at_hand(places))
     with tempfile.TemporaryDirectory(prefix="study-check-") as folder:
         results = Results(folder)
         results.prepare()

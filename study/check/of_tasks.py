@@ -78,9 +78,6 @@ def has_its_data(loaded: Loaded) -> None:
     )
     again = tasks.load(loaded.name, loaded.places, loaded.options)
     require(again.facts == task.facts, "loaded twice, its data are not the same: draw by a seed")
-    if not task.facts.sizes:
-        shape, declared = task.facts.input_shape, info.nominal.input_shape
-        require(shape == declared, f"segments of its data are {shape}, it declares {declared}")
 
 
 @promise("gives the splits train, validation and test in the shapes of its facts", to=PROMISES)

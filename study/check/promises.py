@@ -9,7 +9,11 @@ from typing import Any, Literal
 
 from torch import Tensor
 
+from study import tasks
+from study.cell import Options
 from study.errors import RequestError
+from study.tasks.sources.places import Places
+from study.tasks.task import Facts, FactsOf
 
 
 class Broken(Exception):
@@ -57,6 +61,17 @@ def skip_unless(condition: object, why: str) -> None:
     """Raises `Skipped` unless a condition holds."""
     if not condition:
         raise Skipped(why)
+
+
+def facts_at_hand(places: Places) -> FactsOf:
+    """Gives the facts of data; raises `Skipped` for a task whose data are not at hand."""
+
+    def facts_of(task: str, options: Options) -> Facts:
+        there = tasks.at_hand(task, places, options)
+        skip_unless(there, f"the data of {task} is not at hand, give --data-dir DIR")
+        return tasks.load(task, places, options).facts
+
+    return facts_of
 
 
 def require_equal(got: Tensor, expected: Tensor, what: str, rtol: float = 1e-7) -> None:

@@ -20,7 +20,6 @@ from study.launch.workplace import Workplace
 from study.plan.describe import describe
 from study.plan.divide import cores_for
 from study.plan.estimate import cell_seconds, choose_packing
-from study.plan.overhead import Overhead
 from study.plan.plan import Plan
 from study.plan.share import Share
 from study.request import Request, Shard
@@ -70,12 +69,12 @@ class AsShard(Launcher):
             gpus_per_trial=None if self._gpu else 0,
             notes=(self._note,) if self._note else (),
             no_share_reason="a shard trains every cell from its start",
-            overhead=Overhead(start=0.0, report=0.0),
         )
         with working("timing cells"):
-            packing = choose_packing(plan, self.request.pack, share=False)
+            places, timed = self.request.places, [*plan.to_run, *plan.examples]
+            packing = choose_packing(plan, places, self.request.pack, share=False)
             plan = replace(plan, packing=packing)
-            return [replace(plan, costs=cell_seconds(plan, [*plan.to_run, *plan.examples]))]
+            return [replace(plan, costs=cell_seconds(plan, places, timed))]
 
     def describe(self, plans: Sequence[Plan]) -> str:
         (plan,) = plans

@@ -5,20 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from threadpoolctl import threadpool_limits
-
 from study.heads import apart
 from study.heads.heads_cell import OF_THE_LIMIT, PUBLISHED, SOLVED, TEMPERATURES, HeadsCell
 from study.posterior import posterior_cost
 from study.posterior.posterior_cell import LIMIT
-from study.tasks import info
 from study.tasks.task import IMAGES, Facts
 
 _STEPS = 8
 """Of a search that begins from the solution at the next warmer temperature, as a rule."""
 
 
-def nominal_flops(cell: HeadsCell, facts: Facts) -> int:
+def flops(cell: HeadsCell, facts: Facts) -> int:
     """About what a cell costs, before it is run."""
     tokens, sizes, network = _tokens(cell, facts), _sizes(cell, facts), cell.sizes
     maps = 2 * sum(cell.heads) * (2 * tokens * sizes.size * network.qk + tokens**2 * network.qk)
@@ -27,7 +24,7 @@ def nominal_flops(cell: HeadsCell, facts: Facts) -> int:
         tried = len(temperatures(cell))
         # Channels repeat a grey value, so the features that theory keeps are those of about one.
         grey = sizes._replace(size=network.patch**2)
-        total += tried * posterior_cost.nominal_flops(cell.method, grey, _STEPS)
+        total += tried * posterior_cost.flops(cell.method, grey, _STEPS)
     return total
 
 
@@ -37,16 +34,6 @@ def temperatures(cell: HeadsCell) -> Sequence[float]:
         return (cell.temperature,)
     of_five = cell.choice == PUBLISHED and cell.method == LIMIT
     return OF_THE_LIMIT if of_five else TEMPERATURES
-
-
-def seconds(cells: Sequence[HeadsCell], threads: int) -> dict[str, float]:
-    """Estimated seconds of each cell: its FLOPs at the measured speed of a Cholesky factor."""
-    with threadpool_limits(threads):
-        return {
-            cell.id: nominal_flops(cell, info(cell.task, cell.options).nominal)
-            / posterior_cost.flops_a_second(cell.examples)
-            for cell in cells
-        }
 
 
 def lacks_memory(cell: HeadsCell, facts: Facts) -> str | None:

@@ -37,7 +37,7 @@ class HeadsMaker(Maker[HeadsCell]):
     """Makes cells from points, and knows their cost. PyTorch is imported late.
 
     Args:
-        facts_of: gives the known or nominal facts of a task's data.
+        facts_of: gives the facts of a task's data.
     """
 
     def __init__(self, facts_of: FactsOf) -> None:
@@ -74,7 +74,7 @@ class HeadsMaker(Maker[HeadsCell]):
     def flops(self, cell: HeadsCell) -> int:
         from study.heads import heads_cost
 
-        return heads_cost.nominal_flops(cell, self.facts(cell))
+        return heads_cost.flops(cell, self.facts(cell))
 
 
 class Heads(Kind[HeadsCell]):
@@ -106,10 +106,10 @@ class Heads(Kind[HeadsCell]):
     def needs(self, cells: Sequence[HeadsCell]) -> list[Cell]:
         return list({cell.network.id: cell.network for cell in cells}.values())
 
-    def seconds(self, cells: Sequence[HeadsCell], threads: int) -> dict[str, float]:
-        from study.heads.heads_cost import seconds
+    def flops_a_second(self, cell: HeadsCell) -> float:
+        from study.posterior.posterior_cost import flops_a_second
 
-        return seconds(cells, threads)
+        return flops_a_second(cell.examples)
 
     def row(self, cell: HeadsCell) -> tuple[str, ...]:
         width = "infinite" if cell.method in SOLVED else "-"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,8 +12,7 @@ from study import terminal
 from study.cell import AnyCell
 from study.kinds import KINDS
 from study.plan.jobs import MOST_TRIALS
-from study.plan.plan import Plan, ToCome
-from study.tasks.task import UNKNOWN_DIGEST
+from study.plan.plan import Plan
 from study.terminal import counted
 from study.terminal.working import duration
 from study.train.budget.timeline import timeline
@@ -36,11 +35,6 @@ def describe(plan: Plan, about: str, price_per_hour: float | None = None) -> str
     return terminal.fitted("\n".join(lines))
 
 
-def num_settings(cells: Iterable[AnyCell]) -> int:
-    """How many settings the cells have; a report has tables and figures for each."""
-    return len({cell.setting for cell in cells})
-
-
 def _cells(plan: Plan) -> Iterator[str]:
     """How many cells there are, and by what they differ."""
     if plan.search:
@@ -54,45 +48,32 @@ def _cells(plan: Plan) -> Iterator[str]:
     if plan.grid:
         yield "in this grid, as --set takes it:"
         yield from (f" {line}" for line in plan.grid)
-    first = plan.shown[0]
-    if first.data_digest == UNKNOWN_DIGEST:
-        encoder = first.options.get("encoder")
-        what = f"data, or the weights of {encoder}, are" if encoder else "data"
-        yield f"{what} not at hand: cells that are done already are not recognised"
 
 
 def _stages(plan: Plan) -> Iterator[str]:
-    """A line each stage of a study that has two: how many cells, and how long they take."""
+    """A line each stage of a study that has two: how many cells."""
 
-    def part(cells: Sequence[AnyCell], to_come: Sequence[ToCome]) -> str:
-        """``36 cells, 12 done already, 2 min``."""
-        count = len(cells) + sum(each.count for each in to_come)
+    def part(cells: Sequence[AnyCell], to_come: int = 0) -> str:
+        """``36 cells, 12 done already``."""
         done = sum(cell.id in plan.finished for cell in cells)
         said = f", {done} done already" if done else ""
-        return f"{counted(count, 'cell')}{said}, {duration(_seconds(plan, cells, to_come))}"
+        return f"{counted(len(cells) + to_come, 'cell')}{said}"
 
     tuning = [cell for cell in plan.cells if cell.seed not in plan.confirm]
     if tuning:
         options = counted(len({cell.hash_without("seed") for cell in tuning}), "option")
         seeds = counted(len({cell.seed for cell in tuning}), "seed")
-        yield f"1. tune: {options} on {seeds}, {part(tuning, ())}"
+        yield f"1. tune: {options} on {seeds}, {part(tuning)}"
     number, which = (2, "chosen") if tuning or plan.search else (1, "only")
     to_come = [each for each in plan.to_come if each.group]
     groups = counted(len({cell.group for cell in plan.confirming}) + len(to_come), "group")
     seeds = counted(len(plan.confirm), "fresh seed")
     yield (
         f"{number}. confirm: the {which} option of {groups} on {seeds}, "
-        f"{part(plan.confirming, to_come)}"
+        f"{part(plan.confirming, sum(each.count for each in to_come))}"
     )
     if which == "only":
         yield "nothing is tuned, so the axis seed is not used (confirm=none uses it)"
-
-
-def _seconds(plan: Plan, cells: Sequence[AnyCell], to_come: Sequence[ToCome]) -> float:
-    """Estimated seconds of cells that are known and of others, trials side by side."""
-    known = sum(plan.seconds[cell.id] for cell in cells if cell.id not in plan.finished)
-    more = sum(plan.seconds_of(each.examples) * each.count for each in to_come)
-    return (known + more) / plan.concurrent
 
 
 def _settings(plan: Plan) -> Iterator[str]:
@@ -107,7 +88,7 @@ def _settings(plan: Plan) -> Iterator[str]:
             facts = replace(facts, notes=())
         told.add(facts.digest)
         yield ""
-        yield from KINDS[plan.kind].describe(cells, facts, plan.flops, plan.seconds)
+        yield from KINDS[plan.kind].describe(cells, facts, plan.flops)
         tuned = {cell.group for cell in cells if cell.seed not in plan.confirm}
         confirming = (cell for cell in cells if cell.seed in plan.confirm)
         if chosen := {c.group: c.schedule.text for c in confirming if c.group in tuned}:
@@ -115,34 +96,21 @@ def _settings(plan: Plan) -> Iterator[str]:
 
 
 def _time(plan: Plan, price_per_hour: float | None) -> Iterator[str]:
-    """Estimated time from the plan to the report, and what it costs."""
-    seconds = _seconds(plan, plan.cells, plan.to_come)
-    overhead = plan.overhead
-    report = overhead.report * num_settings(plan.shown)
-    whole, parts = overhead.start + seconds + report, ""
-    if whole > seconds:  # a shard begins at once and reports nothing
-        what = "training" if KINDS[plan.kind].trains else "cells"
-        assumed = "assumed: none trained here yet"
-        source = "as in the last study here" if overhead.measured else assumed
-        parts = (
-            f" (start {duration(overhead.start)}, {what} {duration(seconds)}, report "
-            f"{duration(report)}; start and report {source})"
-        )
-    yield f"estimated time on {plan.where}: {duration(whole)}{parts}"
+    """Estimated time of what is left, and what that costs."""
+    seconds = sum(plan.seconds[cell.id] for cell in plan.to_run) + plan.seconds_to_come
+    what = "training and evaluation" if KINDS[plan.kind].trains else "its cells"
+    yield f"estimated time on {plan.where}: {duration(seconds / plan.concurrent)} for {what}"
     yield f"trials at a time: {plan.concurrent}, CPU threads each: {plan.threads}"
-    gpus = plan.gpus_per_trial
-    if gpus is None:
-        gpus = min(1, torch.cuda.device_count())
-    if gpus or price_per_hour is not None:
-        hours = seconds * plan.concurrent / 3600 * (gpus or plan.threads)
-        cost = ""
-        if price_per_hour is not None:
-            money = hours * price_per_hour
-            form = ",.2f" if money >= 1 else ".2g"
-            cost = f", which cost {money:{form}} at {price_per_hour:g} each"
+    if price_per_hour is not None:
+        gpus = plan.gpus_per_trial
+        if gpus is None:
+            gpus = min(1, torch.cuda.device_count())
+        hours = seconds / 3600 * (gpus or plan.threads)
+        money = hours * price_per_hour
         yield (
-            f"estimated {'GPU' if gpus else 'core'} hours: {hours:.3g}{cost} (training and "
-            "evaluation; nodes that start, wait or idle come on top)"
+            f"estimated {'GPU' if gpus else 'core'} hours: {hours:.3g}, which cost "
+            f"{money:{',.2f' if money >= 1 else '.2g'}} at {price_per_hour:g} each (nodes that "
+            "start, wait or idle come on top)"
         )
 
 

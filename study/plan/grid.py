@@ -34,7 +34,7 @@ def make_plan(
         space: the study.
         preset: name of its preset.
         axes: as `study.plan.axes.resolve` gives them; or single points, axis -> value.
-        facts_of: gives the known or nominal facts of a task's data.
+        facts_of: gives the facts of a task's data.
 
     Raises:
         RequestError: a value out of range, or a grid with no cell or too many.

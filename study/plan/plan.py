@@ -11,7 +11,6 @@ from study.cell import Options
 from study.cell.cell import Group
 from study.cell.work import Job
 from study.plan.jobs import Seconds, forks, jobs_of, option_jobs
-from study.plan.overhead import Overhead
 from study.tasks.task import Facts
 from study.train.steps.packs import Packing
 
@@ -75,7 +74,6 @@ class Plan:
         where: place where the cells train, for people.
         notes: sentences on the device, for people.
         costs: cell id -> estimated seconds, of each cell to run and each example.
-        overhead: seconds before and after training.
     """
 
     study: str
@@ -102,7 +100,6 @@ class Plan:
     where: str = THIS_MACHINE
     notes: tuple[str, ...] = ()
     costs: Mapping[str, Seconds] = field(default_factory=dict)
-    overhead: Overhead = field(default_factory=Overhead)
 
     def resumed(self, finished: Collection[str]) -> Plan:
         """The same plan with these cells finished."""

@@ -27,6 +27,7 @@ from study.plan.plan import Plan
 from study.request import Request
 from study.tasks.task import Facts
 from study.terminal.working import working
+from study.train.run_training import opened_task
 from study.train.steps.packs import Packing
 
 _SHARED_GPU = (
@@ -39,7 +40,8 @@ def planned(request: Request) -> Plan:
     """Plans the grid of a study.
 
     Raises:
-        RequestError: a grid with no cell or too many, or data that is not at hand.
+        RequestError: a grid with no cell or too many, or data that cannot be had, which a plan
+            alone does not download.
     """
     return laid_out(request, request.axes)
 
@@ -54,21 +56,13 @@ def laid_out(request: Request, axes: Mapping[str, Rules] | Sequence[Mapping[str,
     Raises:
         RequestError: as `planned`.
     """
-    absent = []
 
     def facts(task: str, options: Options) -> Facts:
-        return tasks.load(task, request.places, options).facts
+        if request.verb == "plan" and not tasks.at_hand(task, request.places, options):
+            raise _not_at_hand(task, options)
+        return opened_task(task, request.places, options).facts
 
-    def facts_at_hand(task: str, options: Options) -> Facts:
-        if tasks.at_hand(task, request.places, options):
-            return facts(task, options)
-        absent.append(task)
-        return nominal(task, options)
-
-    # What is wrong with the grid is said before any download.
-    plan = make_plan(request.space, request.preset, axes, facts_at_hand)
-    if absent and request.verb != "plan":
-        plan = make_plan(request.space, request.preset, axes, facts)
+    plan = make_plan(request.space, request.preset, axes, facts)
     return dataclasses.replace(
         plan,
         micro_batch=request.micro_batch,
@@ -105,26 +99,25 @@ def divided(request: Request, plan: Plan, cluster: Cluster | None) -> Plan:
             )
             plan = divide(plan, Packing(reason=reason), no_share_reason=reason)
         else:
-            packing = call(choose_packing, plan, request.pack, request.share)
+            packing = call(choose_packing, plan, request.places, request.pack, request.share)
             plan = divide(plan, packing, share=request.share and KINDS[plan.kind].trains)
         timed = [*plan.to_run, *plan.examples]
-        costs = call(cell_seconds, plan, timed)
+        costs = call(cell_seconds, plan, request.places, timed)
         precisions = {cell.precision for cell in timed}
         notes = [_SHARED_GPU] if 0 < (plan.gpus_per_trial or 0) < 1 else []
         if "tf32" in precisions and not _uses_gpu(plan, cluster):
             notes.append(f"{TF32_NEEDS_GPU} Timed in float32.")
         if "bfloat16" in precisions and call(lacks_bfloat16, plan):
             notes.append(f"{plan.where} lacks bfloat16 instructions; float32 is faster there")
-    return dataclasses.replace(
-        plan,
-        costs=costs,
-        notes=tuple(notes),
+    return dataclasses.replace(plan, costs=costs, notes=tuple(notes))
+
+
+def _not_at_hand(task: str, options: Options) -> RequestError:
+    weights = " and --weights FILE" if "encoder" in options else ""
+    return RequestError(
+        f"a plan needs the data of {task}, which is not on this machine: name its folder with "
+        f"--data-dir DIR{weights}, or run without --plan, which fetches what can be fetched."
     )
-
-
-def nominal(task: str, options: Options) -> Facts:
-    """The facts of a task's data as they usually are, whatever is at hand."""
-    return tasks.info(task, options).nominal
 
 
 @contextlib.contextmanager

@@ -5,15 +5,12 @@ from __future__ import annotations
 import functools
 import math
 import time
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from study.limits import available_bytes
 from study.posterior import hidden_markov
-from study.posterior.network import VARIANTS, parse
 from study.posterior.posterior_cell import LIMIT, SAMPLING, THEORY, PosteriorCell
 from study.theory.attention_paths import memory, search_flops
 
@@ -56,7 +53,7 @@ def sizes_of(cell: PosteriorCell) -> Sizes:
     )
 
 
-def nominal_flops(method: str, sizes: Sizes, steps: int = STEPS) -> int:
+def flops(method: str, sizes: Sizes, steps: int = STEPS) -> int:
     """About what a method costs, before it is run; the result holds the FLOPs that it took.
 
     Args:
@@ -74,19 +71,6 @@ def nominal_flops(method: str, sizes: Sizes, steps: int = STEPS) -> int:
     predictions = draws * (evidence + asked * samples * (paths * (paths + 1) + samples))
     searched = (warmup + draws * thin) * _SHRINKS * evidence
     return kernels * size + chains * (searched + predictions)
-
-
-def seconds(cells: Sequence[PosteriorCell], threads: int) -> dict[str, float]:
-    """Estimated seconds of each cell: its FLOPs at the measured speed of a Cholesky factor.
-
-    Sequences and their attention come on top.
-    """
-    with threadpool_limits(threads):
-        return {
-            cell.id: nominal_flops(cell.method, sizes_of(cell)) / flops_a_second(cell.n)
-            + _seconds_a_sequence(cell.tokens) * sizes_of(cell).asked
-            for cell in cells
-        }
 
 
 def lacks_memory(cell: PosteriorCell) -> str | None:
@@ -130,12 +114,3 @@ def flops_a_second(samples: int) -> float:
         np.linalg.cholesky(matrix)
         times += 1
     return times * size**3 / 3 / passed
-
-
-@functools.cache
-def _seconds_a_sequence(tokens: int) -> float:
-    """Measured seconds to make a sequence and its features."""
-    started = time.perf_counter()
-    inputs = hidden_markov.sample(0, 20, tokens, 1.0, "timed").inputs
-    hidden_markov.features(inputs, parse(VARIANTS["plain"]), 0)
-    return (time.perf_counter() - started) / 20

@@ -51,7 +51,7 @@ class PosteriorMaker(Maker[PosteriorCell]):
     def flops(self, cell: PosteriorCell) -> int:
         from study.posterior import posterior_cost
 
-        return posterior_cost.nominal_flops(cell.method, posterior_cost.sizes_of(cell))
+        return posterior_cost.flops(cell.method, posterior_cost.sizes_of(cell))
 
 
 class Posterior(Kind[PosteriorCell]):
@@ -73,10 +73,10 @@ class Posterior(Kind[PosteriorCell]):
     def maker(self, facts_of: FactsOf) -> PosteriorMaker:
         return PosteriorMaker()
 
-    def seconds(self, cells: Sequence[PosteriorCell], threads: int) -> dict[str, float]:
-        from study.posterior.posterior_cost import seconds
+    def flops_a_second(self, cell: PosteriorCell) -> float:
+        from study.posterior.posterior_cost import flops_a_second
 
-        return seconds(cells, threads)
+        return flops_a_second(cell.n)
 
     def row(self, cell: PosteriorCell) -> tuple[str, ...]:
         return cell.method, cell.paths, "infinite" if cell.width is None else f"{cell.width:,}"

@@ -243,7 +243,7 @@ def _features(network: Network, readout: Readout) -> Floats:
 
 def _announce(sizes: posterior_cost.Sizes, temperatures: int) -> None:
     """Says about how long the theory takes, if that is long."""
-    flops = temperatures * posterior_cost.nominal_flops(THEORY, sizes)
+    flops = temperatures * posterior_cost.flops(THEORY, sizes)
     with threadpool_limits(1):  # on a busy machine, threads would make the measurement useless
         seconds = flops / posterior_cost.flops_a_second(sizes.samples)
     if seconds > _LONG:

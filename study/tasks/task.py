@@ -20,9 +20,6 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
-UNKNOWN_DIGEST = "unknown"
-"""The data digest of a plan that is made without the data."""
-
 SPLITS = ("train", "validation", "test")
 
 
@@ -248,7 +245,7 @@ class Facts:
     """What a plan needs to know of a task's data.
 
     Attributes:
-        digest: of the data, or `UNKNOWN_DIGEST`.
+        digest: of the data.
         input_shape: of one segment as a model takes it: of a mosaic or an episode (channels,
             height, width), of a text (words,).
         sizes: split -> number of inputs; empty: mosaics or episodes, of which any number can be
@@ -310,14 +307,10 @@ class TaskInfo:
             support the query matches; of captions and of your own texts none: the words of the
             data are the classes, or the data tell them (`Facts.num_classes`).
         load: places of its files -> the task.
-        made_up: (facts, count) -> the task with noise for data, at least `count` inputs a split.
-        nominal: the facts that are assumed before the data is at hand.
     """
 
     classes: tuple[str, ...]
     load: Callable[[Places], Task]
-    made_up: Callable[[Facts, int], Task]
-    nominal: Facts
 
     @property
     def num_classes(self) -> int:

@@ -25,7 +25,7 @@ from study.cell.declared import ALL, NONE, SAME, Declared, axes_of
 from study.errors import RequestError
 from study.kind import Maker
 from study.models.flops import ModelFlops
-from study.tasks.task import UNKNOWN_DIGEST, Facts, FactsOf
+from study.tasks.task import Facts, FactsOf
 from study.train.budget import cost
 from study.train.refusals import why_not
 from study.train.training_axes import EPOCHS, EVALUATIONS
@@ -55,7 +55,7 @@ class CellMaker(Maker[Cell]):
     """Makes cells from points (axis -> value), and knows their cost.
 
     Args:
-        facts_of: gives the known or nominal facts of a task's data.
+        facts_of: gives the facts of a task's data.
     """
 
     def __init__(self, facts_of: FactsOf) -> None:
@@ -201,7 +201,7 @@ def _sizes(point: Mapping[str, Any], facts: Facts) -> dict[str, Any]:
         )  # fmt: skip
         if size == ALL:
             size = most
-        elif most and name != "train_metrics_size" and facts.digest != UNKNOWN_DIGEST:
+        elif most and name != "train_metrics_size":
             noun = tasks.modality(point["task"]).noun
             rule = f"at most {most:,}, the {noun} of the {split} split, or {ALL}"
             require(size <= most, name, size, rule)

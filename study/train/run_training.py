@@ -70,14 +70,14 @@ def task_of(cell: Cell, places: Places) -> Task:
     Raises:
         RequestError: its data differs from the plan's, or cannot be read.
     """
-    task = _task(cell.task, places, cell.options)
+    task = opened_task(cell.task, places, cell.options)
     _require_same_data(cell, task)
     return task
 
 
 @functools.lru_cache(maxsize=4)
-def _task(name: str, places: Places, options: Options) -> Task:
-    """Loads a task; the last ones stay in memory for further trials of this process."""
+def opened_task(name: str, places: Places, options: Options) -> Task:
+    """As `study.tasks.load`; the last tasks stay in memory for this process."""
     return tasks.load(name, places, options)
 
 

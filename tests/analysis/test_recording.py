@@ -22,7 +22,7 @@ from analysis.comparison.report.exported_tables import cell_rows, comparison_tab
 from analysis.comparison.report.limits import unusual_cut
 from analysis.conclude import conclude
 from analysis.recording.table import is_taken
-from study import repeat
+from study import run as command
 from study.results import Results, ResultsError
 from study.tracking.cells import of_cell
 from tests.conftest import not_drawn
@@ -232,7 +232,9 @@ def test_recorded_runs_stand_beside_trained_cells(
     mine, others = compare_results(results)
     assert (mine.recorded, others.recorded) == (False, True)
     pd.testing.assert_frame_equal(mine.paired, before.paired)
-    status, line = one_line(repeat.main, capsys, results.url, run)
+    status, line = one_line(
+        command.main, capsys, "digits", "--results", results.url, "--again", run
+    )
     assert (status, run in line, "recorded by analysis.record" in line) == (2, True, True)
     (cell,) = results.cells([run]).to_dict("records")
     logged = of_cell(cell, results.evaluations([run]), "done").points

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Hashable
 from dataclasses import replace
 from pathlib import Path
@@ -17,10 +18,12 @@ from study.cell import AnyCell
 from study.cell.work import Job, Work
 from study.kinds import KINDS, kind_of
 from study.launch.run_job import run_job
+from study.plan import estimate
 from study.plan.axes import resolve
 from study.plan.grid import make_plan
 from study.plan.plan import Plan
 from study.results import CELLS_SCHEMA, EVALUATIONS_SCHEMA, Results
+from study.tasks.sources.places import NO_PLACES
 
 SMALL = {
     "digits": ["n=60", "m=3", "epochs=2", "seed=0", "lr=0.1", "switch_point=0.5"],
@@ -104,11 +107,18 @@ def test_a_setting_is_described_with_its_costs(space: SearchSpace, plan: Plan) -
         settings.setdefault(cell.setting, []).append(cell)
     for cells in settings.values():
         facts = plan.facts[cells[0].task, cells[0].options]
-        seconds = {cell.id: 17.5 for cell in cells}
-        lines = list(kind.describe(cells, facts, plan.flops, seconds))
-        for label in {cell.label for cell in cells}:
-            row = next(line.split() for line in lines if line.startswith(label))
-            assert row[-1] == "17.5"
+        counted: Counter[str] = Counter()
+        for line in kind.describe(cells, facts, plan.flops):
+            if line and (words := line.split())[0] in {cell.label for cell in cells}:
+                counted[words[0]] += int(words[len(kind.row_names)])
+        assert counted == Counter(cell.label for cell in cells)
+
+
+def test_a_cell_takes_an_estimated_time(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(estimate, "MOST_STEPS", 3)
+    seconds = estimate.cell_seconds(plan, NO_PLACES, plan.cells)
+    assert seconds.keys() == {cell.id for cell in plan.cells}
+    assert all(0 < each.alone < 600 for each in seconds.values())
 
 
 def test_a_short_cell_runs_in_moments(space: SearchSpace, plan: Plan, tmp_path: Path) -> None:

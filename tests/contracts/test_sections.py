@@ -289,7 +289,7 @@ def test_every_section_shows_its_pictures_once_and_names_every_claim(made: Made)
                 assert claim.statement in page
                 assert claim.measured in page
                 assert claim.test in page
-            command = re.search(r"study\.repeat '/my results' (\w+)", page)
+            command = re.search(r"--again (\w+) --results '/my results'", page)
             assert command
             assert command[1] in set(section.cells["cell_id"])
 

@@ -100,25 +100,6 @@ def test_options_that_are_not_given_are_the_usual_ones(name: str) -> None:
         assert tasks.resolved(name, other)["foreground"] == other["foreground"]  # other data
 
 
-def test_noise_stands_for_the_data(known: Known) -> None:
-    """Of as many inputs as asked for, in the shapes of the data, so that steps can be timed."""
-    count, facts = 50, known.task.facts
-    assert facts.sizes or known.info.nominal.input_shape == facts.input_shape
-    noise = known.info.made_up(facts, count)
-    splits = noise.splits(replace(known.cell, n=count, validation_size=count, test_size=count))
-    assert noise.num_classes == known.task.num_classes
-    assert noise.facts.input_shape == facts.input_shape
-    if facts.lengths:
-        lengths = whole(splits["train"]).mask.sum(dim=1)
-        assert set(lengths.tolist()) <= {*facts.lengths, known.cell.m}  # where posts are cut
-    for name, split in known.splits().items():
-        assert len(splits[name]) == count
-        for ours, theirs in zip(whole(splits[name]), whole(split), strict=True):
-            assert (ours is None) == (theirs is None)
-            if ours is not None and theirs is not None:
-                assert (ours.dtype, ours.shape[2:]) == (theirs.dtype, theirs.shape[2:])
-
-
 # --- files
 
 

@@ -20,7 +20,7 @@ import s3fs
 from botocore.exceptions import EndpointConnectionError, NoCredentialsError
 
 from analysis.report import main as report
-from study import compact, repeat, run, track
+from study import compact, run, track
 from study.results import Results, ResultsError
 from study.storage.storage import Storage
 from study.terminal.command import DONE, UNUSABLE
@@ -159,7 +159,8 @@ def test_a_study_with_its_results_on_s3(
     assert results.storage.names("checkpoints") == []
     status, again, _ = called(run.main, capsys, *TINY, "--results", results.url)
     assert (status, f"{CELLS} done already, 0 to run" in again) == (DONE, True)
-    _, equal, _ = called(repeat.main, capsys, results.url, min(results.finished()))
+    again = ("--again", min(results.finished()))
+    _, equal, _ = called(run.main, capsys, TINY[0], "--results", results.url, *again)
     assert "largest difference 0 (metrics, heat maps, instances)" in equal
 
 
@@ -273,7 +274,7 @@ def test_a_bucket_that_is_not_there_is_refused_and_not_made(
         (report, url),
         (report, local, "--out", url),
         (compact.main, url),
-        (repeat.main, url, "0123"),
+        (run.main, "digits", "--results", url, "--again", "0123"),
         (track.main, url, "--tracking", f"sqlite:///{local}/mlflow.db"),
     ):
         status, printed, said = called(command, capsys, *arguments)

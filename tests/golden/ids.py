@@ -1,4 +1,4 @@
-"""The ids of all cells that the presets of all studies declare, where no data are at hand."""
+"""The ids of all cells that the presets of all studies declare, on data as they are published."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from tempfile import TemporaryDirectory
 
 from search_spaces import all_studies
 from study.cell import AnyCell
-from study.plan.planning import planned
-from study.run_options import requested
+from study.plan.axes import resolve
+from study.plan.grid import make_plan
+from study.tasks.sources.places import Places
 from tests.golden.record import Part
+from tests.made_up.facts import published
 
-_NEEDED = {"images": ("--set", "foreground=heron+stork")}
-"""Study -> options without which it has no plan."""
+_NEEDED = {"images": ("foreground=heron+stork",)}
+"""Study -> values of axes without which it has no plan."""
 
 
 def made(_: Path) -> dict[str, str]:
@@ -33,9 +35,11 @@ def _said(entry: str, word: int) -> str:
 
 @functools.cache
 def _cells(study: str, preset: str) -> Sequence[AnyCell]:
+    space = all_studies()[study]
+    axes = resolve(space, preset, _NEEDED.get(study, ()))
     with TemporaryDirectory() as cache:
-        words = [study, "--preset", preset, "--plan", "--cache-dir", cache, "--results", cache]
-        return planned(requested([*words, *_NEEDED.get(study, ())])).cells
+        facts_of = functools.partial(published, places=Places(cache_dir=cache))
+        return make_plan(space, preset, axes, facts_of).cells
 
 
 PART = Part("ids", made, said=_said)

@@ -28,7 +28,10 @@ OF_NO_USE = "is of no use to"
         (f"hatexplain --category-words {__file__}", f"--category-words {OF_NO_USE}"),
         ("fixed-focus --scheduler asha", "held attention are not: leave it out"),
         # What the machine has not.
-        ("one-shot --set d_model=1000000", "its network needs more memory than this machine"),
+        (
+            "one-shot --set task=digits-one-shot d_model=1000000",
+            "its network needs more memory than this machine",
+        ),
         ("digits --gpus-per-trial 1 --tracking none", "but this machine has 0 GPUs"),
         ("digits --address 127.0.0.1:1 --tracking none", "no Ray cluster at"),
         ("digits --address auto --tracking none", "no Ray cluster at"),

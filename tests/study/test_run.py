@@ -27,7 +27,7 @@ from study.results.merging import compact
 from study.terminal.command import DONE, UNUSABLE
 from study.tracking.tracker import Tracker
 from tests.conftest import PROJECT, log_levels_kept, not_drawn, trials_here
-from tests.made_up.commands import answer, called
+from tests.made_up.commands import answer, called, one_line
 
 pytestmark = pytest.mark.usefixtures("no_pictures")
 
@@ -77,14 +77,9 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """One study: its results directory, what it printed."""
     results = tmp_path_factory.mktemp("study") / "results"
     with log_levels_kept(), not_drawn(), trials_here():
-        status, said = answer(run.main, [*tiny(results), *cache_of(results)])
+        status, said = answer(run.main, tiny(results))
     assert status == DONE
     return results, said
-
-
-def cache_of(results: Path) -> tuple[str, str]:
-    """A cache of its own, which knows of no other study."""
-    return "--cache-dir", str(results.parent / "cache")
 
 
 def test_what_is_printed_results_mlflow_and_report_agree(finished: tuple[Path, str]) -> None:
@@ -119,7 +114,7 @@ def test_the_same_command_again_runs_nothing_and_a_wider_one_the_rest(
     assert "8 cells: 8 done already, 0 to run" in printed
     assert first[first.index("digits m=3: ") : first.index("preset quick:", 200)] in printed
     assert files(results) == before
-    _, printed, _ = main(capsys, *tiny(results, "--plan", *cache_of(results), seed="0-2"))
+    _, printed, _ = main(capsys, *tiny(results, "--plan", seed="0-2"))
     assert "12 cells: 8 done already, 4 to run" in printed
 
 
@@ -173,16 +168,18 @@ def test_a_command_trains_nothing_that_another_has_recorded_meanwhile(
     assert run.main(words) == DONE
 
 
-def test_a_plan_runs_nothing_and_needs_no_data(tmp_path: Path, capsys: Capsys) -> None:
+def test_a_plan_runs_and_downloads_nothing(tmp_path: Path, capsys: Capsys) -> None:
     results = tmp_path / "results"
     status, printed, _ = main(capsys, *tiny(results, "--plan"))
     assert status == DONE
     assert "8 cells: 0 done already, 8 to run" in printed
     assert "estimated time on this machine" in printed
     where = ["--cache-dir", str(tmp_path), "--results", str(results)]
-    status, printed, _ = main(capsys, "cifar100", "--plan", *where, "--set", "seed=0", "lr=0.1")
-    assert status == DONE
-    assert "data not at hand" in printed
+    for study, option in (("cifar100", "--data-dir DIR, or"), ("mscoco", "and --weights FILE")):
+        status, line = one_line(run.main, capsys, study, "--plan", *where)
+        assert status == UNUSABLE
+        assert f"a plan needs the data of {study}, which is not on this machine" in line
+        assert option in line
     assert not results.exists()
 
 

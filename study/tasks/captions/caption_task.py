@@ -12,7 +12,7 @@ import numpy as np
 from study.cell import Options
 from study.cell.seeds import stream_seed
 from study.tasks.captions.captions import CaptionTask, Numbered
-from study.tasks.captions.encoded_images import ImageFiles, Noise
+from study.tasks.captions.encoded_images import ImageFiles
 from study.tasks.captions.encoder_networks import weights_digest
 from study.tasks.captions.mscoco import Captioned, Coco, load_coco
 from study.tasks.captions.vocabulary import (
@@ -25,10 +25,7 @@ from study.tasks.captions.vocabulary import (
 )
 from study.tasks.sources.cached import digest_of
 from study.tasks.sources.places import Places
-from study.tasks.task import SPLITS, Facts
-
-_CAPTIONS_EACH = 5  # of an image of MSCOCO
-_NOISY_IMAGES = 64
+from study.tasks.task import Facts
 
 _FEW_IMAGES = 10_000
 """Training images below which nothing reproduces the paper, which has 82,783 of them."""
@@ -75,31 +72,6 @@ def caption_task(options: Options, places: Places) -> CaptionTask:
     task = CaptionTask(parts, every, scored, vocabulary, images, facts)
     task.facts = replace(facts, notes=tuple(_notes(coco, task, options["min_count"])))
     return task
-
-
-def made_up_captions(encoder: str, facts: Facts, count: int) -> CaptionTask:
-    """The task with noise for images and captions of real lengths, on which steps take as long.
-
-    Args:
-        encoder: name of the encoder.
-        facts: of the task's data.
-        count: captions in each split.
-    """
-    rng = np.random.default_rng(0)
-    seen = np.repeat([*facts.lengths], [*facts.lengths.values()])
-    lengths = rng.choice(seen, count)
-    (num_words,) = facts.input_shape
-    words = rng.integers(FIRST_WORD, num_words, lengths.sum())
-    words[np.cumsum(lengths) - 1] = END
-    image_of = np.arange(count) // _CAPTIONS_EACH
-    rows = np.arange(image_of[-1] + 1) % _NOISY_IMAGES
-    parts = dict.fromkeys(SPLITS, Numbered(_padded(words, lengths), lengths, image_of, rows))
-    image = Captioned("noise", "", ["noise"], [(0, (0.25, 0.25, 0.5, 0.5))])
-    scored = {0: ("noise", (FIRST_WORD,))}
-    vocabulary = [""] * FIRST_WORD + [f"word{number}" for number in range(FIRST_WORD, num_words)]
-    made_up = Facts("made-up", facts.input_shape, dict.fromkeys(SPLITS, count), facts.lengths)
-    images = Noise(encoder, _NOISY_IMAGES)
-    return CaptionTask(parts, [image] * _NOISY_IMAGES, scored, vocabulary, images, made_up)
 
 
 def _split(coco: Coco) -> dict[str, np.ndarray]:

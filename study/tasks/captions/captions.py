@@ -18,7 +18,7 @@ from study.cell import Cell
 from study.cell.seeds import stream_seed
 from study.paradigms.padding import few_widths
 from study.tasks.captions.boxes import Boxed, Scored, boxed
-from study.tasks.captions.encoded_images import ImageFiles, Noise
+from study.tasks.captions.encoded_images import ImageFiles
 from study.tasks.captions.mscoco import Captioned
 from study.tasks.captions.vocabulary import PADDING
 from study.tasks.task import CAPTIONS, Batch, Facts
@@ -178,7 +178,7 @@ class CaptionTask:
     captioned: Sequence[Captioned]
     scored: Scored
     vocabulary: Sequence[str]
-    images: ImageFiles | Noise
+    images: ImageFiles
     facts: Facts
 
     name = "mscoco"

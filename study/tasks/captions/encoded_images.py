@@ -144,37 +144,3 @@ class ImageFiles:
 
         key = digest_of([], [str(_VERSION), self.digest, *known])
         return cached(self.places.cache / "prepared" / f"mscoco-{known[0]}-{key}", make, load)
-
-
-@dataclass(frozen=True)
-class Noise:
-    """Noise in the place of `ImageFiles`, on which steps take as long.
-
-    Attributes:
-        encoder: its name.
-        count: N, the number of images.
-    """
-
-    encoder: str
-    count: int
-
-    encoder_weights = None
-
-    def pixels(self, m: int) -> Tensor:
-        """See `ImageFiles`."""
-        side = pixels_a_side(m, self.encoder)
-        return torch.randint(
-            256,
-            (self.count, 3, side, side),
-            dtype=torch.uint8,
-            generator=torch.Generator().manual_seed(0),
-        )
-
-    def features(self, m: int, device: torch.device) -> Tensor:
-        """See `ImageFiles`."""
-        shape = (self.count, m, ENCODERS[self.encoder].channels)
-        return torch.rand(shape, generator=torch.Generator().manual_seed(0)).half()
-
-    def thumbnail(self, row: int) -> bytes:
-        """A grey square."""
-        return image_files.thumbnail(None)

@@ -72,17 +72,14 @@ def checksum(path: Path) -> str | None:
     return hashlib.sha256(content).hexdigest()
 
 
-def thumbnail(path: Path | None) -> bytes:
-    """The image for people, squashed to a square, as JPEG; None: a grey one.
+def thumbnail(path: Path) -> bytes:
+    """The image for people, squashed to a square, as JPEG.
 
     Raises:
         RequestError: it cannot be decoded.
     """
-    from PIL import Image
-
-    grey = Image.new("RGB", (_THUMBNAIL, _THUMBNAIL), "grey")
     file = io.BytesIO()
-    (_squashed(path, _THUMBNAIL) if path else grey).save(file, "JPEG", quality=80)
+    _squashed(path, _THUMBNAIL).save(file, "JPEG", quality=80)
     return file.getvalue()
 
 

@@ -16,12 +16,6 @@ from study.tasks.sources import cached
 VALIDATION_SHARE = 0.1
 """Of the train images of each class, unless a task has its own share."""
 
-MADE_UP_BACKGROUND = "background"
-"""The one background class of made-up data."""
-
-MADE_UP_IMAGES = 20
-"""Images a class in each split of made-up data."""
-
 _ARRAYS = ("train_images", "train_labels", "test_images", "test_labels")
 
 
@@ -94,27 +88,6 @@ class BaseImages(BaseSegments):
             notes=tuple(notes),
             by_content=by_content,
         )
-
-
-def made_up_images(
-    shape: tuple[int, ...], foreground: Sequence[str], count: int = 0
-) -> BaseImages:
-    """Noise as images of each foreground class and one background class.
-
-    Args:
-        shape: of an image: (channels, height, width).
-        foreground: names of the foreground classes.
-        count: least images of each split.
-    """
-    channels, height, width = shape
-    classes = (*foreground, MADE_UP_BACKGROUND)
-    rng = np.random.default_rng(0)
-    count = max(count, MADE_UP_IMAGES * len(classes))
-    images, more = rng.integers(256, size=(2, count, height, width, channels), dtype=np.uint8)
-    labels = np.arange(count) % len(classes)
-    return BaseImages.create(
-        images, labels, more, labels, class_names=classes, max_value=255, source="made-up data"
-    )
 
 
 def _check(

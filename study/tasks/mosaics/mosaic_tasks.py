@@ -8,29 +8,18 @@ from dataclasses import replace
 from study.cell import NO_OPTIONS, Options
 from study.cell.declared import NONE, Axis, Text, Whole
 from study.tasks.mosaics import cifar, digits, own_images
-from study.tasks.mosaics.base_images import (
-    MADE_UP_BACKGROUND,
-    VALIDATION_SHARE,
-    BaseImages,
-    made_up_images,
-)
+from study.tasks.mosaics.base_images import VALIDATION_SHARE, BaseImages
 from study.tasks.mosaics.classes import REST, background_names, foreground_names, joined
-from study.tasks.mosaics.linear_orthogonal import (
-    BACKGROUND_AXES,
-    LARGEST_NUM_CLASSES,
-    base_vectors,
-    vector_names,
-)
+from study.tasks.mosaics.linear_orthogonal import LARGEST_NUM_CLASSES, base_vectors, vector_names
 from study.tasks.sources.data_set import DataSet
 from study.tasks.sources.places import Places
-from study.tasks.task import MOSAICS, UNKNOWN_DIGEST, Declaration, Facts, TaskInfo, pixels
+from study.tasks.task import MOSAICS, Declaration, TaskInfo, pixels
 
 _Read = Callable[[Places], BaseImages]
 
 
 def _info(
     name: str,
-    shape: tuple[int, int, int],
     foreground: tuple[str, ...],
     read: _Read,
     validation_share: float = VALIDATION_SHARE,
@@ -41,7 +30,6 @@ def _info(
 
     Args:
         name: of the task.
-        shape: of an image: (C, H, W).
         foreground: names of the foreground classes, unless options name others.
         read: places of its files -> the images.
         validation_share: of the train images of each class, kept for validation.
@@ -58,21 +46,12 @@ def _info(
         if classes:
             background_names(foreground, background, classes, name)
 
-    def task(base: BaseImages, others: tuple[str, ...]) -> MosaicTask:
-        return MosaicTask(name, base, foreground, validation_share, others)
-
     def load(places: Places) -> MosaicTask:
         base = read(places)
-        return task(base, background_names(foreground, background, base.class_names, name))
+        others = background_names(foreground, background, base.class_names, name)
+        return MosaicTask(name, base, foreground, validation_share, others)
 
-    return TaskInfo(
-        foreground,
-        load=load,
-        made_up=lambda facts, count: task(
-            made_up_images(facts.input_shape, foreground, count), (MADE_UP_BACKGROUND,)
-        ),
-        nominal=Facts(UNKNOWN_DIGEST, shape),
-    )
+    return TaskInfo(foreground, load)
 
 
 def _own_images(options: Options) -> TaskInfo:
@@ -85,13 +64,12 @@ def _own_images(options: Options) -> TaskInfo:
         return base
 
     share = own_images.VALIDATION_SHARE
-    return _info(own_images.TASK, (3, side, side), _TO_BE_CHOSEN, read, share, options)
+    return _info(own_images.TASK, _TO_BE_CHOSEN, read, share, options)
 
 
 def _linear_orthogonal(options: Options) -> TaskInfo:
     count = options["num_classes"]
-    shape = (1, 1, count + BACKGROUND_AXES)
-    return _info("linear-orthogonal", shape, vector_names(count), lambda _: base_vectors(count))
+    return _info("linear-orthogonal", vector_names(count), lambda _: base_vectors(count))
 
 
 FOREGROUND = Axis(
@@ -112,7 +90,6 @@ _TO_BE_CHOSEN = ("first", "second")
 
 def of_images(
     name: str,
-    shape: tuple[int, int, int],
     foreground: tuple[str, ...],
     read: Callable[[Places], BaseImages],
     classes: tuple[str, ...],
@@ -123,7 +100,6 @@ def of_images(
 
     Args:
         name: of the task.
-        shape: of an image: (C, H, W).
         foreground: names of the foreground classes; label k is the k-th of them.
         read: places of its files -> the images, by `BaseImages.create`.
         classes: names of all classes.
@@ -132,7 +108,7 @@ def of_images(
     """
 
     def info(options: Options) -> TaskInfo:
-        return _info(name, shape, foreground, read, validation_share, options, classes)
+        return _info(name, foreground, read, validation_share, options, classes)
 
     chosen = replace(FOREGROUND, usual=joined(foreground))
     return Declaration(MOSAICS, info, _classes(chosen), data_set)
@@ -145,7 +121,6 @@ def _classes(foreground: Axis = FOREGROUND) -> dict[str, Axis]:
 TASKS: Mapping[str, Declaration] = {
     "digits": of_images(
         "digits",
-        (1, 8, 8),
         digits.DIGITS_FOREGROUND,
         digits.load_digits,
         digits.DIGITS_CLASSES,
@@ -154,7 +129,6 @@ TASKS: Mapping[str, Declaration] = {
     **{
         name: of_images(
             name,
-            (3, cifar.SIDE, cifar.SIDE),
             foreground,
             read,
             wanted.class_names,

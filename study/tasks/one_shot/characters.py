@@ -1,4 +1,4 @@
-"""Drawings of characters, of which episodes are made: their split, the digits, and noise."""
+"""Drawings of characters, of which episodes are made: their split, and the digits."""
 
 from __future__ import annotations
 
@@ -127,15 +127,4 @@ def _digits(pixels: int) -> Characters:
         [f"{digit}{side}" for digit in range(10) for side in ("", " on its side")],
         "scikit-learn's digits: 20 characters",
         versions=2,
-    )
-
-
-def made_up_characters(pixels: int) -> Characters:
-    """Noise as four drawings each, of `pixels` x `pixels`, of 24 characters."""
-    rng = np.random.default_rng(0)
-    return Characters(
-        rng.integers(256, size=(24 * 4, pixels, pixels), dtype=np.uint8),
-        np.repeat(np.arange(24), 4),
-        [str(number) for number in range(24)],
-        "made-up data: 24 characters",
     )

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from study.cell import Options
-from study.tasks.one_shot.characters import Characters, load_digits, made_up_characters
+from study.tasks.one_shot.characters import Characters, load_digits
 from study.tasks.one_shot.omniglot import DATA_SET, SIDE, load_omniglot
 from study.tasks.sources.places import Places
-from study.tasks.task import ONE_SHOT, UNKNOWN_DIGEST, Declaration, Facts, TaskInfo, pixels
+from study.tasks.task import ONE_SHOT, Declaration, TaskInfo, pixels
 
 
 def _info_of(
@@ -26,12 +26,7 @@ def _info_of(
         from study.tasks.one_shot.episodes import LABELS, OneShotTask
 
         side = options["pixels"]
-        return TaskInfo(
-            LABELS,
-            load=lambda places: OneShotTask(name, read(places, side), channels),
-            made_up=lambda *_: OneShotTask(name, made_up_characters(side), channels),
-            nominal=Facts(UNKNOWN_DIGEST, (channels, side, side)),
-        )
+        return TaskInfo(LABELS, lambda places: OneShotTask(name, read(places, side), channels))
 
     return info
 

@@ -9,10 +9,7 @@ from study.cell.declared import Axis, Name
 from study.tasks.posts import hatexplain, own_texts
 from study.tasks.posts.posts import Posts
 from study.tasks.sources.places import Places
-from study.tasks.task import POSTS, UNKNOWN_DIGEST, Declaration, Facts, TaskInfo, min_count
-
-_SIZES = {"train": 15_383, "validation": 1_922, "test": 1_924}  # posts of HateXplain
-_WORDS, _LENGTH = 24_993, 23  # numbers of words, and mean words a post, of its training split
+from study.tasks.task import POSTS, Declaration, TaskInfo, min_count
 
 
 def _info(
@@ -27,16 +24,9 @@ def _info(
     """
 
     def info(options: Options) -> TaskInfo:
-        from study.tasks.posts.texts import made_up_texts, text_task
+        from study.tasks.posts.texts import text_task
 
-        lengths = {_LENGTH: _SIZES["train"]}
-        num_classes = len(classes) or 2
-        return TaskInfo(
-            classes,
-            load=lambda places: text_task(name, read(places, options), options),
-            made_up=lambda facts, count: made_up_texts(name, facts, count),
-            nominal=Facts(UNKNOWN_DIGEST, (_WORDS,), _SIZES, lengths, num_classes=num_classes),
-        )
+        return TaskInfo(classes, lambda places: text_task(name, read(places, options), options))
 
     return info
 

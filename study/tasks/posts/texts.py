@@ -207,29 +207,6 @@ def text_task(name: str, posts: Posts, options: Options) -> TextTask:
     return TextTask(name, numbered, facts, posts.splits["test"], posts.classes)
 
 
-def made_up_texts(name: str, facts: Facts, count: int) -> TextTask:
-    """The task with noise for posts of real lengths, on which steps take as long.
-
-    Args:
-        name: of the task.
-        facts: of its data.
-        count: posts in each split.
-    """
-    rng = np.random.default_rng(0)
-    lengths = np.repeat(list(facts.lengths), list(facts.lengths.values()))
-    drawn = rng.choice(lengths, size=count)
-    total = int(drawn.sum())
-    noise = NumberedPosts(
-        words=rng.integers(_FIRST_WORD, facts.input_shape[0], size=total, dtype=np.int32),
-        rationale=rng.random(total) < 0.3,
-        lengths=drawn,
-        labels=rng.integers(facts.num_classes, size=count),
-    )
-    sizes = dict.fromkeys(SPLITS, count)
-    made_up = replace(facts, digest="made-up", sizes=sizes, notes=())
-    return TextTask(name, dict.fromkeys(SPLITS, noise), made_up)
-
-
 def _numbered(posts: Sequence[Post], number_of: Mapping[str, int]) -> NumberedPosts:
     words = [number_of.get(word, UNKNOWN) for post in posts for word in post.tokens]
     return NumberedPosts(

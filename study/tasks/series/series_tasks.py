@@ -15,15 +15,11 @@ from pathlib import Path
 from study.cell import Options
 from study.cell.declared import Axis, Text, Whole
 from study.errors import RequestError
-from study.tasks.mosaics.base_segments import BaseSegments
 from study.tasks.mosaics.classes import REST, background_names, foreground_names
 from study.tasks.series import ts_files, windows
 from study.tasks.sources.data_set import DataSet, read_data_set
 from study.tasks.sources.places import Places
-from study.tasks.task import MOSAICS, UNKNOWN_DIGEST, Declaration, Facts, Task, TaskInfo
-
-_CHANNELS = 12
-"""Of JapaneseVowels: coefficients of the cepstrum, from a linear prediction."""
+from study.tasks.task import MOSAICS, Declaration, Task, TaskInfo
 
 
 def shipped() -> Path | None:
@@ -57,20 +53,13 @@ def _series(options: Options) -> TaskInfo:
     classes = foreground_names(options["foreground"], background)
     from study.tasks.mosaics.mosaics import MosaicTask
 
-    def task(base: BaseSegments, others: tuple[str, ...]) -> Task:
-        return MosaicTask(windows.TASK, base, classes, windows.VALIDATION_SHARE, others)
-
     def load(places: Places) -> Task:
         train, test = read_data_set(DATA_SET, places, ts_files.read_pair)
         others = background_names(classes, background, train.classes, train.name)
-        return task(windows.windows_of(train, test, window), others)
+        base = windows.windows_of(train, test, window)
+        return MosaicTask(windows.TASK, base, classes, windows.VALIDATION_SHARE, others)
 
-    def made_up(facts: Facts, count: int) -> Task:
-        base = windows.made_up_windows(facts.input_shape, (*classes, REST), count)
-        return task(base, (REST,))
-
-    nominal = Facts(UNKNOWN_DIGEST, (_CHANNELS, window, 1))
-    return TaskInfo(classes, load, made_up, nominal)
+    return TaskInfo(classes, load)
 
 
 TASKS: Mapping[str, Declaration] = {

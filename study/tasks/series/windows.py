@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from study.errors import RequestError
-from study.tasks.mosaics.base_images import MADE_UP_IMAGES
 from study.tasks.mosaics.base_segments import (
     BaseSegments,
     first_alike,
@@ -100,22 +99,6 @@ def cut(series: Sequence[np.ndarray], window: int) -> tuple[np.ndarray, np.ndarr
         steps = values[end - count : end].reshape(count * window, -1)[: len(each)]
         steps[:, :-1], steps[:, -1] = each[: len(steps)], 1
     return values, np.repeat(np.arange(len(series)), counts)
-
-
-def made_up_windows(shape: tuple[int, ...], classes: Sequence[str], count: int) -> BaseSegments:
-    """Noise as windows, each of a series of its own, of each class.
-
-    Args:
-        shape: of a segment: (channels, steps, 1).
-        classes: names of all.
-        count: least windows of each split.
-    """
-    channels, steps, width = shape
-    count = max(count, MADE_UP_IMAGES * len(classes))
-    rng, rows = np.random.default_rng(0), np.arange(count)
-    train, test = rng.standard_normal((2, count, steps, width, channels), dtype=np.float32)
-    labels = rows % len(classes)
-    return _base((train, labels, rows), (test, labels, rows), tuple(classes))
 
 
 def _base(

@@ -54,15 +54,12 @@ class Packing:
         reason: why, for people.
         most: most members of a pack.
         measured: what is best for cells of a shape, where that was measured.
-        timed: seconds in which a cell of a shape, alone, trains on one input and evaluates one,
-            where that was measured.
     """
 
     choice: str = "none"
     reason: str = "as asked"
     most: int = MOST_MEMBERS
     measured: Mapping[Shape, Measured] = field(default_factory=dict)
-    timed: Mapping[Shape, tuple[float, float]] = field(default_factory=dict)
 
     def measured_of(self, cell: AnyCell) -> Measured:
         """What is best for a cell."""

@@ -20,6 +20,7 @@ from study.models.model import Model
 from study.tasks.mosaics.mosaics import MosaicTask
 from study.train.steps.loop import train
 from tests.conftest import tiny_cell
+from tests.made_up.facts import published
 
 SETTINGS = [
     NetworkSettings(normalisation="batch", focus_width=0.25),
@@ -29,7 +30,7 @@ SETTINGS = [
     NetworkSettings(activation="tanh", normalisation="batch"),
 ]
 OWN = [
-    Architecture(name, task)
+    Architecture(name, task, published)
     for name, by_task in models.ARCHITECTURES.items()
     for task in by_task
     if tasks.modality(task) not in (tasks.CAPTIONS, tasks.ONE_SHOT)
@@ -37,6 +38,7 @@ OWN = [
 ]
 
 
+@dataclasses.dataclass(frozen=True)
 class Changed(Architecture):
     """An architecture with other settings."""
 
@@ -48,9 +50,7 @@ class Changed(Architecture):
 
 
 def changed(settings: NetworkSettings, *of: str) -> Changed:
-    architecture = Changed(*(of or ("perceptron", "digits")))
-    architecture.settings = settings
-    return architecture
+    return Changed(*(of or ("perceptron", "digits")), published, settings)
 
 
 def outputs(**settings: Any) -> tuple[list[int], list[int]]:
@@ -104,7 +104,8 @@ def test_widths_are_of_focus_and_classifier_apart_and_depth_counts_hidden_layers
 
 
 def test_a_width_of_one_changes_no_bit() -> None:
-    plain, same = Architecture("perceptron", "digits"), changed(NetworkSettings(focus_width=1))
+    plain = Architecture("perceptron", "digits", published)
+    same = changed(NetworkSettings(focus_width=1))
     pairs = zip(plain.build().parameters(), same.build().parameters(), strict=True)
     assert all(torch.equal(one, other) for one, other in pairs)
 

@@ -15,7 +15,7 @@ import pytest
 
 import analysis
 from search_spaces import all_studies
-from study import parts, repeat, run, tasks
+from study import parts, run
 from study.cell import Cell, Options
 from study.cell.work import Job, Work
 from study.errors import RequestError
@@ -29,6 +29,7 @@ from study.terminal.command import DONE
 from tests.conftest import trials_here, without_pictures
 from tests.made_up.commands import called, one_line
 from tests.made_up.comparisons import make_results
+from tests.made_up.facts import published
 from tests.made_up.parts import EXAMPLE, HALF, forgotten
 
 NET = """
@@ -70,7 +71,7 @@ def cells(*changes: str, study: str = "digits") -> tuple[Cell, ...]:
     space = all_studies()[study]
 
     def facts(task: str, options: Options) -> Facts:
-        return replace(tasks.info(task, options).nominal, digest="0" * 16)
+        return replace(published(task, options), digest="0" * 16)
 
     small = ["m=4", "n=120", "epochs=2", "lr=0.1", "seed=0", "confirm=none", "test_size=50"]
     return make_plan(space, "quick", resolve(space, "quick", [*small, *changes]), facts).cells
@@ -366,8 +367,9 @@ def test_its_cells_are_recognised_and_repeated(
     assert "4 cells: 4 done already, 0 to run" in printed
     rows = Results(recorded).cells()
     cell_id = rows.loc[rows["paradigm"] == "sparsemax", "cell_id"].iloc[0]
-    status, line = one_line(repeat.main, capsys, recorded, cell_id)
-    assert (status, "sparsemax" in line, "--with FILE" in line) == (2, True, True), line
-    with_parts = functools.partial(called, repeat.main, capsys, recorded, cell_id)
+    again = (SHAPES[0], "--results", recorded, "--again", cell_id)
+    status, line = one_line(run.main, capsys, *again)
+    assert (status, "unknown study 'shapes'" in line) == (2, True), line
+    with_parts = functools.partial(called, run.main, capsys, *again)
     status, printed, _ = with_parts("--with", str(EXAMPLE))
     assert status == DONE, printed

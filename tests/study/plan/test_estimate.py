@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Mapping, Sequence
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,23 +13,29 @@ import torch
 from study import paradigms
 from study.cell import Cell, Schedule
 from study.errors import RequestError
-from study.models.flops import Length, ModelFlops
+from study.models.flops import ModelFlops
 from study.plan import estimate
 from study.plan.plan import Plan
 from study.plan.planning import where_it_trains
 from study.tasks.mosaics.mosaics import MosaicTask
+from study.tasks.sources.places import NO_PLACES
+from study.train.budget.cost import TRAINING_PASSES
 from study.train.budget.timeline import steps_by_phase, timeline
 from study.train.steps import loop, pack_member, packs
-from study.train.steps.packs import Packing, form
+from study.train.steps.packs import Measured, Packing, form
 from tests.conftest import tiny_cell
 
 CPU = torch.device("cpu")
 SOFT, HARD, LVML = (Schedule.single(name, 0.1) for name in ("soft", "hard", "lvml"))
 
 
-def plan(digits: MosaicTask, seeds: int, *schedules: Schedule, flops: int = 10**4) -> Plan:
+def plan(
+    digits: MosaicTask, seeds: int, *schedules: Schedule, flops: int = 10**4, evaluated: int = 50
+) -> Plan:
     every = [(each, seed) for seed in range(seeds) for each in schedules or (SOFT,)]
-    cells = tuple(tiny_cell(digits, each, seed=seed) for each, seed in every)
+    names = ("train_metrics_size", "validation_size", "test_size")
+    sizes = dict.fromkeys(names, evaluated)
+    cells = tuple(tiny_cell(digits, each, seed=seed, **sizes) for each, seed in every)
     cost = {cell.id: ModelFlops(flops, flops) for cell in cells}
     facts = {(cell.task, cell.options): digits.facts for cell in cells}
     return Plan("digits", "training", "x", cells, frozenset(), (), cost, facts, Packing(), 1, 1)
@@ -49,11 +54,11 @@ def test_on_a_cpu_nothing_is_packed_unless_asked_for(
 ) -> None:
     made = plan(digits, 4)
     for name in packs.AXES:
-        assert estimate.choose_packing(made, name).choice == name
+        assert estimate.choose_packing(made, NO_PLACES, name).choice == name
     for here in (False, True):
         monkeypatch.setattr(torch.cuda, "is_available", lambda here=here: here)
         cpu = dataclasses.replace(made, gpus_per_trial=0) if here else made
-        packing = estimate.choose_packing(cpu, "auto")
+        packing = estimate.choose_packing(cpu, NO_PLACES, "auto")
         assert (packing.choice, packing.reason) == ("none", "on CPUs packed cells only take turns")
 
 
@@ -74,15 +79,14 @@ def choose(
         share: whether cells share prefixes.
     """
 
-    def train(_: object, cells: Sequence[Cell], paradigm: str) -> float:
+    def rate(_: object, cells: Sequence[Cell]) -> float:
+        paradigm = cells[0].schedule.phases[0].paradigm
         if len(cells) > (fits or {}).get(paradigm, 12):
             raise torch.AcceleratorError("CUDA error: out of memory")
-        gained = 1 + (speedup[paradigm] - 1) * ((len(cells) - 1) / 11) ** 0.5
-        return len(cells) / gained
+        return 1 + (speedup[paradigm] - 1) * ((len(cells) - 1) / 11) ** 0.5
 
-    gpu.setattr(estimate._Timings, "_train", train)
-    gpu.setattr(estimate._Timings, "_evaluate", lambda *_: 0.0)
-    return estimate.choose_packing(plan, "auto", share)
+    gpu.setattr(estimate._Timing, "rate", rate)
+    return estimate.choose_packing(plan, NO_PLACES, "auto", share)
 
 
 @pytest.mark.parametrize(
@@ -100,18 +104,15 @@ def test_on_a_gpu_the_measurement_decides_for_each_sort_of_cell(
     fits: dict[str, int],
     sizes: dict[str, int],
 ) -> None:
-    """What it timed is not timed again; cells that cannot be packed are not timed at all."""
+    """Cells that cannot be packed are not timed at all."""
     made = plan(digits, 24, SOFT, LVML)
     packing = choose(made, gpu, speedup, fits)
     assert "times as fast" in packing.reason
     assert packing.choice == ("seed,lr" if max(sizes.values()) > 1 else "none")
     found = {(pack[0].paradigm, len(pack)) for pack in form(made.cells, packing)}
     assert found == {*sizes.items()}
-    for name in ("_train", "_evaluate"):
-        gpu.setattr(estimate._Timings, name, lambda *_: pytest.fail("timed again"))
-    seconds = estimate.cell_seconds(dataclasses.replace(made, packing=packing), made.cells)
-    assert seconds.keys() == {cell.id for cell in made.cells}
-    unlike = estimate.choose_packing(plan(digits, 1, SOFT, HARD), "auto")
+    gpu.setattr(estimate._Timing, "rate", lambda *_: pytest.fail("timed"))
+    unlike = estimate.choose_packing(plan(digits, 1, SOFT, HARD), NO_PLACES, "auto")
     assert (unlike.choice, "no two cells" in unlike.reason) == ("none", True)
     with pytest.raises(RequestError, match="alone, needs more memory than"):
         choose(plan(digits, 2), gpu, {"soft": 9.0}, {"soft": 0})
@@ -121,9 +122,12 @@ def test_packs_have_to_win_more_than_shared_prefixes_save(
     digits: MosaicTask, gpu: pytest.MonkeyPatch
 ) -> None:
     """Of four hybrids of a seed, the one that switches last trains the soft steps of all."""
-    made = plan(digits, 12, *(Schedule.hybrid(0.1, 0.05, p) for p in (0.2, 0.4, 0.6, 0.8)))
-    steps = [steps_by_phase(cell, timeline(cell, made.flops[cell.id])) for cell in made.cells[:4]]
-    total, saved = sum(map(sum, steps)), sum(soft for soft, _ in steps[:-1])
+    hybrids = (Schedule.hybrid(0.1, 0.05, point) for point in (0.2, 0.4, 0.6, 0.8))
+    made = plan(digits, 12, *hybrids, evaluated=1)
+    stops = [timeline(cell, made.flops[cell.id]) for cell in made.cells[:4]]
+    total = sum(of_cell[-1].compute_flops for of_cell in stops)
+    soft = [max(s.compute_flops for s in of_cell if s.phase == 0) for of_cell in stops]
+    saved = sum(soft) - max(soft)
     needed = estimate.WORTHWHILE * total / (total - saved)
     assert needed > 1.5
     for share, by, choice in (
@@ -136,22 +140,56 @@ def test_packs_have_to_win_more_than_shared_prefixes_save(
         assert found.choice == choice
 
 
-def test_the_speedup_of_a_pack_is_timed_by_training_it(
-    digits: MosaicTask, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """With a clock that counts steps: members of a pack that take turns gain nothing."""
-    steps: list[object] = []
+@pytest.fixture
+def steps(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """The steps that are taken, each of which lasts a second."""
+    taken: list[object] = []
     real = pack_member.train_step
 
     def counted(*arguments: Any, **keywords: Any) -> Any:
-        steps.append(None)
+        taken.append(None)
         return real(*arguments, **keywords)
 
     monkeypatch.setattr(pack_member, "train_step", counted)
     for module in (pack_member, loop):
-        monkeypatch.setattr(module, "now", lambda device: float(len(steps)))
+        monkeypatch.setattr(module, "now", lambda device: float(len(taken)))
+    return taken
+
+
+def test_members_of_a_pack_that_take_turns_gain_nothing(
+    digits: MosaicTask, steps: list[object]
+) -> None:
     timed = plan(digits, 4, flops=10**7)
-    assert estimate._Timings(timed, CPU).speedup(timed.cells) == 1
+    timing = estimate._Timing(timed, NO_PLACES, CPU)
+    assert timing.rate_of_pack(timed.cells) == pytest.approx(timing.rate(timed.cells[:1]))
+
+
+def test_a_cell_takes_its_flops_at_the_rate_of_its_shape(
+    digits: MosaicTask, steps: list[object]
+) -> None:
+    """Its evaluations, too; a fork those after its first phase. A shape is timed once."""
+    timed = plan(digits, 3, SOFT, LVML, Schedule.hybrid(0.1, 0.05, 0.5))
+    seconds = estimate.cell_seconds(timed, NO_PLACES, timed.cells)
+    assert len(steps) <= 3 * estimate.MOST_STEPS + 4  # a phase has a step to warm up
+    for cell in timed.cells:
+        taken = steps_by_phase(cell, timeline(cell, timed.flops[cell.id]))
+        evaluated = len(cell.evaluation_points) * 3 * 50 / TRAINING_PASSES / cell.batch_size
+        alone, forked = seconds[cell.id]
+        if len(taken) == 1:
+            assert (alone, forked) == (pytest.approx(taken[0] + evaluated), 0)
+        else:
+            assert taken[1] / sum(taken) / 2 < forked / alone < 1
+
+
+def test_a_pack_takes_the_time_of_its_speedup(digits: MosaicTask, steps: list[object]) -> None:
+    made = plan(digits, 2)
+    measured = {packs.shape(made.cells[0]): Measured(2, 4.0)}
+    packed = dataclasses.replace(made, packing=Packing("seed", measured=measured))
+    alone, together = (
+        estimate.cell_seconds(each, NO_PLACES, made.cells[:1]) for each in (made, packed)
+    )
+    (id_,) = alone
+    assert together[id_].alone == pytest.approx(alone[id_].alone / 4)
 
 
 def test_cells_are_timed_on_a_gpu_in_a_process_of_their_own(
@@ -172,14 +210,12 @@ def test_cells_are_timed_on_a_gpu_in_a_process_of_their_own(
         call(os._exit, 1)
 
 
-@pytest.mark.parametrize(("flops", "timed"), [(10**6, 16), (10**9, 5), (10**12, 1)])
-def test_a_timed_step_of_captions_is_no_longer_than_it_must_be(
+@pytest.mark.parametrize(("flops", "timed"), [(10**3, 16), (10**8, 6), (10**12, 2)])
+def test_a_timed_step_is_no_longer_than_it_must_be(
     digits: MosaicTask, flops: int, timed: int
 ) -> None:
-    """A batch on an encoder that trains would take minutes on a CPU."""
-    made = plan(digits, 1)
-    (cell,) = made.cells
-    cost = ModelFlops(0, 0, (Length(segments=4, count=1, encoder=6 * flops),))
-    facts = {(cell.task, cell.options): SimpleNamespace(lengths={4: 1})}
-    captions: Any = dataclasses.replace(made, flops={cell.id: cost}, facts=facts)
-    assert estimate._Timings(captions, CPU)._batch(cell) == timed
+    """A batch of images on an encoder that trains would take minutes on a CPU."""
+    made = plan(digits, 1, flops=flops)
+    short = estimate._Timing(made, NO_PLACES, CPU)._short(made.cells[0])
+    assert short.batch_size == timed
+    assert estimate.FEWEST_STEPS <= short.budget.amount / timed <= estimate.MOST_STEPS

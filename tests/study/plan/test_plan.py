@@ -21,14 +21,14 @@ from study.cell.axis import values_at
 from study.errors import RequestError
 from study.plan.describe import describe
 from study.plan.divide import with_packing
+from study.plan.grid import make_plan
 from study.plan.jobs import Seconds
-from study.plan.overhead import FILE, Overhead, recall, remember
 from study.plan.plan import Plan
-from study.plan.planning import planned
 from study.request import Request
 from study.run_options import requested, shown
 from study.train.steps.packs import Packing
 from tests.made_up.comparisons import make_cell
+from tests.made_up.facts import published
 
 SPACES = all_studies()
 
@@ -37,6 +37,11 @@ def asked(study: str, *sets: str, preset: str = "quick") -> Request:
     needed = ["foreground=heron+stork"] if study == "images" else []
     assignments = [f"--set={each}" for each in (*needed, *sets)]
     return requested([study, "--preset", preset, "--plan", *assignments])
+
+
+def planned(request: Request) -> Plan:
+    """The plan of a grid, on data as they are published."""
+    return make_plan(request.space, request.preset, request.axes, published)
 
 
 def plan(study: str, *sets: str, preset: str = "quick") -> Plan:
@@ -413,8 +418,6 @@ def test_a_plan_is_no_wider_than_the_terminal(monkeypatch: pytest.MonkeyPatch, s
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("cifar10 seed=0", "\ndata not at hand: "),
-        ("mscoco seed=0", "\ndata, or the weights of lite0, are not at hand: "),
         # What whole batches spend of a budget, where that is less.
         (
             "digits paradigm=soft n=256 batch_size=256 epochs=1.5",
@@ -427,14 +430,13 @@ def test_a_plan_is_no_wider_than_the_terminal(monkeypatch: pytest.MonkeyPatch, s
         ),
     ],
 )
-def test_a_plan_says_what_is_not_at_hand_and_what_a_budget_is(text: str, said: str) -> None:
+def test_a_plan_says_what_a_budget_is(text: str, said: str) -> None:
     assert said in describe(timed(typed(text)), "")
 
 
 @pytest.mark.parametrize(
     ("gpus", "threads", "price", "cost"),
     [
-        (1, 1, None, "GPU hours: 36 ("),
         (0.5, 1, 2, "GPU hours: 18, which cost 36.00 at 2 each"),
         (0, 4, 0.1, "core hours: 144, which cost 14.40 at 0.1 each"),
         (0, 4, None, ""),
@@ -448,31 +450,11 @@ def test_what_a_plan_costs(gpus: float, threads: int, price: float | None, cost:
     assert ("hours:" in described) == bool(cost)
 
 
-@pytest.mark.parametrize("text", [None, "", "[]", '{"here": 3}', '{"here": [1, NaN]}'])
-def test_what_was_measured_is_recalled_where_it_was(tmp_path: Path, text: str | None) -> None:
-    """Whatever the file held before; a cache that cannot be written stops nothing."""
-    cache = tmp_path / "cache"
-    if text is not None:
-        cache.mkdir()
-        (cache / FILE).write_text(text)
-    assert recall(cache, "here") == Overhead(measured=False)
-    for where, start in (("here", 20.04), ("there", 1.0), ("here", 21.0)):
-        remember(cache, where, Overhead(start, start + 10))
-    assert recall(cache, "here") == Overhead(21.0, 31.0, measured=True)
-    assert recall(cache, "there") == Overhead(1.0, 11.0, measured=True)
-    assert [path.name for path in cache.iterdir()] == [FILE]
-    remember(cache / FILE, "here", Overhead(1.0, 2.0))
-    assert recall(cache / FILE, "here") == Overhead(measured=False)
-
-
-def test_the_plan_counts_what_precedes_and_follows_training() -> None:
-    """Two settings, each with a cell and a section of the report."""
-    made = plan("digits", "m=5,10", "seed=0", "paradigm=soft", "lr=0.1")
-    costs = {cell.id: Seconds(7.0, 0.0) for cell in made.cells}
+def test_the_time_of_a_plan_is_that_of_what_is_left_side_by_side() -> None:
+    made = plan("digits", "m=5", "seed=0-3", "paradigm=soft", "lr=0.1", "confirm=none")
+    costs = {cell.id: Seconds(60.0, 0.0) for cell in made.cells}
     made = replace(made, concurrent=2, costs=costs)
-    measured = replace(made, overhead=Overhead(13.0, 10.0, measured=True))
-    assert (
-        "estimated time on this machine: 40 s (start 13 s, training 7 s, report 20 s; "
-        "start and report as in the last study here)\n"
-    ) in describe(measured, "")
-    assert "assumed: none trained here yet" in describe(made, "")
+    for finished, said in ((made.cells[:0], "2 min"), (made.cells[:2], "60 s")):
+        part = made.resumed({cell.id for cell in finished})
+        line = f"estimated time on this machine: {said} for training and evaluation\n"
+        assert line in describe(part, "")

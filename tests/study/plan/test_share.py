@@ -53,7 +53,7 @@ def record(results: Results, cell: Cell) -> None:
     "words",
     [
         "digits --set paradigm=soft,hard,hybrid lr=0.1,0.3 m=3,4 seed=0-6",
-        "one-shot --plan",
+        "one-shot --plan --set task=digits-one-shot",
         "attention-paths --plan",
     ],
 )

@@ -19,6 +19,7 @@ from study.launch.watching import Watch
 from study.plan.jobs import Seconds
 from study.plan.plan import Plan
 from study.results import Results
+from study.tasks.sources.places import Places
 from study.terminal.command import DONE, INTERRUPTED, UNUSABLE
 from tests.made_up.commands import answer
 from tests.made_up.comparisons import make_results, write
@@ -115,7 +116,7 @@ class Command:
         return DONE
 
 
-def _seconds(_: Plan, cells: Iterable[Cell]) -> dict[str, Seconds]:
+def _seconds(_: Plan, __: Places, cells: Iterable[Cell]) -> dict[str, Seconds]:
     return {cell.id: Seconds(1.0, 0.5) for cell in cells}
 
 
@@ -292,13 +293,13 @@ def test_plans_before_between_and_after_the_stages(results: Results) -> None:
     """Threads are those of the whole study: else one that was killed went on with others."""
     before = Command(results, options=PLAN).said
     assert "\n14 cells: 0 done already, 14 to run\n" in before
-    assert "\n1. tune: 4 options on 2 seeds, 8 cells, 4 s\n" in before
-    assert "\n2. confirm: the chosen option of 2 groups on 3 fresh seeds, 6 cells, 3 s\n" in before
+    assert "\n1. tune: 4 options on 2 seeds, 8 cells\n" in before
+    assert "\n2. confirm: the chosen option of 2 groups on 3 fresh seeds, 6 cells\n" in before
     assert "chosen:" not in before
     Command(results, most=10)
     after = Command(results, options=PLAN).said
     assert "\n14 cells: 10 done already, 4 to run\n" in after
-    assert "\n1. tune: 4 options on 2 seeds, 8 cells, 8 done already, 0 s\n" in after
+    assert "\n1. tune: 4 options on 2 seeds, 8 cells, 8 done already\n" in after
     assert "\nchosen: soft lr=0.3, soft lr=0.3 until 0.5 > hard lr=0.3\n" in after
     for said in (before, after):
         assert "\ntrials at a time: 2, CPU threads each: 4\n" in said

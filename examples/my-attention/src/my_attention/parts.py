@@ -102,7 +102,7 @@ def _shape(name: str, rng: np.random.Generator) -> np.ndarray:
 
 register_task(
     "shapes",
-    of_images("shapes", (1, SIDE, SIDE), ("disc", "square", "cross"), draw_shapes, SHAPES),
+    of_images("shapes", ("disc", "square", "cross"), draw_shapes, SHAPES),
 )
 
 register_study(

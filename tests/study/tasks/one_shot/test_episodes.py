@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from study import tasks
-from study.tasks.one_shot.characters import Characters, made_up_characters, shares
+from study.tasks.one_shot.characters import Characters, shares
 from study.tasks.one_shot.episodes import Episodes, OneShotTask
 from study.tasks.sources.places import Places
 from study.tasks.task import SPLITS
@@ -63,9 +63,9 @@ def test_splits_share_no_character(seed: int, stream: str) -> None:
 
 
 def test_seed_and_task_split_the_characters_and_a_stream_draws_of_them() -> None:
-    data = made_up_characters(4)
-    of = {tuple(data.split(name, seed)["test"]) for name in ("a", "b") for seed in (0, 1, 2)}
-    assert len(of) == 6
+    tasks_and_seeds = [(name, seed) for name in ("a", "b") for seed in (0, 1, 2)]
+    splits = [CHARACTERS.split(name, seed).values() for name, seed in tasks_and_seeds]
+    assert len({tuple(np.concatenate([*split])) for split in splits}) == 6
     assert not torch.equal(drawn("train").index, drawn("train", stream="theory").index)
 
 
