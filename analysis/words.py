@@ -267,13 +267,8 @@ def of_planned(count: str, planned: int) -> str:
 
 
 def aligned(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """A table for the terminal, as lines; on a narrow terminal, one row below the other."""
-    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
-    lines = [
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in [header, ["-" * width for width in widths], *rows]
-    ]
-    return lines if terminal.fits(lines) else terminal.stacked(header, rows)
+    """A table for the terminal, as lines."""
+    return terminal.tabulated(header, rows, ruled=True)
 
 
 def network_text(cell: Mapping[str, Any] | pd.Series) -> str:

@@ -124,7 +124,6 @@ def run_stages(study: Study, plans: Sequence[Plan], watch: Watch) -> Sequence[Pl
             else:
                 plans = study.plans(failed)
             _expect(plans, watch)
-        progress.show(last=True)
     return plans
 
 

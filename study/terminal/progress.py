@@ -1,68 +1,52 @@
-"""The progress of a running study: cells done, running and left, best accuracy, time left."""
+"""The progress of a running study: cells done, running and left, best scores, time left."""
 
 from __future__ import annotations
 
-import contextlib
-import itertools
-import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, TextIO
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 
-from study import terminal
 from study.cell import AnyCell
-from study.terminal.working import LINE_EVERY, Bar, bars, draws, duration, live
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
-    from rich.live import Live
-
-BARS_EVERY = 1.0
-"""Seconds between two looks at the numbers in a terminal; with many cells a look takes a while."""
+from study.terminal.width import counted
+from study.terminal.working import Rows, duration, say, shown
 
 MOST_BARS = 4
 """Running cells with a bar of their own; a pack or a cluster has hundreds."""
 
+_TOLD = ("running", "left", "diverged", "censored", "failed")
+
+
+@dataclass
+class _Cell:
+    """What is known of a cell; its status before its end is left or running."""
+
+    label: str
+    seconds: float
+    status: str = "left"
+    fraction: float = 0.0
+    score: float = 0.0
+
+    @property
+    def ended(self) -> bool:
+        return self.status not in ("left", "running")
+
 
 class Progress:
-    """Collects what trials report and shows it: bars inside `shown`, else a line now and then.
+    """Collects what trials report, and shows it inside `shown`.
 
     Args:
         concurrent: cells trained at a time.
-        around: estimated seconds before the first evaluation, and after the last cell.
         score: name of the cells' score.
-        stream: to print on.
-
-    Attributes:
-        began: time of the first evaluation, in seconds of `time.monotonic`; None: not yet.
-        ended_at: time when the last cell so far ended; None: none has.
     """
 
-    def __init__(
-        self,
-        concurrent: int,
-        around: tuple[float, float] = (0.0, 0.0),
-        score: str = "accuracy",
-        stream: TextIO | None = None,
-    ) -> None:
-        self._labels: dict[str, str] = {}
-        self._estimates: dict[str, float] = {}
+    def __init__(self, concurrent: int, score: str = "accuracy") -> None:
+        self._began: float | None = None  # when the first evaluation came
+        self._concurrent, self._score = concurrent, score
+        self._cells: dict[str, _Cell] = {}
         self._finished = self._to_come = 0
-        self._seconds_to_come = 0.0
-        self._concurrent = concurrent
-        self._stream = stream or sys.stderr
-        self._running: dict[str, float] = {}
-        self._ended: dict[str, str] = {}
-        self._last: dict[str, float] = {}
-        self._best: dict[str, float] = {}
-        self._before, self._after = around
-        self._score = score
-        self.began: float | None = None
-        self.ended_at: float | None = None
-        self._live: Live | None = None
-        self._view: RenderableType = ""
-        self._shown_at = -float("inf")
+        self._seconds_to_come = 0.0  # of each of those
 
     def expect(
         self,
@@ -81,144 +65,83 @@ class Progress:
             to_come: further cells, which will be named.
             seconds_to_come: estimated seconds of all those.
         """
-        self._labels = {i: self._labels[i] for i in self._ended}
-        self._finished, self._to_come = finished, to_come
-        self._seconds_to_come = seconds_to_come
-        self._name(cells, estimates)
+        self._cells = {i: cell for i, cell in self._cells.items() if cell.ended}
+        self._finished, self._to_come = finished, to_come + len(cells)
+        self._seconds_to_come = seconds_to_come / max(1, to_come)
+        self.name(cells, estimates)
 
     def name(self, cells: Sequence[AnyCell], estimates: Mapping[str, float]) -> None:
         """Names some of the cells to come."""
-        share = min(1.0, len(cells) / self._to_come) if self._to_come else 1.0
-        self._seconds_to_come *= 1 - share
+        self._cells |= {cell.id: _Cell(cell.label, estimates[cell.id]) for cell in cells}
         self._to_come = max(0, self._to_come - len(cells))
-        self._name(cells, estimates)
 
-    def _name(self, cells: Sequence[AnyCell], estimates: Mapping[str, float]) -> None:
-        self._labels |= {cell.id: cell.label for cell in cells}
-        self._estimates |= estimates
-
-    @contextlib.contextmanager
-    def shown(self) -> Iterator[None]:
-        """Shows bars in its body where the stream is a terminal that draws them; the last stay."""
-        if not draws(self._stream):
-            yield
-            return
-        began = time.monotonic()
-        with live(self._stream, lambda: self._view, kept=True) as self._live:
-            try:
-                self.show(last=True)
-                yield
-            finally:
-                self._view = self._bars(took=time.monotonic() - began)
-        self._live = None
-
-    def evaluated(self, fraction: float, accuracies: Mapping[str, float]) -> None:
-        """Takes an evaluation at a fraction of the budget: id of a running cell -> accuracy."""
-        if self.began is None:
-            self.began = time.monotonic()
-        for cell_id in accuracies.keys() - self._ended.keys():
-            self._running[cell_id] = fraction
-        self._last |= accuracies
-        self.show()
+    def shown(self) -> AbstractContextManager[None]:
+        """Shows in its body how far the study is; see `study.terminal.working`."""
+        return shown(self._rows, kept=True)
 
     def started(self, cell_id: str) -> None:
-        self._running[cell_id] = 0.0
-        self.show()
+        cell = self._cells[cell_id]
+        cell.status, cell.fraction = "running", 0.0
+
+    def evaluated(self, fraction: float, scores: Mapping[str, float]) -> None:
+        """Takes an evaluation at a fraction of the budget: id of a running cell -> score."""
+        self._began = self._began or time.monotonic()
+        for cell_id, score in scores.items():
+            cell = self._cells[cell_id]
+            if not cell.ended:
+                cell.status, cell.fraction, cell.score = "running", fraction, score
 
     def ended(self, cell_id: str, status: str) -> None:
         """Takes the end of a cell: done, diverged, censored or failed."""
-        self._running.pop(cell_id, None)
-        self._ended[cell_id] = status
-        self.ended_at = time.monotonic()
-        accuracy = self._last.pop(cell_id, None)
-        if status == "done" and accuracy is not None:
-            label = self._labels[cell_id]
-            self._best[label] = max(accuracy, self._best.get(label, 0.0))
-        self.show()
+        cell = self._cells[cell_id]
+        cell.status, cell.fraction = status, 1.0
 
     def waiting(self, cell_id: str) -> None:
         """Notes that a running cell was lost and will be tried again."""
-        self._running.pop(cell_id, None)
-        self.show()
+        self._cells[cell_id].status = "left"
 
     def note(self, text: str) -> None:
         """Prints a line that stays."""
-        if self._live:
-            self._live.console.print(terminal.fitted(text), markup=False)
-        else:
-            print(text, file=self._stream, flush=True)
-        self.show(last=True)
-
-    def line(self) -> str:
-        """For example ``12/36 cells done, 2 running, 22 left | best validation accuracy ...``."""
-        left = self.seconds_left()
-        time_left = [f"{duration(left)} left"] if left is not None else []
-        counts, *best = self._counts()
-        done = f"{self._done}/{terminal.counted(self._total, 'cell')} done, {counts}"
-        return " | ".join([done, *time_left, *best])
-
-    def _bars(self, took: float | None = None) -> RenderableType:
-        """The same for a terminal, with bars of all cells and of the first that run.
-
-        Args:
-            took: seconds; None: it goes on.
-        """
-        from rich.console import Group
-        from rich.padding import Padding
-        from rich.text import Text
-
-        left, running = self.seconds_left(), dict(self._running)
-        far = f"{duration(left)} left" if left is not None else ""
-        if took is not None:
-            running, far = {}, f"in {duration(took)}"
-        done = self._done + sum(running.values())
-        lines = [
-            Bar(f"{self._done}/{terminal.counted(self._total, 'cell')}", done, self._total, far)
-        ]
-        for cell_id, share in itertools.islice(running.items(), MOST_BARS):
-            # Without an evaluation so far, its bar pulses.
-            lines.append(Bar(self._labels[cell_id], share, 1 if share else None, f"{share:.0%}"))
-        counts = Text(" | ".join(self._counts()), no_wrap=False, overflow="fold")
-        return Group(bars(lines, turns=took is None), Padding(counts, (0, 0, 0, 2)))
-
-    @property
-    def _done(self) -> int:
-        return self._finished + len(self._ended)
-
-    @property
-    def _total(self) -> int:
-        return self._finished + len(self._labels) + self._to_come
-
-    def _counts(self) -> list[str]:
-        """What runs and how cells ended; the best scores, if there are any."""
-        running, ends = len(self._running), Counter(self._ended.values())
-        texts = [f"{running} running", f"{self._total - self._done - running} left"]
-        texts += [f"{ends[end]} {end}" for end in ("diverged", "censored", "failed") if ends[end]]
-        best = " ".join(f"{name} {100 * self._best[name]:.1f}" for name in sorted(self._best))
-        return [", ".join(texts), *([f"best validation {self._score} % {best}"] if best else [])]
+        say(text)
 
     def seconds_left(self) -> float | None:
         """Estimated seconds left, scaled by how long training took so far; None if unknown.
 
         The time before the first evaluation, when Ray starts, does not count for that scale.
         """
-        spent = sum(self._estimates[cell_id] for cell_id in self._ended)
-        spent += sum(share * self._estimates[cell_id] for cell_id, share in self._running.items())
-        total = sum(self._estimates[cell_id] for cell_id in self._labels)
-        total += self._seconds_to_come
-        if not spent or self.began is None:
-            around = self._after + (self._before if self.began is None else 0.0)
-            return total / self._concurrent + around if total else None
-        passed = time.monotonic() - self.began
-        return passed * max(0.0, total - spent) / spent + self._after
+        cells = [*self._cells.values()]
+        spent = sum(cell.seconds * cell.fraction for cell in cells)
+        total = sum(cell.seconds for cell in cells) + self._to_come * self._seconds_to_come
+        if self._began and spent:
+            return (time.monotonic() - self._began) * max(0.0, total / spent - 1)
+        return total / self._concurrent if total else None
 
-    def show(self, last: bool = False) -> None:
-        """Shows how far the study is unless it was shown a moment ago; `last` shows it always."""
-        now = time.monotonic()
-        if not last and now - self._shown_at < (BARS_EVERY if self._live else LINE_EVERY):
-            return
-        self._shown_at = now
-        if self._live:
-            self._view = self._bars()
-        else:
-            print(self.line(), file=self._stream, flush=True)
+    def line(self) -> str:
+        """For example ``12/36 cells done, 2 running, 22 left | 3 min left | best ...``."""
+        return self._rows()[0][0]
+
+    def _rows(self) -> Rows:
+        """The line with a bar of all cells, and bars of the first that run."""
+        cells = [*self._cells.values()]
+        counts = Counter(cell.status for cell in cells)
+        counts["left"] += self._to_come
+        total = self._finished + counts.total()
+        ended = total - counts["running"] - counts["left"]
+        told = [f"{counts[status]} {status}" for status in _TOLD if counts[status]]
+        parts = [", ".join([f"{ended}/{counted(total, 'cell')} done", *told])]
+        if seconds := self.seconds_left():
+            parts.append(f"{duration(seconds)} left")
+        scores = sorted((cell.label, cell.score) for cell in cells if cell.status == "done")
+        best = dict(scores)  # the last of each label
+        if any(best.values()):
+            bests = (f"{label} {100 * score:.1f}" for label, score in best.items())
+            parts.append(f"best validation {self._score} % {' '.join(bests)}")
+        running = [cell for cell in cells if cell.status == "running"]
+        return [
+            (" | ".join(parts), ended + sum(cell.fraction for cell in running), total),
+            # Without an evaluation so far, its bar pulses.
+            *(
+                (cell.label, cell.fraction, 1 if cell.fraction else None)
+                for cell in running[:MOST_BARS]
+            ),
+        ]

@@ -6,6 +6,7 @@ Text that goes elsewhere stays as it is.
 from __future__ import annotations
 
 import shutil
+import sys
 import textwrap
 from collections.abc import Sequence
 
@@ -18,14 +19,19 @@ def counted(number: float | str, one: str, many: str = "", form: str = "") -> st
     return f"{number:{form}} {one if number in (1, '1') else many or f'{one}s'}"
 
 
-def columns() -> int | None:
-    """The terminal's width by COLUMNS or by itself; None if neither gives one."""
-    return shutil.get_terminal_size((0, 0)).columns or None
+def columns() -> int:
+    """The terminal's width by COLUMNS or by itself; elsewhere lines have no end."""
+    return shutil.get_terminal_size((sys.maxsize, 0)).columns
 
 
 def readable() -> int:
     """The width of a sentence: `WIDEST`, or that of a narrower terminal."""
-    return min(WIDEST, columns() or WIDEST)
+    return min(WIDEST, columns())
+
+
+def sentence(text: str, margin: str = "") -> str:
+    """Folds a sentence to that width; its further lines begin with a margin."""
+    return _folded(text, readable(), margin)
 
 
 def fitted(text: str) -> str:
@@ -34,66 +40,41 @@ def fitted(text: str) -> str:
     A wider word, such as a path, stays whole, so that it can be copied.
     """
     width = columns()
-    return "\n".join(part for line in text.split("\n") for part in _folded(line, width))
+    return "\n".join(
+        _folded(line, width, " " * (len(line) - len(line.lstrip()) + 2))
+        if len(line) > width
+        else line
+        for line in text.split("\n")
+    )
 
 
-def sentence(text: str) -> str:
-    """Folds a sentence to `WIDEST` or to a narrower terminal."""
-    return "\n".join(_lines(text, readable()))
-
-
-def point(text: str) -> str:
-    """The same as one of a list: ``- first``, and what follows indented."""
-    return "\n".join(_lines(f"- {text}", readable(), "  "))
-
-
-def fits(lines: Sequence[str]) -> bool:
-    """Whether no line is wider than the terminal."""
-    width = columns()
-    return width is None or max(map(len, lines), default=0) <= width
-
-
-def stacked(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """A table for a narrow terminal, with a line for each entry, row after row.
-
-    Args:
-        header: names of the columns; the first heads the lines of a row.
-        rows: their entries.
-    """
-    lines = []
-    for row in rows:
-        first, *others = (f"{name}: {cell}" for name, cell in zip(header, row, strict=True))
-        lines += [first, *(f"  {text}" for text in others)]
-    return [part for line in lines for part in _folded(line, columns())]
-
-
-def tabulated(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """A table for people, its first column to the left, all others to the right.
-
-    Args:
-        header: names of the columns.
-        rows: their entries.
-    """
-    first, *others = (max(map(len, column)) for column in zip(header, *rows, strict=True))
-    lines = [
-        "  ".join([left.ljust(first), *map(str.rjust, right, others)])
-        for left, *right in (header, *rows)
-    ]
-    return lines if fits(lines) else stacked(header, rows)
-
-
-def _folded(line: str, width: int | None) -> list[str]:
-    if width is None or len(line) <= width:
-        return [line]
-    margin = line[: len(line) - len(line.lstrip())] + "  "
-    return _lines(line, width, margin)
-
-
-def _lines(text: str, width: int, margin: str = "") -> list[str]:
-    return textwrap.wrap(
+def _folded(text: str, width: int, margin: str) -> str:
+    return textwrap.fill(
         text,
         width,
         subsequent_indent=margin,
         break_long_words=False,
         break_on_hyphens=False,
     )
+
+
+def tabulated(
+    header: Sequence[str], rows: Sequence[Sequence[str]], ruled: bool = False
+) -> list[str]:
+    """A table for people, as lines; on a narrow terminal, a line for each entry, row after row.
+
+    Args:
+        header: names of the columns.
+        rows: their entries.
+        ruled: whether its columns are all to the left, their names above a rule; else only the
+            first is to the left.
+    """
+    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
+    rules = [["-" * width for width in widths]] if ruled else []
+    signs = ["<", *("<" if ruled else ">" for _ in widths[1:])]
+    form = "  ".join(f"{{:{sign}{width}}}" for sign, width in zip(signs, widths, strict=True))
+    lines = [form.format(*row).rstrip() for row in (header, *rules, *rows)]
+    if max(map(len, lines)) > columns():
+        stacked = ("\n  ".join(map("{}: {}".format, header, row)) for row in rows)
+        return fitted("\n".join(stacked)).split("\n")
+    return lines

@@ -63,3 +63,8 @@ def screen(written: str, columns: int) -> list[str]:
         else:
             assert private or letter == "m", (number, letter)
     return [line.rstrip() for line in lines]
+
+
+def words(written: str) -> str:
+    """Without what only moves the cursor, colours or breaks lines."""
+    return " ".join(re.sub(r"\x1b\[[?\d;]*[A-Za-z]", "", written).split())

@@ -235,7 +235,7 @@ def test_what_a_search_finds_is_confirmed_and_a_second_run_goes_on(
     assert "2 suggestions: 2 done" in printed
     asked = "--search optuna --num-samples 2 --objective accuracy,saif"
     assert asked in (tmp_path / "report" / "digits" / "report.md").read_text()
-    assert "6/6 cells done, 0 running, 0 left" in errors
+    assert "\n6/6 cells done | best" in errors
     assert stages(tmp_path) == [("confirm", (100, 101))] + [("tune", (0, 1))] * 2
     kept = files(tmp_path)
     plan, _ = untracked(capsys, tmp_path, *search, "3", "--plan", **axes)

@@ -243,7 +243,8 @@ class Compared:
             parts.append([*aligned(*pair_cells(comparison)), over])
         parts.append(map(terminal.sentence, _basis(comparison)))
         if limiting := limits(comparison):
-            parts.append([f"{LIMITS}:", *map(terminal.point, limiting)])
+            points = [terminal.sentence(f"- {each}", "  ") for each in limiting]
+            parts.append([f"{LIMITS}:", *points])
         parts.append([terminal.sentence(tallied(self.claims))])
         return "\n\n".join(filter(None, map("\n".join, parts)))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import math
 import time
 from collections.abc import Callable, Sequence
@@ -51,7 +50,7 @@ class Training:
 
     def of(self, *packs: Sequence[Cell], seconds: float = math.inf) -> tuple[list, list[Failure]]:
         """The cells that are left, and failures."""
-        progress = Progress(1, stream=io.StringIO())
+        progress = Progress(1)
         cells = [cell for pack in packs for cell in pack]
         progress.expect(cells, {cell.id: SECONDS for cell in cells})
         watch = Watch(progress)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import sys
@@ -22,6 +23,7 @@ from study.parts import PartFile
 from study.results import Results
 from study.tasks.mosaics.mosaics import MosaicTask
 from study.terminal.progress import Progress
+from study.terminal.working import telling
 from tests.conftest import tiny_cell
 from tests.made_up.jobs import table, trained, work_in
 
@@ -61,17 +63,17 @@ class Launched:
 
         self.recorded: list[str] = []
         self.completed: list[str] = []
-        stream = io.StringIO()
-        progress = Progress(2, stream=stream)
+        progress = Progress(2)
         cells = [cell for job in jobs for cell in job.cells]
         progress.expect(cells, {cell.id: 1.0 for cell in cells})
         parts = how.pop("parts", ())
         self.watch = Watch(
             progress, lambda cell_id, _: self.recorded.append(cell_id), self.completed.extend
         )
-        run_trials(jobs, work_in(results, parts=parts), self.watch, gpus_per_trial=0, **how)
+        with contextlib.redirect_stderr(io.StringIO()) as errors, telling():
+            run_trials(jobs, work_in(results, parts=parts), self.watch, gpus_per_trial=0, **how)
         self.failures = self.watch.failures
-        self.line, self.printed = progress.line(), stream.getvalue()
+        self.line, self.printed = progress.line(), errors.getvalue()
 
 
 @pytest.fixture
@@ -117,7 +119,7 @@ def test_trials_equal_cells_trained_without_ray(
     every = [cell for job in jobs for cell in job.cells]
     assert sorted(launched.recorded) == sorted(cell.id for cell in every[2:])
     assert sorted(launched.completed) == sorted(launched.recorded)
-    assert launched.line.startswith("9/9 cells done, 0 running, 0 left, 1 diverged, 2 censored")
+    assert launched.line.startswith("9/9 cells done, 1 diverged, 2 censored")
     rows = results.cells().set_index("cell_id")
     stopped = rows.index[rows["status"] == "censored"]
     assert {*stopped} == {cell.id for cell in option}
@@ -203,7 +205,7 @@ def test_the_driver_is_told_of_an_evaluation_a_second_and_of_the_last(
 
 
 def test_a_worker_that_is_lost_after_its_last_cell_is_no_failure(cells: list[Cell]) -> None:
-    watch = Watch(Progress(1, stream=io.StringIO()))
+    watch = Watch(Progress(1))
     watch.progress.expect(cells, {cell.id: 1.0 for cell in cells})
     ids = [cell.id for cell in cells]
     for number, failed in ((4, ()), (3, (ids[3],))):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
@@ -20,6 +19,7 @@ from study.results import Results, ResultsError, merging
 from study.run_options import requested
 from study.terminal.command import DONE
 from study.terminal.progress import Progress
+from study.terminal.working import telling
 from tests.made_up.commands import called
 from tests.made_up.comparisons import make_cell, write
 from tests.made_up.tables import contents, frames, put
@@ -95,19 +95,20 @@ def test_nothing_is_merged_while_its_trial_may_be_tried_again(
 
 
 def test_what_a_file_system_does_not_list_yet_is_waited_for_and_then_lost(
-    results: Results, monkeypatch: pytest.MonkeyPatch
+    results: Results, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As nodes see what another one wrote, with some options of NFS."""
     before, cell = results.survey(), write(results, make_cell())
     surveys = [before, before, before, results.survey()]
-    place, watch = looked_at(results.url), Watch(Progress(1, stream=(said := io.StringIO())))
+    place, watch = looked_at(results.url), Watch(Progress(1))
     watch.statuses[cell.id] = "done"
     stage: Any = SimpleNamespace(to_run=[cell])
     monkeypatch.setattr("time.sleep", lambda _: None)
     monkeypatch.setattr(Results, "survey", lambda _: surveys.pop(0))
-    driver._look(place, watch, stage)
+    with telling():
+        driver._look(place, watch, stage)
     assert (place.survey.statuses, surveys) == ({cell.id: "done"}, [])
-    assert said.getvalue().count("waiting up to 60 s until the disk lists 1 cell\n") == 1
+    assert capsys.readouterr().err == "waiting up to 60 s until the disk lists 1 cell\n"
     monkeypatch.setattr(Results, "survey", lambda _: before)
     monkeypatch.setattr(driver, "RECORD_SECONDS", 0.0)
     with pytest.raises(ResultsError, match=f"has lost cell {cell.id}"):
@@ -117,7 +118,7 @@ def test_what_a_file_system_does_not_list_yet_is_waited_for_and_then_lost(
 def test_a_file_that_is_damaged_while_a_study_runs_is_named_at_once(
     results: Results, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    place, watch = looked_at(results.url), Watch(Progress(1, stream=io.StringIO()))
+    place, watch = looked_at(results.url), Watch(Progress(1))
     cell = write(results, make_cell())
     watch.statuses[cell.id] = "done"
     (name,) = contents(results)

@@ -227,7 +227,7 @@ def test_the_second_stage_is_the_chosen_option_on_fresh_seeds_alone(
     )  # all that tunes starts before
     assert [cell.seed for cell in command.cells[8:]] == sorted(2 * SEEDS)
     assert command.threads == {4}  # of the 64 cores, in both stages
-    assert command.progress.line().startswith("14/14 cells done, 0 running, 0 left")
+    assert command.progress.line().startswith("14/14 cells done | ")
     assert not Command(results).jobs
     given = make_results(tmp_path / "given")
     for lr in ("lr=0.3", "lr=0.1"):  # of options given one by one, none is chosen by what confirms
@@ -251,7 +251,7 @@ def test_killed_anywhere_and_resumed_is_as_if_uninterrupted(
 def test_a_group_of_which_no_option_can_be_chosen_is_named(results: Results) -> None:
     command = Command(results, end_of=lambda _: "failed")
     assert {cell.paradigm for cell in command.trained.unchosen} == {"soft", "hybrid"}
-    assert command.progress.line().startswith("8/8 cells done, 0 running, 0 left, 8 failed")
+    assert command.progress.line().startswith("8/8 cells done, 8 failed")
 
 
 def test_a_confirming_cell_that_failed_is_recorded_as_such_and_tried_again(

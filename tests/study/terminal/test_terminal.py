@@ -19,6 +19,19 @@ from tests.conftest import PROJECT
 
 HEADER = ["paradigm", "SAIF %", "95 % interval", "switch"]
 ROWS = [["hard", "78.9", "70.1 to 85.3", "-"], ["hybrid", "95.5", "93.0 to 98.1", "0.25"]]
+TABLES = {
+    False: """\
+paradigm  SAIF %  95 % interval  switch
+hard        78.9   70.1 to 85.3       -
+hybrid      95.5   93.0 to 98.1    0.25
+""",
+    True: """\
+paradigm  SAIF %  95 % interval  switch
+--------  ------  -------------  ------
+hard      78.9    70.1 to 85.3   -
+hybrid    95.5    93.0 to 98.1   0.25
+""",
+}
 WORDS = st.lists(st.text("abc:,-", min_size=1, max_size=18), min_size=1, max_size=40)
 
 
@@ -31,7 +44,7 @@ def test_lines_fit_and_no_word_is_lost(
         patch.setenv("COLUMNS", str(width))
         for folded in (terminal.fitted(text), terminal.sentence(text)):
             assert folded.split() == text.split()
-            assert terminal.fits(folded.split("\n"))
+            assert max(map(len, folded.split("\n"))) <= width
         assert terminal.fitted(terminal.fitted(text)) == terminal.fitted(text)
         lines = terminal.fitted(text).split("\n")
         assert all(line.startswith("  " * indent) for line in lines if line)
@@ -49,9 +62,8 @@ def test_elsewhere_text_is_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("COLUMNS", raising=False)
     monkeypatch.setattr("os.get_terminal_size", _no_terminal)
     wide = "x " * 200
-    assert terminal.columns() is None
     assert terminal.fitted(wide) == wide
-    assert terminal.fits([wide])
+    assert len(terminal.tabulated([wide], [[wide]])) == 2
     assert max(map(len, terminal.sentence(wide).split("\n"))) <= WIDEST
 
 
@@ -59,9 +71,14 @@ def _no_terminal(*_: int) -> None:
     raise OSError
 
 
-def test_a_narrow_table_says_all_that_a_wide_one_does(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("ruled", [False, True])
+def test_a_narrow_table_says_all_that_a_wide_one_does(
+    ruled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "43")
+    assert terminal.tabulated(HEADER, ROWS, ruled) == TABLES[ruled].splitlines()
     monkeypatch.setenv("COLUMNS", "30")
-    assert terminal.stacked(HEADER, ROWS) == [
+    assert terminal.tabulated(HEADER, ROWS, ruled) == [
         "paradigm: hard",
         "  SAIF %: 78.9",
         "  95 % interval: 70.1 to 85.3",
