@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg import LinAlgError
 
-from study.tasks.task import SPLITS
 from study.theory.attention_paths import (
     Predictor,
     Solution,
@@ -122,7 +121,10 @@ def at_best_temperature(
         if best is None or rank > best[0]:
             best = rank, predictor
     if best is None:
-        raise LinAlgError(f"the saddle point was not found at temperature {', '.join(tried)}")
+        raise LinAlgError(
+            f"the saddle point was not found at temperature {', '.join(tried)}: try a higher one, "
+            "another width, or inputs scaled to a mean square of 1"
+        )
     return Best(best[1], best[0][0], steps, flops)
 
 
@@ -186,7 +188,7 @@ def sampled(
         sampling: width, draws, warmup, thin, chains and seed, see
             `study.theory.attention_paths.sample`.
     """
-    others = SPLITS[1:]
+    others = [split for split in splits if split != "train"]
     asked = np.concatenate([splits[split].features for split in others])
     training = splits["train"]
     samples = sample(*training, heads, temperature=temperature, at=asked, **sampling)
@@ -224,8 +226,7 @@ def evaluations(
     """
     diagonal = without_interplay(found.predictor)
     rows = {}
-    for split in SPLITS:
-        features, labels = splits[split]
+    for split, (features, labels) in splits.items():
         mean, variance, error, accuracy_error = found.predictions[split]
         rows[split] = {
             "step": found.steps,

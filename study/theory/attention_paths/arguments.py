@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,18 +18,24 @@ COLUMN_TOLERANCE = 1e-5
 
 
 def finite(name: str, values: ArrayLike, axes: str, **lengths: int) -> Floats:
-    """The values in float64, which are finite and of these axes, none of them empty.
+    """The values in float64; those that `require_finite` does not pass raise its `ValueError`."""
+    array = np.asarray(values)
+    require_finite(name, array, axes, **lengths)
+    return array.astype(np.float64, copy=False)
+
+
+def require_finite(name: str, array: NDArray[Any], axes: Sequence[str], **lengths: int) -> None:
+    """Passes if an array is finite and of these axes, none of them empty.
 
     Args:
-        name: of the values, for the message.
-        values: integers or floats.
-        axes: a letter for each; axes of one letter are of one length.
-        lengths: letter -> the length that its axes must have.
+        name: of the array, for the message.
+        array: integers or floats.
+        axes: a letter or name for each; axes of one name are of one length.
+        lengths: name -> the length that its axes must have.
 
     Raises:
-        ValueError: they are not.
+        ValueError: it is not.
     """
-    array = np.asarray(values)
     if array.dtype.kind not in "iuf":
         raise ValueError(f"{name} must be real numbers, got {array.dtype}.")
     expected = dict(zip(axes, array.shape, strict=False)) | lengths
@@ -45,7 +52,6 @@ def finite(name: str, values: ArrayLike, axes: str, **lengths: int) -> Floats:
             f"{name} must be finite, got {array[where]} at index {where} of the axes "
             f"({', '.join(axes)}); entries that are not: {wrong.sum()}."
         )
-    return array.astype(np.float64, copy=False)
 
 
 def attention(layers: Sequence[ArrayLike], samples: int, tokens: int) -> list[Floats]:

@@ -15,6 +15,7 @@ import torch
 from safetensors.torch import save_file
 
 from study.prune import main
+from study.prune.prune_options import SCORES
 from study.terminal.command import DONE, UNUSABLE
 from study.theory.attention_paths import head_scores, path_features, solve
 from tests.made_up.commands import called
@@ -106,7 +107,9 @@ def test_scores_and_the_order_that_a_hand_can_check(prune: Prune, tmp_path: Path
     }
     file = npz(tmp_path, arrays)
     _, printed, _ = prune(file, "--by", "norm")  # the order that is asked for comes first
-    assert "Remove by norm (layer.head): 1.3, 2.1, 1.2; each layer" in printed
+    assert [line.split()[:2] for line in printed.splitlines()[1:6]] == [
+        ["1", "3"], ["2", "1"], ["1", "2"], ["1", "1"], ["2", "2"],
+    ]  # fmt: skip
     assert written(tmp_path / "network-heads")[1]["by"] == "norm"
     status, printed, errors = prune(file)
     assert (status, errors) == (DONE, "")
@@ -124,7 +127,7 @@ def test_scores_and_the_order_that_a_hand_can_check(prune: Prune, tmp_path: Path
         "entropy": [[1, 2], [2, 2], [1, 1]],
     }
     assert (order["by"], order["theory"]) == ("sensitivity", None)
-    assert "Remove by sensitivity (layer.head): 2.1, 1.2, 1.3; each layer" in printed
+    assert "In the order of removal by sensitivity; each layer keeps" in printed
     assert (
         "No theory: it needs inputs and labels; the file has no inputs and no labels." in printed
     )
@@ -159,8 +162,7 @@ def test_the_temperature_is_chosen_on_the_last_quarter(prune: Prune, tmp_path: P
     """To choose on a quarter that is named is to choose the same."""
     arrays = network(of_heads=False)
     _, printed, _ = prune(npz(tmp_path, arrays))
-    assert "solved on 18 samples; right of 6 held out" in printed
-    assert "(chosen on these)" in printed
+    assert "of the 6 held-out samples, which chose the temperature." in " ".join(printed.split())
     found = written(tmp_path / "network-heads")
     prune(npz(tmp_path, arrays | {"held_out": np.arange(SAMPLES) >= 18}))
     assert written(tmp_path / "network-heads") == found
@@ -169,29 +171,20 @@ def test_the_temperature_is_chosen_on_the_last_quarter(prune: Prune, tmp_path: P
 # --- files
 
 
-def test_both_kinds_of_file_give_equal_scores(prune: Prune, tmp_path: Path) -> None:
-    """NumPy has no bfloat16, but float32 holds it; rows in half precision sum to about 1."""
-    tensors = {n: torch.tensor(a).to(torch.bfloat16) for n, a in network().items()}
+def test_what_says_the_same_gets_the_same_scores(prune: Prune, tmp_path: Path) -> None:
+    """In bfloat16, which NumPy has not; with labels 0 and 1, and rows that sum to about 1."""
+    arrays = network() | {"labels": A["labels"] > 0}
+    tensors = {name: torch.tensor(array).to(torch.bfloat16) for name, array in arrays.items()}
     save_file(tensors, tmp_path / "tensors.safetensors")
-    arrays = {name: tensor.float().numpy() for name, tensor in tensors.items()}
-    capitals = npz(tmp_path, arrays).rename(tmp_path / "arrays.NPZ")
-    for file in (tmp_path / "tensors.safetensors", capitals):
-        assert prune(file, "--temperature", 1)[0] == DONE
-    assert written(tmp_path / "tensors-heads") == written(tmp_path / "arrays-heads")
-
-
-def test_what_says_the_same_gets_the_same_scores(
-    prune: Prune, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Samples read in parts, rows that sum to about 1, labels 0 and 1."""
-    arrays = network(of_heads=False)
-    same = arrays | {"attention.2": arrays["attention.2"] * 1.008, "labels": arrays["labels"] > 0}
-    prune(npz(tmp_path, arrays, "one.npz"), "--temperature", 1)
-    monkeypatch.setattr("study.prune.scoring._BYTES_AT_ONCE", 3_000)  # fewer than the samples take
-    prune(npz(tmp_path, same, "other.npz"), "--temperature", 1)
-    one, other = (written(tmp_path / f"{file}-heads")[0] for file in ("one", "other"))
-    for score in ("theory", "entropy"):
-        np.testing.assert_allclose(column(other, score), column(one, score), rtol=1e-9)
+    same = {name: tensor.double().numpy() for name, tensor in tensors.items()}
+    same |= {"attention.2": same["attention.2"] * 1.005, "labels": A["labels"]}
+    npz(tmp_path, same).rename(tmp_path / "arrays.NPZ")
+    found = []
+    for name in ("tensors.safetensors", "arrays.NPZ"):
+        assert prune(tmp_path / name, "--temperature", 1)[0] == DONE
+        rows, _ = written(tmp_path / f"{name.partition('.')[0]}-heads")
+        found.append([column(rows, score) for score in SCORES])
+    np.testing.assert_allclose(*found, rtol=1e-5)
 
 
 def damaged(change: Callable[[bytes], bytes]) -> Callable[[Path, Arrays], Any]:
@@ -226,14 +219,17 @@ def test_a_file_that_cannot_be_read_is_named(
     """Nor is anything loaded that is pickled."""
     UNREADABLE[name](tmp_path / name, network())
     message = refused(tmp_path / name)
-    assert f"{tmp_path / name} cannot be read (" in message
-    assert ("inputs: " in message) == (name == "objects.npz")
+    assert f"{tmp_path / name} cannot be read (at " in message
+    assert ("at inputs: " in message) == (name == "objects.npz")
 
 
-def test_arrays_without_a_role_are_named_and_not_read(prune: Prune, tmp_path: Path) -> None:
-    arrays = {"attention.1": A["attention.1"], "input": np.array([{}, []], object)}
+def test_what_has_no_role_is_named_and_not_read_and_the_last_head_stays(
+    prune: Prune, tmp_path: Path
+) -> None:
+    arrays = {"attention.1": MAPS[:, :1], "input": np.array([{}, []], object)}
     _, printed, _ = prune(npz(tmp_path, arrays))
     assert "Ignored, as they have no role: input." in printed
+    assert written(tmp_path / "network-heads")[1]["order"] == {"entropy": []}
 
 
 # --- wrong arrays
@@ -249,16 +245,20 @@ def changed(name: str, index: Any, value: float) -> Arrays:
 @pytest.mark.parametrize(
     ("arrays", "words"),
     [
-        ({"attention.4": MAPS}, "must be named attention.1 to attention.3, .* attention.4"),
-        ({"attention.1": MAPS[:, :, :2]}, r"\(24, heads, 4, 4\).*got \(24, 2, 2, 4\)"),
+        (
+            {"attention.4": MAPS},
+            "must be named attention.1, attention.2, attention.3; .*attention.4",
+        ),
+        ({"attention.1": MAPS[:, :, :2]}, r"\(samples, .*, tokens, tokens\).*got \(24, 2, 2, 4\)"),
         ({"inputs": INPUTS.swapaxes(1, 2)}, r"\(24, 4, features\).*24, 5, 4"),
-        ({"outputs.2": A["outputs.1"]}, r"outputs.2 must .*\(24, 3, ...\)"),
+        ({"outputs.2": A["outputs.1"]}, r"outputs.2 must .*\(24, 3, .*\), .*got \(24, 2, 4, 3\)"),
         ({"gradients.2": A["outputs.2"][..., :1]}, r"gradients.2 .*\(24, 3, 4, 3\)"),
-        (changed("attention.2", (5, 1, 2, 3), -0.1), "entry -0.1 in sample 5, head 1, query 2"),
-        (changed("attention.2", (5, 1, 2), 0.5), "attention.2: .* sum 2 .* in sample 5, head 1"),
+        ({"gradients.2": A["outputs.2"][..., 0]}, r"gradients.2 .*\(24, 3, 4, 3\)"),
+        (changed("attention.2", (5, 1, 2, 3), -0.1), r"entry -0.1 in .* \[5, 1, 2\]"),
+        (changed("attention.2", (5, 1, 2), 0.5), r"attention.2: .* sum 2 .* \[5, 1, 2\]"),
         ({"attention.1": MAPS.swapaxes(2, 3)}, "transpose the last two axes"),
-        (changed("attention.1", (3, 0, 1, 2), np.nan), r"finite, got nan at \[3, 0, 1, 2\]"),
-        ({"labels": np.full(SAMPLES, "cat")}, "labels must be real numbers, .* <U3"),
+        (changed("attention.1", (3, 0, 1, 2), np.nan), r"finite, got nan at index \(3, 0, 1, 2\)"),
+        ({"labels": np.full(SAMPLES, "cat")}, "labels must be real numbers, got <U3"),
         ({"held_out": np.arange(SAMPLES) % 3}, "held_out must be true of some"),
     ],
 )
@@ -267,7 +267,7 @@ def test_a_wrong_array_is_named(refused: Callable[..., str], arrays: Arrays, wor
 
 
 def test_a_file_needs_maps_of_two_samples_and_two_tokens(refused: Callable[..., str]) -> None:
-    assert "attention.1 is missing: the file holds maps." in refused({"maps": MAPS})
+    assert "attention must be named attention.1; the file holds maps." in refused({"maps": MAPS})
     for maps in (MAPS[:1], np.ones((5, 2, 1, 1))):
         assert "at least 2 samples and 2 tokens" in refused({"attention.1": maps})
 
@@ -290,10 +290,13 @@ def unsolved(prune: Prune, file: Path, *args: object) -> str:
 @pytest.mark.parametrize(
     ("arrays", "words"),
     [
-        (A | {"labels": np.arange(SAMPLES) % 3}, "-1 and +1, or 0 and 1, got 0, 1, 2"),
+        (A | {"labels": np.arange(SAMPLES) % 3}, "-1 and +1, or 0 and 1, got [0. 1. 2.]"),
         (A | {"labels": np.arange(SAMPLES) >= 18}, "it learns from are all of class -1: shuffle"),
-        (A | {"labels": np.arange(SAMPLES) >= 12}, "held-out samples are all of class +1"),
-        (A | {"held_out": np.arange(SAMPLES) > 0}, "it learns from are 1, at least 2 are needed"),
+        (A | {"labels": np.arange(SAMPLES) >= 12}, "the 6 held-out samples are all of class +1"),
+        (
+            A | {"held_out": np.arange(SAMPLES) > 0},
+            "the 1 samples that it learns from are all of class -1",
+        ),
         (A | {"inputs": 1e200 * A["inputs"]}, "its numbers overflow"),
         (
             {"inputs": np.ones((8, 2, 3)), "labels": [0, 1] * 4}
@@ -313,8 +316,8 @@ def test_too_little_memory_and_no_saddle_point_are_said(
 ) -> None:
     file = npz(tmp_path, network())
     with monkeypatch.context() as patch:
-        patch.setattr("study.prune.scoring.memory", lambda *_: 10**18)
-        words = "solving for 24 samples of 6 paths needs 1,000,000,000,000,"
+        patch.setattr("study.theory.attention_paths.data_term.memory", lambda *_: 10**18)
+        words = "solving for 18 samples of 6 paths needs 1,000,000,000,000,"
         assert words in unsolved(prune, file)
     monkeypatch.setattr(
         "study.posterior.methods.solve",
@@ -327,15 +330,6 @@ def test_too_little_memory_and_no_saddle_point_are_said(
     status, _, errors = prune(file, "--temperature", 0.3, "--by", "theory")
     assert status == UNUSABLE
     assert "--by theory is not possible: the saddle point was not found" in errors
-
-
-def test_a_long_theory_is_announced(
-    prune: Prune, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("study.prune.scoring._LONG", 0.0)
-    status, _, errors = prune(npz(tmp_path, network()))
-    assert status == DONE
-    assert errors.startswith("theory of 6 paths at 10 temperatures: about ")
 
 
 # --- the order, and the folder

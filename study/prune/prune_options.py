@@ -1,64 +1,29 @@
-"""Options and help of the command `python -m study.prune FILE`, and what it does in turn."""
+"""What people type: the options and the help of the command, known without NumPy."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
-
 from study.cell.declared import Number
-from study.errors import RequestError
-from study.prune.names import SCORES, SUFFIXES
-from study.terminal.command import DONE, Parser, guarded, importing
+from study.terminal.command import Parser
 from study.terminal.options import positive, typed
 
+SCORES = {
+    "theory": ("inputs", "labels"),
+    "sensitivity": ("outputs", "gradients"),
+    "norm": ("outputs",),
+    "entropy": (),
+}
+"""Score -> what it takes besides attention. The order of the first that a file gives leads."""
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Runs the command; its exit status is 0 done or 2 unusable request."""
-    return guarded("study.prune", lambda: _run(argv), _STOPPED)
+NPZ = ".npz"
 
-
-def _run(argv: Sequence[str] | None) -> int:
-    args = _parser().parse_args(argv)
-    file = _readable(args.file)
-    with importing():
-        from study.prune.network_file import read
-        from study.prune.scoring import scored
-        from study.prune.writing import text, write
-        from study.storage.storage import Storage
-
-    network = read(file)
-    out = Storage(args.out or file.with_name(f"{file.stem}-heads"), "the folder of the scores")
-    out.require_writable()  # before the theory takes its time
-    found = scored(network, args.width, args.temperature, args.readout, args.by)
-    out.make("")
-    write(found, file, out)
-    print(text(found, network, out, chosen=args.temperature is None))
-    return DONE
+SUFFIXES = (NPZ, ".safetensors")
 
 
-def _readable(text: str) -> Path:
-    """The file that the command is given.
-
-    Raises:
-        RequestError: it does not exist or is of another kind.
-    """
-    file, either = Path(text), " or ".join(SUFFIXES)
-    if file.is_dir():
-        raise RequestError(f"{file} is a directory. Give a file, {either}.")
-    if not file.exists():
-        raise RequestError(f"{file}: there is no such file.")
-    if file.suffix.lower() not in SUFFIXES:
-        raise RequestError(
-            f"{file} must be {either}, got {file.suffix or 'no suffix'!r}. See `python -m "
-            "study.prune --help` for what it holds."
-        )
-    return file
-
-
-def _parser() -> Parser:
-    parser = Parser("study.prune", _ABOUT, _EXAMPLES)
-    add = parser.add_argument
-    add("file", metavar="FILE", help=f"{' or '.join(SUFFIXES)}, with the arrays above")
+def parser() -> Parser:
+    """Of the command; it refuses what the command line has wrong."""
+    made = Parser("study.prune", _ABOUT, _EXAMPLES)
+    add = made.add_argument
+    add("file", metavar="FILE", help=".npz or .safetensors, with the arrays above")
     add("--width", type=positive, default=10, metavar="N", help="of the theory's network (10)")
     add(
         "--temperature",
@@ -84,10 +49,8 @@ def _parser() -> Parser:
         metavar="DIR",
         help="for scores.csv and order.json; default: FILE without its suffix, and -heads",
     )
-    return parser
+    return made
 
-
-_STOPPED = "stopped; no file is half written"
 
 _ABOUT = """Scores every attention head of a network that you bring, and says in which order to
 remove them: the head with the lowest score first, until each layer has one head left.
