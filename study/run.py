@@ -36,7 +36,7 @@ def _run(argv: Sequence[str] | None) -> int:
         from study.search.search import Search, searched
 
     if request.again:
-        return again(request, request.again)
+        return again(request.again, request.results, request.space.name, request.places)
     with working("planning"):
         grid = searched(request) if request.search else planned(request)
     if request.verb == "dry run":

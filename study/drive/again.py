@@ -19,10 +19,10 @@ from study.errors import RequestError
 from study.kinds import kind_of
 from study.launch.run_job import run_job
 from study.launch.workplace import results_in
-from study.request import Request
 from study.results import ENDED, FURTHER, METRICS, Results
 from study.results.one_cell import cell_of, row_of
 from study.results.records import DUPLICATE_TOLERANCE
+from study.tasks.sources.places import Places
 from study.terminal import counted
 from study.terminal.command import DONE, FAILED
 from study.terminal.working import duration, working
@@ -37,15 +37,17 @@ _TAKEN = ["budget_fraction", "split", "step", "compute_flops", "num_evaluated", 
 _CIRCUMSTANCES = ["status", "steps", "device", "threads", "micro_batch", "code_version"]
 
 
-def again(request: Request, asked: str) -> int:
+def again(asked: str, url: str, study: str, places: Places) -> int:
     """Trains a recorded cell from its start, alone, and says the largest difference.
 
     It uses the recorded threads and inputs a pass, and the recorded kind of device if there is
     one. Packed and forked cells have the numbers of a straight run, so they are trained as one.
 
     Args:
-        request: says where the cell is recorded, and where its data is.
         asked: its id, or the beginning of it.
+        url: of the results directory where it is recorded.
+        study: of which it is.
+        places: of its data.
 
     Returns:
         The exit status: `FAILED` unless both ended alike and every number agrees within
@@ -55,10 +57,10 @@ def again(request: Request, asked: str) -> int:
         RequestError: no such cell or several, the cell cannot be trained again, or the data
             differs from what it was trained on.
     """
-    results = results_in(request.results)
+    results = results_in(url)
     recorded = row_of(results, asked)
-    cell = _repeatable(recorded, request.space.name)
-    tasks.require_use(request.places, [cell.task])
+    cell = _repeatable(recorded, study)
+    tasks.require_use(places, [cell.task])
     with tempfile.TemporaryDirectory(prefix="study-again-") as folder:
         anew = Results(folder)
         anew.prepare()
@@ -69,7 +71,7 @@ def again(request: Request, asked: str) -> int:
             code_version=code_version(),
             threads=int(recorded["threads"]),
             gpu=not str(recorded["device"]).startswith("cpu"),
-            **request.places._asdict(),
+            **places._asdict(),
             parts=parts.loaded(),
             micro_batch=None if pd.isna(recorded["micro_batch"]) else int(recorded["micro_batch"]),
             checkpoint_every=math.inf,
@@ -158,7 +160,7 @@ def _repeatable(row: Mapping[Any, Any], study: str) -> AnyCell:
     kind = kind_of(row)
     if row["study"] != study:
         raise RequestError(
-            f"cell {row['cell_id']} is of the study {row['study']}: type "
+            f"cell {row['cell_id']} is of the study {row['study']}: python -m "
             f"study.run {row['study']} --again {row['cell_id']}."
         )
     return cell_of(row, kind.cell)
