@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from search_spaces.base import SearchSpace
@@ -25,7 +26,7 @@ Points = Iterator[Mapping[str, Any]]
 def make_plan(
     space: SearchSpace,
     preset: str,
-    axes: Mapping[str, Rules] | Sequence[Mapping[str, Any]],
+    axes: Mapping[str, Rules],
     facts_of: FactsOf,
 ) -> Plan:
     """Lays out the grid of a study.
@@ -33,20 +34,23 @@ def make_plan(
     Args:
         space: the study.
         preset: name of its preset.
-        axes: as `study.plan.axes.resolve` gives them; or single points, axis -> value.
+        axes: as `study.plan.axes.resolve` gives them.
         facts_of: gives the facts of a task's data.
 
     Raises:
         RequestError: a value out of range, or a grid with no cell or too many.
     """
     kind = KINDS[space.kind]
-    maker = kind.maker(facts_of)
-    grid: tuple[str, ...] = ()
-    if isinstance(axes, Mapping):
-        known = kind.axes(tasks_of(axes))
-        grid, points = tuple(as_assignments(known, axes)), _points(known, axes, kind.fastest)
-    else:
-        points = iter(axes)
+    known = kind.axes(tasks_of(axes))
+    plan = plan_of(space, preset, _points(known, axes, kind.fastest), facts_of)
+    return replace(plan, grid=tuple(as_assignments(known, axes)))
+
+
+def plan_of(
+    space: SearchSpace, preset: str, points: Iterable[Mapping[str, Any]], facts_of: FactsOf
+) -> Plan:
+    """The plan of points (axis -> value); arguments and errors as of `make_plan`."""
+    maker = KINDS[space.kind].maker(facts_of)
     cells: dict[str, Any] = {}
     skipped: dict[Skip, None] = {}
     with working("laying out the grid", unit="cells") as part:
@@ -69,7 +73,6 @@ def make_plan(
         skipped=tuple(skipped),
         flops=flops,
         facts={(cell.task, cell.options): maker.facts(cell) for cell in cells.values()},
-        grid=grid,
     )
 
 

@@ -8,21 +8,20 @@ import functools
 import multiprocessing
 import operator
 import signal
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any
 
 from study import parts, tasks
 from study.cell import Options
-from study.cell.axis import Rules
 from study.errors import RequestError
 from study.hardware import TF32_NEEDS_GPU, has_gpu
 from study.kinds import KINDS
 from study.launch.nodes import Cluster
 from study.plan.divide import with_packing
 from study.plan.estimate import cell_seconds, choose_packing, lacks_bfloat16
-from study.plan.grid import make_plan
+from study.plan.grid import make_plan, plan_of
 from study.plan.plan import Plan
 from study.request import Request
 from study.tasks.task import Facts
@@ -43,26 +42,23 @@ def planned(request: Request) -> Plan:
         RequestError: a grid with no cell or too many, or data that cannot be had, which a plan
             alone does not download.
     """
-    return laid_out(request, request.axes)
+    facts_of = functools.partial(_facts, request)
+    return _as_asked(request, make_plan(request.space, request.preset, request.axes, facts_of))
 
 
-def laid_out(request: Request, axes: Mapping[str, Rules] | Sequence[Mapping[str, Any]]) -> Plan:
-    """Plans the cells of axes, or of single points.
+def laid_out(request: Request, points: Iterable[Mapping[str, Any]]) -> Plan:
+    """Plans the cells of single points, axis -> value; raises as `planned`."""
+    facts_of = functools.partial(_facts, request)
+    return _as_asked(request, plan_of(request.space, request.preset, points, facts_of))
 
-    Args:
-        request: what was asked for.
-        axes: its axes; or points, axis -> value.
 
-    Raises:
-        RequestError: as `planned`.
-    """
+def _facts(request: Request, task: str, options: Options) -> Facts:
+    if request.verb == "plan" and not tasks.at_hand(task, request.places, options):
+        raise _not_at_hand(task, options)
+    return opened_task(task, request.places, options).facts
 
-    def facts(task: str, options: Options) -> Facts:
-        if request.verb == "plan" and not tasks.at_hand(task, request.places, options):
-            raise _not_at_hand(task, options)
-        return opened_task(task, request.places, options).facts
 
-    plan = make_plan(request.space, request.preset, axes, facts)
+def _as_asked(request: Request, plan: Plan) -> Plan:
     return dataclasses.replace(
         plan,
         micro_batch=request.micro_batch,

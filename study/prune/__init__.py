@@ -51,8 +51,9 @@ def _run(argv: Sequence[str] | None) -> int:
     if theory:
         said.append(
             f"theory: {terminal.counted(theory['num_paths'], 'path')} at width {args.width} and "
-            f"temperature {theory['temperature']:g}; right on {theory['accuracy_held_out']:.1%} of "
-            f"the {arrays['held_out'][0].sum()} held-out samples"
+            f"temperature {theory['temperature']:g}; right on "
+            f"{theory['accuracy_held_out']:.1%} of the {arrays['held_out'][0].sum()} held-out "
+            "samples"
             f"{'' if args.temperature else ', which chose the temperature'}."
         )
         if theory["accuracy_held_out"] <= 0.5:
