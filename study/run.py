@@ -33,7 +33,9 @@ def _run(argv: Sequence[str] | None) -> int:
         from study.drive.on_ray import OnRay
         from study.drive.opened import opened
         from study.plan.planning import planned
-        from study.search.search import Search, searched
+
+        if request.search:
+            from study.search.search import Search, searched
 
     if request.again:
         return again(request.again, request.results, request.space.name, request.places)

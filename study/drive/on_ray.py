@@ -5,9 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from study.cell.version import source_digest
 from study.cell.work import Job
@@ -21,8 +19,10 @@ from study.plan.divide import Costs, like
 from study.plan.plan import Plan
 from study.plan.planning import divided
 from study.request import Request
-from study.search.search import Search
 from study.terminal.command import importing, terminating
+
+if TYPE_CHECKING:
+    from study.search.search import Search
 
 
 class OnRay(Launcher):
@@ -137,20 +137,9 @@ class OnRay(Launcher):
         """What stops options early; None: nothing does."""
         if not self.request.scheduler:
             return None
+        from study.search.over_seeds import recorded
         from study.search.under_tune import Halving
 
-        return Halving(self.request.judged_by, recorded(self.place))
-
-
-def recorded(place: Workplace) -> pd.DataFrame | None:
-    """What is recorded: cells with their evaluations; None: nothing."""
-    if not place.survey.statuses:
-        return None
-    facts = ["task", "num_classes", "status"]
-    cells = place.results.cells(
-        columns=["cell_id", "comparison_id", "paradigm", "schedule", "stage", *facts]
-    )
-    rows = place.results.evaluations(
-        columns=["cell_id", "split", "budget_fraction", "accuracy", "saif"]
-    )
-    return cells.merge(rows, how="left", on="cell_id")
+        there = self.place.survey.statuses  # not of a directory that holds nothing
+        earlier = recorded(self.place.results) if there else None
+        return Halving(self.request.judged_by, earlier)

@@ -46,7 +46,8 @@ def _cells(plan: Plan) -> Iterator[str]:
     if plan.confirm:
         yield from _stages(plan)
     if plan.grid:
-        yield "in this grid, as --set takes it:"
+        place = "within the ends of these ranges" if plan.search else "in this grid"
+        yield f"{place}, as --set takes it:"
         yield from (f" {line}" for line in plan.grid)
 
 

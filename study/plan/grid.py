@@ -42,7 +42,7 @@ def make_plan(
     """
     kind = KINDS[space.kind]
     known = kind.axes(tasks_of(axes))
-    plan = plan_of(space, preset, _points(known, axes, kind.fastest), facts_of)
+    plan = plan_of(space, preset, points_of(known, axes, kind.fastest), facts_of)
     return replace(plan, grid=tuple(as_assignments(known, axes)))
 
 
@@ -76,7 +76,7 @@ def plan_of(
     )
 
 
-def _points(
+def points_of(
     known: Mapping[str, Axis], axes: Mapping[str, Rules], fastest: Sequence[str]
 ) -> Points:
     """Every point of the grid: axis -> value, without axes that mean nothing there.

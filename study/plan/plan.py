@@ -10,6 +10,8 @@ from typing import Any
 from study.cell import Options
 from study.cell.cell import Group
 from study.cell.work import Job
+from study.kind import Maker
+from study.kinds import KINDS
 from study.plan.jobs import Seconds, forks, jobs_of, option_jobs
 from study.tasks.task import Facts
 from study.train.steps.packs import Packing
@@ -105,6 +107,11 @@ class Plan:
         """The same plan with these cells finished."""
         ids = {cell.id for cell in self.cells}
         return replace(self, finished=frozenset(ids.intersection(finished)))
+
+    @property
+    def maker(self) -> Maker[Any]:
+        """What makes further cells of it, of the same data."""
+        return KINDS[self.kind].maker(lambda task, options: self.facts[task, options])
 
     @property
     def confirming(self) -> list[Any]:

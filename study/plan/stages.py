@@ -20,7 +20,6 @@ from study.cell.axis import as_typed, fresh_seeds
 from study.cell.cell import Group
 from study.cell.work import CONFIRM
 from study.errors import RequestError
-from study.kinds import KINDS
 from study.launch.workplace import Workplace
 from study.plan.choice import chosen_cells
 from study.plan.plan import Plan, ToCome
@@ -90,7 +89,7 @@ def confirming(plan: Plan, options: Mapping[Group, Cell]) -> Plan:
         plan: of the study.
         options: group -> a cell of its option.
     """
-    maker = KINDS[plan.kind].maker(lambda task, of_data: plan.facts[task, of_data])
+    maker = plan.maker
     cells = tuple(replace(cell, seed=seed) for seed in plan.confirm for cell in options.values())
     flops = {cell.id: maker.flops(cell) for cell in cells}
     return replace(plan, cells=cells, flops=flops)

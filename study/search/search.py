@@ -2,10 +2,11 @@
 
 A search varies learning rates and switch point of each paradigm, between the least and the
 greatest value that the study declares (or `--set` gives). All other axes have one value, so that
-all cells belong to one comparison. Each paradigm has an Optuna of its own, which is told the mean
+all cells belong to one comparison. Each paradigm has an Optuna of its own, which knows the mean
 over seeds of a validation metric at the end of the budget, and gets as many suggestions. What was
 tried is read from the results, whichever command trained it, and an option of which a killed run
-has recorded some seeds is the next one's first. What Optuna suggests follows from what was tried.
+has recorded some seeds is the next one's first. What Optuna suggests follows from what was tried:
+it is made anew for each suggestion. To be imported late, as Optuna is.
 """
 
 from __future__ import annotations
@@ -15,75 +16,59 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import numpy as np
+import optuna
 import pandas as pd
+from optuna.samplers import TPESampler
+from optuna.trial import FrozenTrial, TrialState
 
-from study import tasks
 from study.cell import Cell
 from study.cell.seeds import stream_seed
 from study.cell.work import Job
 from study.errors import RequestError
 from study.kinds import KINDS
 from study.launch.workplace import Workplace
+from study.plan.axes import as_assignments, tasks_of
 from study.plan.plan import Plan, ToCome
 from study.plan.planning import laid_out
-from study.request import OBJECTIVES, Request
+from study.request import Request
+from study.search.over_seeds import means, recorded
 from study.search.space import Space
-from study.terminal import counted
-from study.terminal.command import importing
-
-if TYPE_CHECKING:
-    import optuna
+from study.terminal import counted, tabulated
 
 MOST_REFUSED = 100
 """Suggestions in a row that cannot run and so end a search."""
 
-NAMES = {"COMPLETE": "done", "PRUNED": "pruned", "FAIL": "failed"}
-"""How a suggestion ended, by Optuna's name of the state."""
+NAMES = {TrialState.COMPLETE: "done", TrialState.PRUNED: "pruned", TrialState.FAIL: "failed"}
+"""How an option ended, for people."""
 
-
-@dataclass(eq=False)
-class Option:
-    """What was suggested, or trained by other means, within the space of a search.
-
-    Attributes:
-        cells: one a seed.
-        searched: axis -> value.
-        trial: Optuna's; None: it did not suggest it in this run, and does not know of it yet.
-        told: what Optuna was told of how it ended; None: it is in training, or left to train.
-    """
-
-    cells: tuple[Cell, ...]
-    searched: Mapping[str, float]
-    trial: optuna.Trial | None = None
-    told: optuna.trial.FrozenTrial | None = None
-
-    @property
-    def paradigm(self) -> str:
-        return self.cells[0].paradigm
-
-    @property
-    def ids(self) -> frozenset[str]:
-        return frozenset(cell.id for cell in self.cells)
+Option = tuple[Cell, ...]
+"""A cell for each seed."""
 
 
 def searched(request: Request) -> Plan:
     """The plan of a search of which nothing is known but examples, and how many cells are to come.
 
     Raises:
-        RequestError: nothing is searched, an example cannot run, or data is not at hand.
+        RequestError: nothing is searched, no example can run, or data is not at hand.
     """
     space = Space.of(request.axes)
     plan = laid_out(request, space.examples())
-    num_samples = request.num_samples or 0
-    count = sum(space.shares(num_samples).values()) * len(space.seeds)
+    shares = space.shares(request.num_samples or 0)
+    options, seeds = sum(shares.values()), len(space.seeds)
+    about = (
+        f"search: {counted(max(shares.values()), 'suggestion')} a paradigm, {options} in all, x "
+        f"{counted(seeds, 'seed')} = {counted(options * seeds, 'cell')}, improving "
+        f"{space.improved(request.metrics)}"
+    )
+    known = KINDS[plan.kind].axes(tasks_of(request.axes))
     return replace(
         plan,
         cells=(),
-        search=space.describe(num_samples, request.metrics),
-        to_come=(ToCome(plan.cells, count),),
+        search=about,
+        grid=tuple(as_assignments(known, request.axes)),
+        to_come=(ToCome(plan.cells, options * seeds),),
     )
 
 
@@ -95,25 +80,23 @@ class Search:
         name: of the study.
         place: where it runs.
         space: what is searched.
+        comparison_id: of all its cells.
         make_cell: point (axis -> value) -> cell; RequestError if it cannot run.
-        objective: one or both of `OBJECTIVES`, in their order.
+        objective: one or both of `study.request.OBJECTIVES`, in their order.
         num_samples: options a paradigm, over all runs of this search.
-
-    Raises:
-        RequestError: none of the space's examples can run.
     """
 
     name: str
     place: Workplace
     space: Space
+    comparison_id: str
     make_cell: Callable[[Mapping[str, Any]], Cell]
     objective: Sequence[str]
     num_samples: int
 
     def __post_init__(self) -> None:
         self._shares = Counter(self.space.shares(self.num_samples))
-        self._options: dict[frozenset[str], Option] = {}
-        self._studies: dict[str, optuna.Study] = {}
+        self._trials: dict[Option, FrozenTrial] = {}
         self._running: dict[str, Option] = {}
         self._finished = self.place.finished
         self._look()
@@ -121,12 +104,12 @@ class Search:
     @classmethod
     def of(cls, request: Request, plan: Plan, place: Workplace) -> Search:
         """The search that a request asks for, whose plan `searched` gave."""
-        maker = KINDS[plan.kind].maker(lambda task, options: plan.facts[task, options])
         return cls(
             name=plan.study,
             place=place,
             space=Space.of(request.axes),
-            make_cell=maker.runnable,
+            comparison_id=plan.examples[0].comparison_id,
+            make_cell=plan.maker.runnable,
             objective=request.metrics,
             num_samples=request.num_samples or 0,
         )
@@ -137,8 +120,7 @@ class Search:
         Args:
             plan: as `searched` gave it.
         """
-        cells = tuple(self.cells)
-        maker = KINDS[plan.kind].maker(lambda task, options: plan.facts[task, options])
+        cells, maker = tuple(self.cells), plan.maker
         (examples,) = plan.to_come
         count = self.left * len(self.space.seeds)
         return replace(
@@ -151,16 +133,16 @@ class Search:
     @property
     def cells(self) -> list[Cell]:
         """The cells of every option that was tried to its end."""
-        return [cell for option in self._tried for cell in option.cells]
+        return [cell for option in self._ended for cell in option]
 
     @property
     def left(self) -> int:
         """How many options are still to be suggested, or to be trained to their end."""
-        return (self._shares - _counts(self._tried)).total()
+        return (self._shares - _counts(self._ended)).total()
 
     @property
-    def _tried(self) -> list[Option]:
-        return [option for option in self._options.values() if option.told]
+    def _ended(self) -> list[Option]:
+        return [option for option, trial in self._trials.items() if trial.state.is_finished()]
 
     def next(self, trial_id: str) -> Job | None:
         """What a trial is to train; None: nothing is left.
@@ -168,33 +150,30 @@ class Search:
         Raises:
             RequestError: `MOST_REFUSED` suggestions in a row cannot run.
         """
-        running = self._running.values()
-        waiting = (o for o in self._options.values() if not o.told and o not in running)
+        trials = self._trials.items()
+        waiting = (option for option, trial in trials if trial.state == TrialState.WAITING)
         option = next(waiting, None) or self._suggested()
         if option is None:
             return None
         self._running[trial_id] = option
-        missing = tuple(cell for cell in option.cells if cell.id not in self._finished)
+        self._note(option, TrialState.RUNNING)
+        missing = tuple(cell for cell in option if cell.id not in self._finished)
         return Job((missing,), watched=True)
 
-    def ended(self, trial_id: str, statuses: Mapping[str, str], last: Mapping[str, Any]) -> None:
-        """Tells Optuna how the option of a trial ended.
+    def ended(self, trial_id: str, last: Mapping[str, Any]) -> None:
+        """Takes the end of a trial.
 
         Args:
             trial_id: given to `next`.
-            statuses: cell id -> how it ended.
-            last: the last evaluation of an option without statuses, which a scheduler stopped:
-                budget_percent, accuracy and saif. Empty: it failed.
+            last: what it told last. Of one that a scheduler stopped, whose cells may not be
+                recorded yet, an evaluation: budget_percent, accuracy and saif.
         """
         option = self._running.pop(trial_id)
-        if "failed" in map(statuses.get, option.ids):
-            self._tell(option)
-        elif option.ids <= self._finished.keys() | statuses.keys():
-            self._settle([option])
-        elif percent := round(last.get("budget_percent", 0)):
-            self._tell(option, [last[metric] for metric in self.objective], percent)
+        percent = round(last.get("budget_percent", 100))
+        if percent < 100:
+            self._score(option, percent, [last[metric] for metric in self.objective])
         else:
-            self._tell(option)
+            self._read(option, recorded(self.place.results, [cell.id for cell in option]))
 
     def summary(self, select: str = "accuracy") -> str:
         """The lines printed at the end: counts, best options or Pareto front.
@@ -202,7 +181,7 @@ class Search:
         Args:
             select: the metric by which the tables' options were chosen among all.
         """
-        ends = Counter(option.told.state.name for option in self._tried if option.told)
+        ends = Counter(self._trials[option].state for option in self._ended)
         ended = ", ".join(f"{ends[end]} {name}" for end, name in NAMES.items() if ends[end])
         lines = [f"{counted(ends.total(), 'suggestion')}: {ended}", *self._best()]
         if "saif" in self.objective:
@@ -214,162 +193,115 @@ class Search:
         return "\n".join(lines)
 
     def _best(self) -> Iterator[str]:
-        trials = [trial for study in self._studies.values() for trial in study.best_trials]
+        trials = [trial for name in self._shares for trial in self._study(name).best_trials]
         if not trials:
             return
         if len(self.objective) > 1:
             yield "Pareto front of each paradigm: no suggestion is better in both."
         else:
             yield "best suggestion of each paradigm:"
-        header = [f"{self.space.label(metric)} %" for metric in self.objective]
-        yield "  ".join(["", *header, "schedule"])
-        for trial in sorted(trials, key=lambda trial: trial.values, reverse=True):
-            numbers = [
-                f"{100 * value:<{len(name)}.1f}"
-                for name, value in zip(header, trial.values, strict=True)
-            ]
-            yield "  ".join(["", *numbers, trial.user_attrs["schedule"]])
+        metrics = [f"{self.space.label(metric)} %" for metric in self.objective]
+        best = sorted(trials, key=lambda trial: trial.values, reverse=True)
+        yield from tabulated(
+            ["schedule", *metrics],
+            [[t.user_attrs["schedule"], *(f"{100 * v:.1f}" for v in t.values)] for t in best],
+        )
 
     # --- what was tried
 
     def _look(self) -> None:
         """Finds the options that were tried, or of which some cells are recorded."""
-        for cell in self._recorded():
+        held = self.place.survey.cells
+        held = held[
+            held["comparison_id"].eq(self.comparison_id)
+            & held["paradigm"].isin(self._shares)
+            & held["seed"].isin(self.space.seeds)
+        ]
+        if held.empty:  # the directory may not be there yet
+            return
+        rows = recorded(self.place.results, held["cell_id"])
+        for text in rows.sort_values("finished_at", kind="stable")["cell"].unique():
+            cell = Cell.from_dict(json.loads(text))
             with contextlib.suppress(RequestError):  # it lies outside of the space
                 option = self._option(cell.paradigm, self.space.nearest(cell))
-                if cell.id in option.ids:
-                    self._options.setdefault(option.ids, option)
-        if over := [each for each in self._options.values() if each.ids <= self._finished.keys()]:
-            self._settle(over)
+                if cell in option:
+                    self._note(option, TrialState.WAITING)
+        for option in self._trials:
+            if all(cell.id in self._finished for cell in option):
+                self._read(option, rows)
 
-    def _recorded(self) -> Iterator[Cell]:
-        """The cells of the results that this search could have trained."""
-        rows = self.place.survey.cells
-        compared = rows["comparison_id"].eq(self._comparison_id())
-        rows = rows[compared & rows["seed"].isin(self.space.seeds)]
-        if rows.empty:  # the directory may not be there yet
-            return
-        texts = self.place.results.cells(rows["cell_id"], ["cell_id", "cell"])["cell"]
-        yield from (Cell.from_dict(json.loads(text)) for text in sorted(texts))
+    def _option(self, paradigm: str, values: Mapping[str, float]) -> Option:
+        points = [self.space.point(paradigm, values, seed) for seed in self.space.seeds]
+        return tuple(map(self.make_cell, points))
 
-    def _comparison_id(self) -> str:
-        """The comparison id of all cells of this search, whatever their schedule and seed."""
-        for point in self.space.examples():
-            with contextlib.suppress(RequestError):
-                return self.make_cell(point).comparison_id
-        raise RequestError("nothing to run in this search. Change the ranges with --set.")
-
-    def _option(self, paradigm: str, searched: Mapping[str, float]) -> Option:
-        points = [self.space.point(paradigm, searched, seed) for seed in self.space.seeds]
-        return Option(tuple(map(self.make_cell, points)), searched)
-
-    def _settle(self, options: Sequence[Option]) -> None:
-        """Tells Optuna of options whose cells have all ended."""
-        scores = self._last_scores({cell.id for option in options for cell in option.cells})
-        for option in options:
-            mine = scores[scores.index.isin(option.ids)]
-            complete = len(mine) == len(option.ids)  # of what failed nothing is recorded
-            stopped = mine[mine["status"] == "censored"]
-            percent = 100
-            if len(stopped):
-                mine, percent = stopped, round(100 * stopped["budget_fraction"].max())
-            means = [float(mine[metric].mean()) for metric in self.objective]
-            is_known = complete and not np.isnan(means).any()  # perhaps no foreground is
-            self._tell(option, means if is_known else (), percent)
-
-    def _last_scores(self, ids: Iterable[str]) -> pd.DataFrame:
-        """Status and last validation metrics of cells, by their ids; a diverged one guesses."""
-        results = self.place.results
-        rows = results.evaluations(ids, ["cell_id", "split", "budget_fraction", *OBJECTIVES])
-        rows = rows[rows["split"] == "validation"].sort_values("budget_fraction")
-        last = rows.drop_duplicates("cell_id", keep="last").set_index("cell_id")
-        cells = results.cells(ids, ["cell_id", "status", "num_classes"])
-        scores = cells.set_index("cell_id").join(last)
-        diverged = scores["status"] == "diverged"
-        guess = tasks.modality(self.space.fixed["task"]).guess(scores["num_classes"])
-        for metric, guessed in guess.items():
-            scores.loc[diverged, metric] = guessed
-        return scores
-
-    def _tell(self, option: Option, means: Sequence[float] = (), percent: int = 100) -> None:
-        """Tells Optuna how an option ended.
-
-        The sampler ranks what was stopped by how far it came, and by its value there.
-
-        Args:
-            option: that ended.
-            means: over its seeds, of the metrics that are improved; none: it failed.
-            percent: of the budget, at which it was stopped or was done.
-        """
-        trial = option.trial or self._ask(option.paradigm, option.searched)
-        trial.set_user_attr("schedule", option.cells[0].schedule.text)
-        if not means:
-            option.told = trial.study.tell(trial, state=_state("FAIL"))
-        elif percent < 100:
-            trial.report(means[0], percent)
-            option.told = trial.study.tell(trial, state=_state("PRUNED"))
+    def _read(self, option: Option, rows: pd.DataFrame) -> None:
+        """Notes how an option ended by what is recorded of its cells: of a failed one nothing."""
+        rows = rows[rows["cell_id"].isin([cell.id for cell in option])]
+        known = pd.DataFrame({metric: means(rows, metric) for metric in self.objective}).dropna()
+        if known.empty or rows["cell_id"].nunique() < len(option):
+            self._note(option, TrialState.FAIL)
         else:
-            option.told = trial.study.tell(trial, means)
+            self._score(option, round(100 * known.index[-1]), known.iloc[-1].tolist())
+
+    def _score(self, option: Option, percent: int, values: list[float]) -> None:
+        """Notes an option as done, or as stopped at so much of the budget.
+
+        Optuna ranks what was stopped by how far it came, and by its value there.
+        """
+        if percent < 100:
+            self._note(option, TrialState.PRUNED, intermediate_values={percent: values[0]})
+        else:
+            self._note(option, TrialState.COMPLETE, values=values)
+
+    def _note(self, option: Option, state: TrialState, **outcome: Any) -> None:
+        first = option[0]
+        self._trials[option] = optuna.trial.create_trial(
+            state=state,
+            params=self.space.nearest(first),
+            distributions=self.space.ranges(first.paradigm),
+            user_attrs={"schedule": first.schedule.text},
+            **outcome,
+        )
 
     # --- what comes next
 
     def _suggested(self) -> Option | None:
         """A new option that can run, of the paradigm with the fewest; None: all have enough."""
-        counts = _counts(self._options.values())
+        counts = _counts(self._trials)
         short = self._shares - counts
         if not short:
             return None
         paradigm = min(short, key=lambda name: counts[name])
-        ranges = self.space.ranges(paradigm)
+        # Anew for each, so that what a killed run suggested is suggested, and goes on.
+        study = self._study(paradigm, counts[paradigm])
         for _ in range(MOST_REFUSED):
-            trial = self._ask(paradigm)
-            values = {axis: each.rounded(trial.params[axis]) for axis, each in ranges.items()}
+            trial = study.ask(self.space.ranges(paradigm))
             reason = "they were tried before"
             try:
-                option = self._option(paradigm, values)
-                if self._options.setdefault(option.ids, option) is option:
-                    option.trial = trial
+                option = self._option(paradigm, self.space.rounded(paradigm, trial.params))
+                if option not in self._trials:
                     return option
             except RequestError as error:
                 reason = str(error)
-            trial.study.tell(trial, state=_state("FAIL"))
         raise RequestError(
             f"the last {MOST_REFUSED} suggestions of the search cannot run: {reason}. "
             "Change the ranges with --set."
         )
 
-    def _ask(self, paradigm: str, known: Mapping[str, float] | None = None) -> optuna.Trial:
-        """A trial of Optuna's study of a paradigm, of known values or of those it suggests."""
-        with importing():
-            import optuna
-
-        if paradigm not in self._studies:
-            optuna.logging.set_verbosity(optuna.logging.WARNING)
-            self._studies[paradigm] = optuna.create_study(
-                directions=["maximize"] * len(self.objective)
-            )
-        study = self._studies[paradigm]
-        number = len(study.get_trials(deepcopy=False))
-        # Anew for each, so that what a killed run suggested is suggested, and goes on.
+    def _study(self, paradigm: str, number: int = 0) -> optuna.Study:
+        """Optuna's study of a paradigm, about to make the suggestion of that number."""
+        optuna.logging.set_verbosity(optuna.logging.WARNING)
         seed = stream_seed("search", self.name, paradigm, number) % 2**32
-        # The liar keeps new suggestions away from those still in training.
-        study.sampler = optuna.samplers.TPESampler(seed=seed, constant_liar=True)
-        if known:
-            study.enqueue_trial(dict(known))
-        return study.ask(
-            {
-                axis: optuna.distributions.FloatDistribution(each.low, each.high, log=each.log)
-                for axis, each in self.space.ranges(paradigm).items()
-            }
+        study = optuna.create_study(
+            # The liar keeps new suggestions away from those still in training.
+            sampler=TPESampler(seed=seed, constant_liar=True),
+            directions=["maximize"] * len(self.objective),
         )
+        trials = self._trials.items()
+        study.add_trials(trial for option, trial in trials if option[0].paradigm == paradigm)
+        return study
 
 
 def _counts(options: Iterable[Option]) -> Counter[str]:
     """Paradigm -> how many of the options it has."""
-    return Counter(option.paradigm for option in options)
-
-
-def _state(name: str) -> optuna.trial.TrialState:
-    from optuna.trial import TrialState
-
-    return TrialState[name]
+    return Counter(option[0].paradigm for option in options)

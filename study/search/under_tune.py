@@ -12,19 +12,21 @@ import functools
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 from ray.tune.schedulers import ASHAScheduler, FIFOScheduler, TrialScheduler
 from ray.tune.search import Searcher
 
-from study import tasks
 from study.cell import AnyCell
 from study.cell.work import CONFIRM
 from study.errors import RequestError
 from study.launch.failures import failure_of
 from study.launch.watching import Watch
-from study.search.search import Search
+from study.search.over_seeds import means
+
+if TYPE_CHECKING:
+    from study.search.search import Search
 
 GRACE_PERCENT = 20
 """The first rung. At a tenth of the budget cells still rank by how fast they start."""
@@ -61,7 +63,7 @@ class Suggestions(Searcher):
     def on_trial_complete(
         self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False
     ) -> None:
-        self._search.ended(trial_id, self._watch.statuses, {} if error else result or {})
+        self._search.ended(trial_id, {} if error else result or {})
 
     def __getstate__(self) -> dict[str, Any]:
         return {}  # Tune pickles it, and never reads that
@@ -77,8 +79,7 @@ class Halving(FIFOScheduler):
 
     Args:
         metric: of the validation split, `accuracy` or `saif`; more is better.
-        earlier: what is recorded, cells joined with their evaluations of any splits, whose options
-            take their places in the rungs.
+        earlier: cells as `recorded` gives them, whose options take their places in the rungs.
     """
 
     def __init__(self, metric: str = "accuracy", earlier: pd.DataFrame | None = None) -> None:
@@ -119,22 +120,7 @@ class Halving(FIFOScheduler):
             judge = self._of_group[f"{comparison}/{paradigm}"]
             trial = SimpleNamespace(trial_id=schedule)  # ASHA reads nothing else of it
             judge.on_trial_add(None, trial)
-            for fraction, mean in _means(option, metric).items():
+            for fraction, mean in means(option, metric).items():
                 percent = round(100 * fraction, 9)
-                judge.on_trial_result(None, trial, {"budget_percent": percent, metric: mean})
-
-
-def _means(option: pd.DataFrame, metric: str) -> dict[float, float]:
-    """Fraction of the budget, before its end -> mean over an option's seeds, where all have one.
-
-    As while they trained, a seed counts as a guess from where it diverged.
-    """
-    rows = option[option["split"].eq("validation") & option["budget_fraction"].lt(1)]
-    values = rows.pivot(index="budget_fraction", columns="cell_id", values=metric)
-    values = values.reindex(columns=option["cell_id"].unique())  # some without an evaluation
-    diverged = option[option["status"].eq("diverged")].drop_duplicates("cell_id")
-    for cell in diverged.to_dict("records"):
-        guessed = tasks.modality(cell["task"]).guess(cell["num_classes"])[metric]
-        values[cell["cell_id"]] = values[cell["cell_id"]].fillna(guessed)
-    means = values.mean(axis=1, skipna=False).dropna()
-    return dict(zip(means.index.tolist(), means.tolist(), strict=True))
+                if percent < 100:  # as above
+                    judge.on_trial_result(None, trial, {"budget_percent": percent, metric: mean})

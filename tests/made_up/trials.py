@@ -54,14 +54,13 @@ def _search(
 def trial_here(
     job: Job, work: Work, watch: Watch, name: str = "0", judge: TrialScheduler | None = None
 ) -> dict[str, Any]:
-    """Does a job as a trial of Tune's does; the last evaluation that it told of."""
+    """Does a job as a trial of Tune's does; the last event that it told of."""
     trial: Any = SimpleNamespace(trial_id=name, config={"job": job.to_config()})
-    ids, last = list(job.ids), {}
+    ids, told = list(job.ids), [{}]
 
     def report(event: dict[str, Any]) -> None:
         watch.told(ids, event)
-        if event["event"] == "evaluation":
-            last.update(event)
+        told.append(event)
         if judge and judge.on_trial_result(Mock(), trial, event) == TrialScheduler.STOP:
             raise SystemExit
 
@@ -73,4 +72,4 @@ def trial_here(
         with contextlib.suppress(SystemExit):
             do(trial.config, work)
     watch.completed(ids)
-    return last
+    return told[-1]

@@ -8,12 +8,12 @@ from typing import Any
 from unittest.mock import Mock
 
 import numpy as np
-import pandas as pd
 import pytest
 from ray.tune.schedulers import TrialScheduler
 
 from study.cell import Cell
 from study.results import Results
+from study.search.over_seeds import recorded
 from study.search.under_tune import Halving
 from tests.made_up.comparisons import make_cell, write
 
@@ -77,11 +77,6 @@ def _group(cell: Cell) -> str:
     return "/".join(cell.group)
 
 
-def _recorded(results: Results) -> pd.DataFrame:
-    rows = results.evaluations()[["cell_id", "split", "budget_fraction", "accuracy", "saif"]]
-    return results.cells().merge(rows, how="left", on="cell_id")
-
-
 def test_a_restarted_study_judges_as_one_that_ran_through(results: Results) -> None:
     """By what is recorded of options that ended or were stopped."""
     through = Judge()
@@ -96,7 +91,7 @@ def test_a_restarted_study_judges_as_one_that_ran_through(results: Results) -> N
         for cell, luck in zip(cells, (-0.01, 0.01), strict=True):
             write(results, cell, accuracy + luck, status=status, points=points)
     assert set(results.cells()["status"]) == {"done", "censored"}
-    restarted = Judge("accuracy", _recorded(results))
+    restarted = Judge("accuracy", recorded(results))
     for number, accuracy in enumerate(np.linspace(0, 1, 60)):
         for fraction in (0.2, 0.6):
             asked = (f"{number} at {fraction}", fraction, accuracy * fraction, _group(cells[0]))
@@ -117,7 +112,7 @@ def test_a_seed_that_diverged_before_the_restart_counts_as_a_guess(
     at_rung, guess = {"accuracy": (0.18, 1 / num_classes), "saif": (0.16, 0.0)}[metric]
     mean = at_rung if diverged_at == 2 else (at_rung + guess) / 2
     for other, stops in ((mean + 0.01, False), (mean - 0.01, True)):
-        judge = Judge(metric, _recorded(results))
+        judge = Judge(metric, recorded(results))
         accuracy = other if metric == "accuracy" else 1 - other
         assert judge.verdict("other", 0.2, accuracy, _group(cells[0])) == stops
 
@@ -125,5 +120,5 @@ def test_a_seed_that_diverged_before_the_restart_counts_as_a_guess(
 def test_what_has_no_number_takes_no_place(results: Results) -> None:
     split = {name: {"accuracy": math.nan} for name in ("train", "validation", "test")}
     write(results, make_cell("soft", 0.1, evaluation_points=TENTHS), by_split=split)
-    judge = Judge("accuracy", _recorded(results))
+    judge = Judge("accuracy", recorded(results))
     assert not judge.verdict("other", 0.2, 0.1, _group(make_cell("soft", 0.1)))

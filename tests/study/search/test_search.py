@@ -28,7 +28,7 @@ from study.plan.axes import resolve
 from study.request import in_order
 from study.results import Results
 from study.search.search import Search
-from study.search.space import Range, Space
+from study.search.space import Space
 from study.storage.storage import Storage
 from tests.made_up.comparisons import NUM_CLASSES, SPLITS, make_cell, make_results, write
 
@@ -64,6 +64,10 @@ def scores(cell: Cell) -> dict[str, float]:
     return {"accuracy": accuracy, "saif": max(saif, 0.0)}
 
 
+STOPPED = {"budget_percent": 50.0, "accuracy": 0.4, "saif": 0.3}
+"""The last evaluation that a scheduler saw."""
+
+
 def search_in(
     results: Results,
     num_samples: int,
@@ -71,10 +75,12 @@ def search_in(
     axes: Mapping[str, Any] = AXES,
     make_cell: Callable[[Mapping[str, Any]], Cell] = cell_of,
 ) -> Search:
+    space = Space.of(axes)
     return Search(
         name="digits",
         place=place_of(results),
-        space=Space.of(axes),
+        space=space,
+        comparison_id=cell_of(space.examples()[0]).comparison_id,
         make_cell=make_cell,
         objective=in_order(objective),
         num_samples=num_samples,
@@ -109,16 +115,14 @@ def run(
     while jobs := {name: job for name in names if (job := search.next(name))}:
         for name, job in jobs.items():
             given_out.append(list(job.cells))
-            ends = {cell.id: how(results, cell) for cell in job.cells}
-            ended = {cell_id: end for cell_id, end in ends.items() if end != "censored"}
-            last = {"budget_percent": 50.0, "accuracy": 0.4, "saif": 0.3}
-            search.ended(name, ended, last)
+            ends = [how(results, cell) for cell in job.cells]
+            search.ended(name, STOPPED if "censored" in ends else {"event": "ended"})
     return given_out
 
 
 def trials_of(search: Search, paradigm: str = "soft") -> list[optuna.trial.FrozenTrial]:
     """What Optuna knows of a paradigm."""
-    return search._studies[paradigm].trials
+    return search._study(paradigm).trials
 
 
 def truth(cells: list[Cell], metric: str) -> float:
@@ -164,8 +168,10 @@ def test_the_summary_names_the_best_or_those_that_none_beats_in_both(results: Re
     of_one, of_both = (
         search_in(results, 3, each, SOFT).summary() for each in ("accuracy", "saif,accuracy")
     )
-    rows = [re.findall(r"([\d.]+) +soft lr=([\d.]+)$", text, re.M) for text in (of_one, of_both)]
-    assert rows == [[("91.5", "0.1")], [("49.0", "0.1"), ("70.0", "0.5")]]
+    rows = [
+        re.findall(r"^soft lr=([\d.]+) .*?([\d.]+)$", text, re.M) for text in (of_one, of_both)
+    ]
+    assert rows == [[("0.1", "91.5")], [("0.1", "49.0"), ("0.5", "70.0")]]
     for text in (of_one, of_both):
         assert text.startswith("3 suggestions: 3 done\n")
         assert (
@@ -286,10 +292,8 @@ def test_no_option_is_lost_or_doubled_wherever_a_run_is_killed(
 ) -> None:
     """Just before a cell is recorded, or just after. What was in training is suggested again."""
     whole = run(search_in(results, 2), results, parallel=1)
-    assert len(whole) == 4
     count, kill_at = 0, -1
     real = Storage.write
-    in_training: list[Cell] = []
 
     def killed(storage: Storage, name: str, data: bytes) -> None:
         nonlocal count
@@ -300,22 +304,15 @@ def test_no_option_is_lost_or_doubled_wherever_a_run_is_killed(
         if count == kill_at:
             raise _Killed
 
-    def trained(results: Results, cell: Cell) -> str:
-        in_training.append(cell)
-        return train(results, cell)
-
     monkeypatch.setattr(Storage, "write", killed)
     for kill_at in range(1, 100):
         there, count = make_results(tmp_path / str(kill_at)), 0
         try:
-            run(search_in(there, 2), there, parallel=1, how=trained)
+            run(search_in(there, 2), there, parallel=1)
         except _Killed:
-            left = in_training[-1]
             search = search_in(there, 2)
-            given_out = run(search, there, parallel=1)
-            if left.id not in there.finished():
-                assert left.schedule == given_out[0][0].schedule, kill_at
-            assert len(there.finished()) == len(search.cells) == 8, kill_at
+            run(search, there, parallel=1)
+            assert {cell.id for cells in whole for cell in cells} == there.finished(), kill_at
             assert search.summary().startswith("4 suggestions: 4 done"), kill_at
         else:
             break
@@ -324,19 +321,16 @@ def test_no_option_is_lost_or_doubled_wherever_a_run_is_killed(
 
 # --- the space
 
-lows = st.floats(1e-6, 1e3)
-spans = st.floats(1.0001, 1e4)
 
-
-@given(lows, spans, st.booleans(), st.floats(0, 1))
+@given(st.floats(1e-6, 1e3), st.floats(1.0001, 1e4), st.floats(0, 1))
 def test_suggested_numbers_are_rounded_within_their_bounds(
-    low: float, span: float, log: bool, at: float
+    low: float, span: float, at: float
 ) -> None:
-    each = Range(low, low * span, log)
-    value = each.rounded(low + at * (each.high - low))
-    assert low < each.middle < each.high
-    assert low <= value <= each.high
-    assert value in (low, each.high) or value == float(f"{value:.4g}")
+    high = low * span
+    space = Space.of(axes_of("paradigm=soft", f"lr={low!r},{high!r}", "seed=0"))
+    (value,) = space.rounded("soft", {"lr": low + at * (high - low)}).values()
+    assert low <= value <= high
+    assert value in (low, high) or value == float(f"{value:.4g}")
 
 
 def test_what_has_one_value_is_not_searched() -> None:
@@ -375,9 +369,8 @@ def test_the_rate_before_it_drops_is_the_one_that_is_searched() -> None:
 
 def test_a_search_of_captions_improves_bleu_and_keeps_what_depends_on_the_paradigm() -> None:
     space = Space.of(resolve(search_spaces.mscoco.SPACE, "paper", ("lr=1e-4,1e-3",)))
-    lines = space.describe(3, ["accuracy"]).splitlines()
-    assert lines[0].endswith("improving validation Bleu-4")
-    alone, after = "drop_at 0.4, teacher_forcing 0.7", "drop_at 0.24, teacher_forcing 1.0"
-    assert f"  hard-running: {alone}, lr 0.0001 to 0.001 (log-uniform)" in lines
-    rates = "lr 0.0001 to 0.001 (log-uniform), hard_lr 0.0001, switch_point 0.5"
-    assert f"  hybrid-running: {after}, {rates}" in lines
+    assert space.improved(["accuracy"]) == "validation Bleu-4"
+    alone, after = (space.points[name] for name in ("hard-running", "hybrid-running"))
+    assert (alone["drop_at"], alone["teacher_forcing"]) == (0.4, 0.7)
+    assert (after["drop_at"], after["teacher_forcing"], after["hard_lr"]) == (0.24, 1.0, 1e-4)
+    assert list(space.ranges("hybrid-running")) == ["lr"]
