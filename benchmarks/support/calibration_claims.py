@@ -2,15 +2,14 @@
 
 Seeds are drawn from made-up laws at the border between what a claim says and its opposite, where
 either verdict is false, and decided by the functions that decide claims in reports. Lost seeds are
-drawn at random, or they are those that would have shown the opposite of what the others do, which
-is the worst that losing them can do.
+those that would have shown the opposite of what the others do, which is the worst that losing them
+can do.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,136 +17,67 @@ from scipy.special import betaincinv, ndtr
 
 from analysis.section.claim import Finding, decided, evidence
 
-SEEDS = (6, 12)
 THRESHOLD = 0.1
-"""Of the shares of a heat map, whose parts the rows are named after."""
-
-_SPREAD = 0.03
-_SELDOM = 0.1
-_FAR = 0.04  # share of a part that clearly is as the claim says
-
-Loss = Literal["none", "at random", "those above", "those below"]
-
-
-@dataclass(frozen=True)
-class Row:
-    """One law.
-
-    Attributes:
-        name: of the row.
-        at_threshold: parts whose mean is the threshold.
-        true: further parts, which are as the claim says.
-        lost: which seeds are lost, all parts of a seed together.
-        share: of the seeds that is lost.
-        skewed: law of the numbers, a name of `SKEWED`; empty: normal.
-        two_laws: nine seeds in ten are at half of the threshold, the others far above it.
-        evidence: whether the parts at the threshold are evidence for the claim; else almost any
-            run has them.
-    """
-
-    name: str
-    at_threshold: int = 1
-    true: int = 0
-    lost: Loss = "none"
-    share: float = 0.0
-    skewed: str = ""
-    two_laws: bool = False
-    evidence: bool = True
-
-    def draw(self, random: np.random.Generator, n: int) -> tuple[NDArray[np.float64], int]:
-        """(parts, seeds left) shares, and how many seeds of n are lost."""
-        normal = random.standard_normal((self.at_threshold, n))
-        if self.two_laws:
-            above = random.random((self.at_threshold, n)) < _SELDOM
-            values = THRESHOLD / 2 * (1 + above / _SELDOM) + _SPREAD / 3 * normal
-        elif self.skewed:
-            values = SKEWED[self.skewed](normal)
-        else:
-            values = THRESHOLD + _SPREAD * normal
-        clear = _FAR + 0.2 * _SPREAD * random.standard_normal((self.true, n))
-        if self.lost == "at random":
-            lost = random.random(n) < self.share
-        else:
-            rank = ndtr(normal.sum(axis=0) / np.sqrt(max(self.at_threshold, 1)))
-            lost = rank > 1 - self.share if self.lost == "those above" else rank < self.share
-        return np.concatenate([values, clear])[:, ~lost], int(lost.sum())
-
+"""Of the shares of a heat map; a claim says that its parts lie below it."""
 
 LOGNORMAL = "lognormal .6"
-SKEWED: dict[str, Callable[[NDArray[np.float64]], NDArray[np.float64]]] = {
-    "beta(10, 90)": lambda normal: betaincinv(10, 90, ndtr(normal)),
+STRAYS = "a seed in ten far above it"
+
+Floats = NDArray[np.float64]
+
+LAWS: dict[str, Callable[[Floats], Floats]] = {
+    "normal": lambda normal: THRESHOLD + 0.03 * normal,
     "beta(1.5, 13.5)": lambda normal: betaincinv(1.5, 13.5, ndtr(normal)),
     "beta(.6, 5.4)": lambda normal: betaincinv(0.6, 5.4, ndtr(normal)),
     LOGNORMAL: lambda normal: THRESHOLD * np.exp(0.6 * normal - 0.18),
+    STRAYS: lambda normal: 0.05 + 0.5 * (ndtr(normal) > 0.9) + 0.01 * normal,
 }
-"""Name -> numbers of the mean `THRESHOLD`, by normal ones: shares but for the last."""
-
-_LOSSES: dict[Loss, str] = {
-    "at random": "seeds at random",
-    "those above": "seeds that would speak against it",
-    "those below": "seeds that would speak for it",
-}
-
-ROWS = (
-    Row("one part"),
-    *(Row(f"one part, {law}", skewed=law) for law in [*SKEWED][:2]),
-    Row("one part of eight, the others true", true=7),
-    Row("two parts", 2),
-    Row("eight parts", 8),
-    Row("a part that is no evidence, another true", true=1, evidence=False),
-    *(
-        Row(f"one part, {which} lost", lost=lost, share=share)
-        for share in (0.15, 0.3)
-        for lost, which in _LOSSES.items()
-    ),
-    Row("eight parts, seeds that would speak for it lost", 8, lost="those below", share=0.15),
-    Row("half of the runs lost, the others as it says", 0, 1, "at random", 0.5),
-)
+"""Name -> numbers of the mean `THRESHOLD`, by normal ones: shares but for `LOGNORMAL`."""
 
 
-NOT_KEPT = (
-    *(Row(f"one part, {law}", skewed=law) for law in [*SKEWED][2:]),
-    # Where no seed shows the other law, nothing can tell.
-    Row("one part, a seed in ten far above it", two_laws=True),
-)
+@dataclass(frozen=True)
+class Border:
+    """Seeds at the border.
 
-
-def simulate_claims(
-    replicates: int, seed: int, laws: Sequence[Row] = ROWS
-) -> list[dict[str, Any]]:
-    """How often a claim is decided where its truth lies at the border.
-
-    Args:
-        replicates: studies a row.
-        seed: of the generators, one a row.
-        laws: the rows.
-
-    Returns:
-        One a law and number of seeds: `row`, its name; `n`, seeds; `failures`, share of the seeds
-        that is lost; `false_holds` and `false_refuted`, shares of the studies.
+    Attributes:
+        name: of the row.
+        law: of the numbers, a name of `LAWS`.
+        parts: of the claim, all at the threshold.
+        kept: lowest and highest quantile of the seeds, by all parts, that are not lost.
     """
-    return [
-        _simulated(row, n, replicates, np.random.default_rng([seed, n, *row.name.encode()]))
-        for row in laws
-        for n in SEEDS
-    ]
+
+    name: str
+    law: str = "normal"
+    parts: int = 1
+    kept: tuple[float, float] = (0.0, 1.0)
 
 
-def _simulated(row: Row, n: int, replicates: int, random: np.random.Generator) -> dict[str, Any]:
-    found = []
+KEPT = (
+    Border("one part, beta(1.5, 13.5)", "beta(1.5, 13.5)"),
+    Border("eight parts", parts=8),
+    *(
+        Border(f"one part, {lost:.2f} of the seeds lost that would speak {side} it", kept=kept)
+        for lost in (0.15, 0.3)
+        for side, kept in {"against": (0.0, 1 - lost), "for": (lost, 1.0)}.items()
+    ),
+)
+
+# Where no seed strays, nothing can tell.
+NOT_KEPT = tuple(Border(f"one part, {law}", law) for law in ("beta(.6, 5.4)", LOGNORMAL, STRAYS))
+
+
+def falsely_decided(border: Border, n: int, replicates: int) -> tuple[float, float]:
+    """Shares of studies with n seeds in which the claim falsely holds, or is falsely refuted."""
+    random = np.random.default_rng([n, *border.name.encode()])
+    verdicts = []
     for _ in range(replicates):
-        parts, lost = row.draw(random, n)
-        are_shares = row.skewed != LOGNORMAL
-        tests = [evidence(part, THRESHOLD, "below", lost, are_shares) for part in parts]
-        at_threshold = Finding(
-            "", tests[: row.at_threshold], role="both" if row.evidence else "against"
-        )
-        true = Finding("", tests[row.at_threshold :])
-        found.append(decided("", "", "", [at_threshold, true]).verdict)
-    return {
-        "row": row.name,
-        "n": n,
-        "failures": row.share,
-        "false_holds": found.count("holds") / replicates,
-        "false_refuted": found.count("does not hold") / replicates,
-    }
+        normal = random.standard_normal((border.parts, n))
+        quantiles = ndtr(normal.sum(axis=0) / np.sqrt(border.parts))
+        low, high = border.kept
+        there = (low <= quantiles) & (quantiles <= high)
+        tests = [
+            evidence(part, THRESHOLD, "below", n - there.sum(), border.law != LOGNORMAL)
+            for part in LAWS[border.law](normal)[:, there]
+        ]
+        verdicts.append(decided("", "", "", [Finding("", tests)]).verdict)
+    return verdicts.count("holds") / replicates, verdicts.count("does not hold") / replicates
