@@ -7,16 +7,16 @@ slices left (--results, which stays as it is) and leaves all that is known by th
 most 8 files, of which `analysis.report` reads the Parquet files. In this order it
 
 1. notes the machine, and decodes the data;
-2. once: runs the tests that need a GPU;
-3. once: measures steps and packs;
-4. trains cells of Table 1 as the only shard of their study, see `study.run --minutes`. None
+2. once, in a slice that has their time left: runs the tests that need a GPU (four minutes at
+   most), then each benchmark, of steps and of packs (two and a half);
+3. trains cells of Table 1 as the only shard of their study, see `study.run --minutes`. None
    begins that would not end in time, and none is recorded that has not ended. Packs are as large
    as is fastest. Where the hour may not do, give every slice `--set precision=bfloat16`, or begin
    with fewer seeds: `--set confirm=100-103`.
 
-Each step is a process with a time limit: one that fails or hangs is recorded as such, and the next
-one begins. A step that ran out of time is tried again by the next slice. Files are replaced as a
-whole, so a slice may be killed at any moment, and its step ends with it.
+Each step is a process with a time limit, whose words are in `log.txt`: one that fails or hangs is
+recorded as such, and the next one begins. Files are replaced as a whole, so a slice may be killed
+at any moment, and its step ends with it; the next slice begins that step again.
 """
 
 from __future__ import annotations
@@ -42,7 +42,6 @@ import torch
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a file, without an installation
 
 from benchmarks.support.measure import write
-from study import tasks
 from study.cell.version import code_version
 from study.errors import RequestError
 from study.launch.workplace import looked_at
@@ -51,13 +50,12 @@ from study.plan.stages import staged
 from study.results import Results
 from study.results.merging import compact
 from study.run_options import requested
-from study.tasks.sources.places import Places
 from study.terminal.command import DONE, FAILED, Parser, guarded, terminating
 from study.terminal.options import above_zero
 
 PROJECT = Path(__file__).parents[1]
 
-STUDY, PRESET = "cifar10", "paper"
+STUDY = "cifar10"
 TABLE_ONE = {
     "m": "5,20",
     "paradigm": "soft,lvml,hard,hybrid",
@@ -72,7 +70,7 @@ TESTS = (
     "-m pytest -m cuda -n 6 --dist load --tb=short -p no:cacheprovider "
     "-p no:benchmark tests"  # which warns of -n, and warnings are errors
 )
-TEST_SECONDS = 240
+TEST_SECONDS = 240.0
 
 BENCHMARKS = {
     "packs, m=20": "--m 20 --members 2 4 --paradigm soft lvml --rounds 3 --steps 10",
@@ -82,18 +80,13 @@ BENCHMARKS = {
 }
 """What is measured, the most important first, by `benchmarks/train_step.py`."""
 
-BENCHMARK_SECONDS = 150
-"""Of all benchmarks together."""
-
-LEAST_SECONDS = 30
-"""With less than that left, no tests and no benchmark begin."""
+BENCHMARK_SECONDS = 150.0
+"""Of each."""
 
 CLOSING_SECONDS = 20.0
 """Kept free at the end of a slice."""
 
 GPU_FACTS = "name,driver_version,memory.total,clocks.sm,clocks.max.sm,power.limit"
-
-OUT_OF_TIME = "out of time"
 
 ENDS_WITH_SLICE = """
 import ctypes, os, signal, sys
@@ -103,15 +96,16 @@ if os.getppid() == int(sys.argv[1]):  # it has not ended before
 """
 """Becomes the Python that runs a step; Linux kills it when its parent has died."""
 
-MOST_FILES, MOST_BYTES = 8, 2**24
-"""Of --out, and of a file there."""
-
-KEPT = ("record.json", "tests.xml", "figures.json", "log.txt")
+KEPT = ("record.json", "tests.xml", "log.txt")
 """What a slice takes over from the last one, beside its cells."""
 
 
 class Slice:
     """One call of the command: its time, its record and what it leaves.
+
+    Args:
+        args: of the command.
+        scratch: for files that nobody brings back.
 
     Attributes:
         out: what is brought back.
@@ -120,68 +114,55 @@ class Slice:
     """
 
     def __init__(self, args: argparse.Namespace, scratch: Path) -> None:
-        self.args = args
+        self.args, self.scratch = args, scratch
         self.out: Path = args.out
-        self.scratch = scratch
         self.results = Results(scratch / "results")
-        self.record: list[dict[str, Any]] = []
         self._end = time.monotonic() + 60 * args.minutes - CLOSING_SECONDS
         self._published: set[str] = set()
+        self.out.mkdir(parents=True, exist_ok=True)
+        self.results.prepare()
+        for source in (self.out, args.results):
+            bring(source, self.results)
+            for name in KEPT:
+                if (source / name).exists() and not (self.out / name).exists():
+                    write(self.out / name, (source / name).read_text())
+        self.results.set_aside(self.results.survey().damaged)
+        record = self.out / "record.json"
+        self.record: list[dict[str, Any]] = (
+            json.loads(record.read_text()) if record.exists() else []
+        )
+        self.record.append({"environment": environment(), "steps": []})
+        self.save()
+        self.publish()
 
     @property
     def left(self) -> float:
         """Seconds."""
         return self._end - time.monotonic()
 
-    @property
-    def figures(self) -> dict[str, Any]:
-        """What the benchmarks found, by name."""
-        file = self.out / "figures.json"
-        return json.loads(file.read_text()) if file.exists() else {}
-
-    def is_over(self, name: str) -> bool:
-        """Whether a step need not run again: it ended by itself, or its figures compare.
-
-        The first figure of a benchmark is what all others relate to.
-        """
-        last = {step["name"]: step["status"] for each in self.record for step in each["steps"]}
-        compares = len(self.figures.get(name, {}).get("figures", ())) > 1
-        return compares or last.get(name, OUT_OF_TIME) != OUT_OF_TIME
-
-    def begin(self) -> None:
-        """Gathers what earlier slices left.
-
-        Raises:
-            RequestError: it is no directory.
-        """
-        given: Path = self.args.results
-        if given.exists() and not given.is_dir():
-            raise RequestError(f"--results {given} is no directory")
-        self.out.mkdir(parents=True, exist_ok=True)
-        self.results.prepare()
-        for source in (self.out, given):
-            bring(source, self.results)
-            for name in KEPT:
-                if (source / name).exists() and not (self.out / name).exists():
-                    write(self.out / name, (source / name).read_text())
-        self.results.set_aside(self.results.survey().damaged)
-        if (self.out / "record.json").exists():
-            self.record = json.loads((self.out / "record.json").read_text())
-        self.record.append({"environment": environment(), "steps": []})
-        self.save()
-        self.publish()
-        earlier = len(self.results.finished())
-        self.say(f"earlier slices: {len(self.record) - 1}, which left {earlier} cells")
-
     def save(self) -> None:
         write(self.out / "record.json", json.dumps(self.record, indent=1))
 
     def say(self, text: str) -> None:
-        """Prints a line, and keeps it; without room for it, the slice goes on."""
-        with contextlib.suppress(OSError):
-            print(text, flush=True)
-        with contextlib.suppress(OSError), open(self.out / "log.txt", "ab") as log:
-            log.write(f"{text}\n".encode())
+        """Prints a line, and keeps it."""
+        print(text, flush=True)
+        with (self.out / "log.txt").open("a") as log:
+            log.write(f"{text}\n")
+
+    def run_once(self, name: str, command: str, seconds: float, figures: Path) -> None:
+        """As `run`, unless a slice has run it, or there is less time left than it may take.
+
+        Args:
+            name, command, seconds: as of `run`.
+            figures: a JSON file that the step may write; kept in its record, whole or not.
+        """
+        ran = {step["name"] for each in self.record for step in each["steps"]}
+        if name in ran or self.left < seconds:
+            return
+        self.run(name, command, seconds)
+        if figures.exists():
+            self.record[-1]["steps"][-1] |= json.loads(figures.read_bytes())
+            self.save()
 
     def run(
         self, name: str, command: str, seconds: float, each: Callable[[], None] = lambda: None
@@ -192,16 +173,14 @@ class Slice:
             name: of the step.
             command: arguments of Python.
             seconds: after which it is killed.
-            each: called every now and then meanwhile.
+            each: called every second meanwhile, and at the end.
         """
         started = time.monotonic()
-        self.say(f"--- {name}: {max(0, seconds):.0f} s at most: python {command}")
-        process = subprocess.Popen(
-            [sys.executable, "-c", ENDS_WITH_SLICE, str(os.getpid()), *shlex.split(command)],
-            process_group=0, cwd=PROJECT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        )  # fmt: skip
-        heard = subprocess.Popen(["tee", "-a", str(self.out / "log.txt")], stdin=process.stdout)
-        status: int | str = OUT_OF_TIME
+        self.say(f"--- {name}: {seconds:.0f} s at most: python {command}")
+        words = [sys.executable, "-c", ENDS_WITH_SLICE, str(os.getpid()), *shlex.split(command)]
+        with (self.out / "log.txt").open("a") as log:
+            process = subprocess.Popen(words, process_group=0, cwd=PROJECT, stdout=log, stderr=log)
+        status: int | str = "out of time"
         try:
             while time.monotonic() - started < seconds:
                 with contextlib.suppress(subprocess.TimeoutExpired):
@@ -212,9 +191,6 @@ class Slice:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)  # with what it has started
             process.wait()
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                heard.wait(CLOSING_SECONDS / 2)  # longer, if one outside the group writes on
-            heard.kill()
         each()
         took = round(time.monotonic() - started, 1)
         self.record[-1]["steps"].append({"name": name, "seconds": took, "status": status})
@@ -254,51 +230,32 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(argv: Sequence[str] | None) -> int:
     args = arguments(argv)
     with terminating(), tempfile.TemporaryDirectory(prefix="gpu-hour-") as scratch:
-        this = Slice(args, Path(scratch))
         try:
-            this.begin()
-            tasks.load(STUDY, Places(str(args.data)))
-            progress(this)  # refuses --set before anything runs
-            tests(this)
-            benchmarks(this)
-            train(this)
+            this = Slice(args, Path(scratch))
+            done, every = progress(this)  # refuses --set before anything runs
+            this.say(f"earlier slices: {len(this.record) - 1}; {done} of {every} cells are done")
+            steps(this)
+            if done < every and this.left > CLOSING_SECONDS:
+                train(this)
             return close(this)
         except OSError as error:
             raise RequestError(str(error)) from error
 
 
-def tests(this: Slice) -> None:
-    """The tests that need a GPU, unless a slice ran them to their end."""
-    seconds = min(TEST_SECONDS, this.left / 2)
-    if this.is_over("tests") or seconds < LEAST_SECONDS:
-        return
-    report = this.scratch / "tests.xml"
-    this.run("tests", f"{TESTS} --junitxml {shlex.quote(str(report))}", seconds)
-    if report.exists():
-        write(this.out / "tests.xml", report.read_text())
-
-
-def benchmarks(this: Slice) -> None:
-    """The benchmarks that no slice ran; figures of those that ran out of time count, too."""
-    end = time.monotonic() + min(BENCHMARK_SECONDS, this.left / 2)  # some is for cells
-    for name, command in BENCHMARKS.items():
-        seconds = end - time.monotonic()
-        if this.is_over(name) or seconds < LEAST_SECONDS:
-            continue
-        file = this.scratch / f"{name}.json"
-        options = f"--device {this.args.device} --json {shlex.quote(str(file))}"
-        command = f"benchmarks/train_step.py {command} {options} {this.args.benchmark_options}"
-        this.run(name, command, seconds)
-        if file.exists():
-            found = {**this.figures, name: json.loads(file.read_text())}
-            write(this.out / "figures.json", json.dumps(found, indent=1))
+def steps(this: Slice) -> None:
+    """The tests that need a GPU, and the benchmarks."""
+    figures = this.scratch / "figures.json"
+    report = f"--junitxml {shlex.quote(str(this.out / 'tests.xml'))}"
+    this.run_once("tests", f"{TESTS} {report}", TEST_SECONDS, figures)
+    options = ["--device", this.args.device, "--json", str(figures), *this.args.benchmark_options]
+    for name, sizes in BENCHMARKS.items():
+        figures.unlink(missing_ok=True)
+        command = f"benchmarks/train_step.py {sizes} {shlex.join(options)}"
+        this.run_once(name, command, BENCHMARK_SECONDS, figures)
 
 
 def train(this: Slice) -> None:
     """Trains cells as long as there is time."""
-    done, every = progress(this)
-    if done == every or this.left < CLOSING_SECONDS:
-        return
     command = shlex.join(["-m", "study.run", *asked(this), "--results", this.results.url])
     seconds = this.left + CLOSING_SECONDS / 2
     this.run("cells", f"{command} --minutes {this.left / 60:.3f}", seconds, this.publish)
@@ -307,7 +264,7 @@ def train(this: Slice) -> None:
 def asked(this: Slice) -> list[str]:
     """The cells, as arguments of `study.run`."""
     values = {**TABLE_ONE, **dict(each.split("=", 1) for each in this.args.set)}
-    options = ["--preset", PRESET, "--data-dir", str(this.args.data), "--shard", "1/1"]
+    options = ["--preset", "paper", "--data-dir", str(this.args.data), "--shard", "1/1"]
     device = ["--gpus-per-trial", "0"] if this.args.device == "cpu" else []
     return [STUDY, *options, *device, "--set", *(f"{k}={v}" for k, v in values.items())]
 
@@ -321,21 +278,11 @@ def progress(this: Slice) -> tuple[int, int]:
 
 def close(this: Slice) -> int:
     """Says what there is now, and what went wrong; the exit status."""
-    what = ["m", "precision", "paradigm", "status"]
-    this.say(str(this.results.cells(columns=what).value_counts(sort=False).to_dict()))
     done, every = progress(this)
-    left = f"{done} of {every} cells done, {every - done} left"
-    this.say(left if done < every else f"all {every} cells are done")
-    sizes = [path.stat().st_size for path in this.out.rglob("*") if path.is_file()]
-    if too_much := len(sizes) > MOST_FILES or max(sizes) > MOST_BYTES:
-        this.say(f"too much to bring back: {len(sizes)} files, of up to {max(sizes)} bytes")
-    failed = [
-        step["name"]
-        for step in this.record[-1]["steps"]
-        if step["status"] and not (step["status"] == OUT_OF_TIME and this.is_over(step["name"]))
-    ]
+    this.say(f"{done} of {every} cells are done")
+    failed = [step["name"] for step in this.record[-1]["steps"] if step["status"]]
     this.say(f"failed: {', '.join(failed)}" if failed else "all steps of this slice went well")
-    return FAILED if failed or too_much else DONE
+    return FAILED if failed else DONE
 
 
 def environment() -> dict[str, Any]:
@@ -351,6 +298,10 @@ def environment() -> dict[str, Any]:
     }  # fmt: skip
 
 
+def absolute(text: str) -> Path:
+    return Path(text).expanduser().resolve()
+
+
 def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     """What the command line says.
 
@@ -359,7 +310,7 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     """
     about, _, more = __doc__.partition("\n\n")
     parser = Parser("benchmarks.gpu_hour", about, more)
-    folder: dict[str, Any] = {"type": Path, "required": True, "metavar": "DIR"}
+    folder: dict[str, Any] = {"type": absolute, "required": True, "metavar": "DIR"}
     add = parser.add_argument
     add("--device", choices=("cpu", "cuda"), default="cuda")
     add("--minutes", type=above_zero, default=8.0, help="of this slice (8)")
@@ -367,18 +318,15 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     add("--results", help="--out of the last slice; at first, a missing folder", **folder)
     add("--out", help="what is brought back", **folder)
     add("--set", nargs="+", default=[], metavar="AXIS=V", help="other values of the cells")
-    add("--benchmark-options", default="", metavar="TEXT", help="other sizes of the benchmarks")
+    others = "options of train_step.py, which take the place of ours"
+    add("--benchmark-options", type=shlex.split, default=[], metavar="TEXT", help=others)
     args = parser.parse_args(argv)
     if wrong := [each for each in args.set if "=" not in each]:
         raise RequestError(f"--set must be AXIS=V, got {wrong[0]!r}")
-    try:
-        shlex.split(args.benchmark_options)
-    except ValueError as error:
-        raise RequestError(f"--benchmark-options {args.benchmark_options!r}: {error}") from error
+    if args.results.exists() and not args.results.is_dir():
+        raise RequestError(f"--results {args.results} is no directory")
     if args.device == "cuda" and not torch.cuda.is_available():
         raise RequestError("no CUDA device here")
-    for name in ("data", "results", "out"):
-        setattr(args, name, getattr(args, name).expanduser().resolve())
     return args
 
 

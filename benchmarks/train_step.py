@@ -35,6 +35,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch.utils.data import DataLoader, TensorDataset
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a file, without an installation
 
@@ -212,16 +213,18 @@ def baseline(cell: Cell, args: argparse.Namespace, keep_memory: bool) -> Timer:
     if keep_memory:
         hardware.keep_freed_memory()
     whole = stepping.noise_task(cell, torch.device("cpu")).train.batch(torch.arange(cell.n))
+    mosaics = TensorDataset(whole.segments.contiguous(), whole.labels)
+    loader = DataLoader(mosaics, cell.batch_size, shuffle=True, drop_last=True)
+    batches = itertools.chain.from_iterable(itertools.repeat(loader))
     model = stepping.build_model(cell.architecture)
     script = ResearchScript(
-        cell.paradigm, model.focus, model.classifier, whole.segments.contiguous(), whole.labels,
-        lr=LR, momentum=MOMENTUM, batch_size=cell.batch_size, device=args.device.type,
-        precision=cell.precision,
+        cell.paradigm, model.focus, model.classifier, LR, MOMENTUM, args.device.type,
+        cell.precision,
     )  # fmt: skip
 
     def take() -> None:
-        for _ in range(args.steps):
-            script.step()
+        for x, y in itertools.islice(batches, args.steps):
+            script.step(x, y)
 
     return functools.partial(timed, take, args.device, args.steps)
 

@@ -1,20 +1,19 @@
 """The baseline of this platform: training as a research script does it.
 
-It has all mosaics as one float tensor, a `DataLoader`, the default memory format, one optimiser
-for the focus and one for the classifier, and a second forward pass after every step to read the
-loss. It takes nothing from `study` but the switch to TensorFloat-32, so that tests can compare the
-fast step with it in float64. Its products are in the precision of what it is compared with.
+It has the default memory format, one optimiser for the focus and one for the classifier, and a
+second forward pass after every step to read the loss; `benchmarks/train_step.py` gives it all
+mosaics as one float tensor, by a `DataLoader`. It takes nothing from `study` but the switch to
+TensorFloat-32, so that tests can compare the fast step with it in float64. Its products are in the
+precision of what it is compared with.
 """
 
 from __future__ import annotations
 
 import copy
-import itertools
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
-from torch.utils.data import DataLoader, TensorDataset
 
 from study import hardware
 
@@ -48,52 +47,33 @@ def loss_of(
 
 
 class ResearchScript:
-    """The baseline's training loop, one step at a time.
+    """The baseline's training step.
 
     Args:
         paradigm: soft, hard or lvml.
         focus: f; a copy trains.
         classifier: g; a copy trains.
-        segments: (n, m, C, H, W) of all mosaics.
-        labels: (n,) int64.
         lr: learning rate of both optimisers.
         momentum: of both.
-        batch_size: mosaics a step; all, if there are fewer.
-        device: of the model; batches go there one by one.
+        device: of the model; mosaics go there step by step.
         precision: of the products: float32, tf32 or bfloat16.
     """
 
     def __init__(
-        self,
-        paradigm: str,
-        focus: nn.Sequential,
-        classifier: nn.Sequential,
-        segments: Tensor,
-        labels: Tensor,
-        *,
-        lr: float = 0.01,
-        momentum: float = 0.9,
-        batch_size: int = 256,
-        device: str = "cpu",
-        precision: str = "float32",
-    ) -> None:
+        self, paradigm: str, focus: nn.Sequential, classifier: nn.Sequential, lr: float,
+        momentum: float, device: str = "cpu", precision: str = "float32",
+    ) -> None:  # fmt: skip
         self.paradigm, self.device, self.precision = paradigm, device, precision
-        networks = [as_published(network).to(device) for network in (focus, classifier)]
-        self.focus, self.classifier = networks
+        self.focus = as_published(focus).to(device)
+        self.classifier = as_published(classifier).to(device)
         self.optimisers = [
-            torch.optim.SGD(each.parameters(), lr=lr, momentum=momentum) for each in networks
+            torch.optim.SGD(each.parameters(), lr=lr, momentum=momentum)
+            for each in (self.focus, self.classifier)
         ]
-        data, size = TensorDataset(segments, labels), min(batch_size, len(labels))
-        loader = DataLoader(data, batch_size=size, shuffle=True, drop_last=True)
-        self.batches = itertools.chain.from_iterable(itertools.repeat(loader))
 
-    def step(self) -> float:
-        """Takes one step on the next batch; returns the loss after it."""
-        x, y = next(self.batches)
-        return self.step_on(x.to(self.device), y.to(self.device))
-
-    def step_on(self, x: Tensor, y: Tensor) -> float:
-        """Takes one step on these mosaics; returns the loss after it."""
+    def step(self, x: Tensor, y: Tensor) -> float:
+        """Takes one step on mosaics x with labels y; returns the loss after it."""
+        x, y = x.to(self.device), y.to(self.device)
         with hardware.products(self.precision, x.device):
             for optimiser in self.optimisers:
                 optimiser.zero_grad()

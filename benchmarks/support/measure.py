@@ -11,9 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, TypeVar
-
-T = TypeVar("T")
+from typing import Any
 
 
 def table(head: Sequence[str], rows: Iterable[Iterable[str]]) -> None:
@@ -38,8 +36,8 @@ def seconds_of(function: Callable[[], object]) -> float:
 
 @contextlib.contextmanager
 def in_a_process(
-    prepare: Callable[..., Callable[[], T]], *arguments: object
-) -> Iterator[Callable[[], T]]:
+    prepare: Callable[..., Callable[[], Any]], *arguments: object
+) -> Iterator[Callable[[], Any]]:
     """A function in a fresh process without this one's settings, which idles between calls.
 
     Args:
@@ -50,14 +48,14 @@ def in_a_process(
     Yields:
         Calls it there. Raises BrokenProcessPool if the process has died; it printed why.
     """
-    with ProcessPoolExecutor(1, get_context("spawn"), _prepare, (prepare, arguments)) as pool:
+    with ProcessPoolExecutor(1, get_context("spawn"), _prepare, (prepare, *arguments)) as pool:
         yield lambda: pool.submit(_call).result()
 
 
 _prepared: Callable[[], Any]
 
 
-def _prepare(prepare: Callable[..., Callable[[], Any]], arguments: tuple[object, ...]) -> None:
+def _prepare(prepare: Callable[..., Callable[[], Any]], *arguments: object) -> None:
     global _prepared
     _prepared = prepare(*arguments)
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from benchmarks.support.processes import free_port
+from benchmarks.support.processes import free_ports
 
 START_SECONDS = 180.0
 """How long a server may take until it answers."""
@@ -28,37 +28,31 @@ class MLflowServer:
 
     Attributes:
         uri: its address; the same after every start.
+        pid: of the process that was started last.
     """
 
     def __init__(self, folder: Path, *words: str, environment: Mapping[str, str] = {}) -> None:
-        self.port = free_port()
+        (self.port,) = free_ports(1)
         self.uri = f"http://127.0.0.1:{self.port}"
+        self.pid = 0
         self._folder, self._environment = folder, environment
         self._words = [*words, "--port", str(self.port)]
-        self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Starts it and waits until it answers; does nothing if it runs.
-
-        Raises:
-            RuntimeError: it ended, or does not answer in time.
-        """
-        self.begin()
-        self.wait()
-
-    def begin(self) -> None:
-        """As `start`, without waiting."""
-        if self._process:
-            return
+        """Starts its process; `wait` says when it answers."""
         with (self._folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "mlflow", *self._words], cwd=self._folder, stdout=log,
                 stderr=log, env={**os.environ, **self._environment}, start_new_session=True,
             )  # fmt: skip
+        self.pid = self._process.pid
 
     def wait(self) -> None:
-        """Waits until a server that was begun answers; raises as `start`."""
-        assert self._process
+        """Waits until it answers.
+
+        Raises:
+            RuntimeError: it ended, or does not answer in time.
+        """
         deadline = time.monotonic() + START_SECONDS
         while not self._answers():
             if self._process.poll() is not None or time.monotonic() > deadline:
@@ -66,22 +60,16 @@ class MLflowServer:
                 raise RuntimeError(f"MLflow's server did not start:\n{said}")
             time.sleep(0.2)
 
-    @property
-    def pid(self) -> int:
-        assert self._process
-        return self._process.pid
-
     def kill(self) -> None:
-        """SIGKILL to it and its workers."""
-        if self._process:
-            os.killpg(self._process.pid, signal.SIGKILL)
+        """SIGKILL to it and its workers, unless that has been done."""
+        if self._process.returncode is None:
+            os.killpg(self.pid, signal.SIGKILL)
             self._process.wait()
-            self._process = None
 
     def _answers(self) -> bool:
         try:
-            with urllib.request.urlopen(f"{self.uri}/health", timeout=5) as answer:
-                return bool(answer.status == 200)
+            with urllib.request.urlopen(f"{self.uri}/health", timeout=5):
+                return True
         except OSError:
             return False
 
@@ -105,9 +93,10 @@ def tracking_server(
 
 @contextmanager
 def serving(server: MLflowServer) -> Iterator[MLflowServer]:
-    """Starts a server; it is killed at the end, or where it does not start."""
+    """A server that answers; it is killed at the end, or where it does not start."""
+    server.start()
     try:
-        server.start()
+        server.wait()
         yield server
     finally:
         server.kill()

@@ -38,8 +38,3 @@ def free_ports(count: int) -> list[int]:
             stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)
         ]
         return [int(each.getsockname()[1]) for each in listening]
-
-
-def free_port() -> int:
-    """As `free_ports`, one."""
-    return free_ports(1)[0]

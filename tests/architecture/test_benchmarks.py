@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import torch
 
-from benchmarks.support.soak_faults import flip, jumping_clock, small_disk
+from benchmarks.support.soak_faults import fill, flip, free, jumping_clock, small_disk
 from study.terminal.command import UNUSABLE
 from tests.conftest import PROJECT
 
@@ -141,21 +141,17 @@ def test_verdicts_are_simulated_through_the_packages_own_functions() -> None:
 def test_the_soak_fills_disks_and_flips_bytes(tmp_path: Path) -> None:
     if os.getuid():
         pytest.skip("needs the right to mount a file system")
-    with small_disk(tmp_path / "disk") as disk:
-        cells = disk.folder / "cells"
-        cells.mkdir()
-        (cells / "a.parquet").write_bytes(before := bytes(100))
-        disk.fill()
+    with small_disk(disk := tmp_path / "disk"):
+        first, second = disk / "a.ckpt", disk / "b.ckpt"
+        first.write_bytes(before := bytes(100))
+        fill(disk)
         with pytest.raises(OSError, match="No space left on device"):
-            (cells / "b.parquet").write_bytes(before)
-        disk.free()
-        (cells / "b.parquet").write_bytes(before)
-        flipped = flip(disk.folder, "cells", random.Random(0))
-        assert flipped is not None
-        (changed,) = [path for path in cells.iterdir() if path.read_bytes() != before]
-        assert flipped.name == f"cells/{changed.name}"
-        assert sum(map(bool, changed.read_bytes())) == 1
-        assert not flipped.set_aside(disk.folder)
+            second.write_bytes(before)
+        free(disk)
+        second.write_bytes(before)
+        assert flip([first], random.Random(0)) == set()
+        assert sum(map(bool, first.read_bytes())) == 1
+        assert flip([disk / "gone"], random.Random(0)) is None
 
 
 def test_the_soaks_clock_is_another_one_in_each_process() -> None:

@@ -91,6 +91,7 @@ def test_a_server_that_is_killed_while_it_logs(
     assert called(track.main, capsys, *words)[0] == UNUSABLE  # it is still down
 
     server.start()
+    server.wait()
     assert tracker.finish(answer(), 120, 120) == 0
     client = MlflowClient(server.uri)
     assert_holds(results, cells, client=client, study="logged")

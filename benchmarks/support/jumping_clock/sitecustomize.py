@@ -15,17 +15,18 @@ import time
 FARTHEST = 3600.0
 EVERY = 15.0
 
-_time, _time_ns = time.time, time.time_ns
+_time = time.time
 
 
 @functools.lru_cache(maxsize=1)
 def _shift(interval: int, pid: int) -> float:
-    return random.Random(f"{os.environ['SOAK_SEED']} {interval} {pid}").uniform(-1, 1) * FARTHEST
+    random_shift = random.Random(f"{os.environ['SOAK_SEED']} {interval} {pid}")
+    return random_shift.uniform(-FARTHEST, FARTHEST)
 
 
-def _shift_now() -> float:
-    return _shift(int(time.monotonic() / EVERY), os.getpid())
+def _jumping() -> float:
+    return _time() + _shift(int(time.monotonic() / EVERY), os.getpid())
 
 
-time.time = lambda: _time() + _shift_now()
-time.time_ns = lambda: _time_ns() + int(1e9 * _shift_now())
+time.time = _jumping
+time.time_ns = lambda: int(1e9 * _jumping())

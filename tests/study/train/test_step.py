@@ -56,18 +56,11 @@ def after_the_research_script(paradigm: str) -> tuple[Tensor, Tensor]:
     start = weights(model.focus, model.classifier)
     mosaics = some_mosaics()
     script = ResearchScript(
-        paradigm,
-        model.focus.double(),
-        model.classifier.double(),
-        torch.zeros(1, 1),
-        torch.zeros(1),
-        lr=LR,
-        momentum=MOMENTUM,
-        batch_size=1,
+        paradigm, model.focus.double(), model.classifier.double(), LR, MOMENTUM
     )
     for rows in batches():
         batch = mosaics.batch(rows)
-        script.step_on(batch.segments.double().contiguous(), batch.labels)
+        script.step(batch.segments.double().contiguous(), batch.labels)
     return start, weights(script.focus, script.classifier)
 
 
