@@ -18,7 +18,7 @@ from search_spaces.base import By, Values
 from study import tasks
 from study.cell.axis import Rules
 from study.cell.declared import NONE, Axis
-from study.errors import RequestError, unknown
+from study.errors import RequestError, nearest, unknown
 from study.kinds import KINDS
 from study.parts import add_parts, load_parts, loaded
 from study.plan.axes import as_assignments, resolve, tasks_in, tasks_of
@@ -48,10 +48,11 @@ def requested(argv: Sequence[str] | None = None) -> Request:
     args = parser(words).parse_args(words)
     studies = all_studies()
     if args.study not in studies:
-        raise unknown("study", args.study, studies)
+        own = "" if nearest(args.study, [*studies]) else " One of your own needs --with FILE."
+        raise RequestError(f"{unknown('study', args.study, studies)}{own}")
     space, in_files = studies[args.study], _given_in(files)
     if args.again:
-        return _of_a_cell(space, args)
+        return _of_a_cell(space, args, files)
     changes = _over(in_files.changes, args.changes)
     for name, each in _OPTIONS.items():
         if space.kind in each.metadata["no_use"] and getattr(args, name) != each.default:
@@ -71,14 +72,18 @@ def requested(argv: Sequence[str] | None = None) -> Request:
     return Request(**{**given, "changes": changes}, places=places_of(args), space=space, axes=axes)
 
 
-def _of_a_cell(space: SearchSpace, args: argparse.Namespace) -> Request:
+def _of_a_cell(space: SearchSpace, args: argparse.Namespace, files: Collection[str]) -> Request:
     """The request to train a recorded cell again, which has no axes; refuses further options."""
-    for name, each in _OPTIONS.items():
-        if name not in ("again", "results") and getattr(args, name) not in (each.default, []):
-            raise RequestError(
-                f"{flags_of(each)[0]} is of no use to --again, which trains a cell as it was "
-                "recorded; leave it out."
-            )
+    useless = [*files] or [
+        flags_of(each)[0]
+        for name, each in _OPTIONS.items()
+        if name not in ("again", "results") and getattr(args, name) not in (each.default, [])
+    ]
+    if useless:
+        raise RequestError(
+            f"{useless[0]} is of no use to --again, which trains a cell as it was recorded; leave "
+            "it out."
+        )
     places = places_of(args)
     return Request(space=space, axes={}, places=places, again=args.again, results=args.results)
 

@@ -41,7 +41,7 @@ def caption_figure(examples: Mapping[str, Example]) -> Figure:
     Returns:
         Of each caption first the image with the box of the category, then an image a word: lit
         where the attention is as large as the word's largest, the darker the less it is. The word
-        at which the category is most probable is framed.
+        at which the category is most probable is framed, if it is one of the first `MOST_WORDS`.
     """
     figure = Figure(dpi=_DPI)
     axes = figure.subplots()

@@ -117,8 +117,8 @@ def again_blocks(cell: pd.Series, results: str) -> list[Block]:
     """The command that runs a cell again; `cell` is its row of `study.results.CELLS_SCHEMA`."""
     return [
         Text(
-            "Runs the cell again and compares it with what is recorded; with --data-dir DIR "
-            "where the study had it. Every cell is in cells.csv."
+            "Runs the cell again and compares it with what is recorded; with --data-dir DIR and "
+            "--with FILE where the study had them. Every cell is in cells.csv."
         ),
         Code(
             f"uv run python -m study.run {shlex.quote(cell['study'])} --again {cell['cell_id']} "

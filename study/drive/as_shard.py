@@ -24,7 +24,7 @@ from study.plan.plan import Plan
 from study.plan.share import Share
 from study.request import Request, Shard
 from study.terminal import counted
-from study.terminal.command import DONE, FAILED, terminating
+from study.terminal.command import DONE, FAILED
 from study.terminal.working import duration, working
 
 
@@ -43,7 +43,6 @@ class AsShard(Launcher):
         self, request: Request, place: Workplace, shard: Shard, grid: Plan, began: float
     ) -> None:
         super().__init__(request, place)
-        self.tracking = "none"
         self._shard = shard
         self._share = Share(shard, grid, request.confirm)
         self._end = began + 60 * request.minutes
@@ -60,21 +59,24 @@ class AsShard(Launcher):
                 f"each --threads {max(1, cores // shard.of)}"
             )
 
-    def divided(self, plans: Sequence[Plan]) -> list[Plan]:
+    def taken(self, plans: Sequence[Plan]) -> Sequence[Plan]:
         """Its share of the first plan of which anything is left to run, by whomever."""
+        return [self._share.next(plans)]
+
+    def divide(self, plan: Plan) -> Plan:
         plan = replace(
-            self._share.next(plans),
+            plan,
             threads=self._threads,
             concurrent=1,
             gpus_per_trial=None if self._gpu else 0,
             notes=(self._note,) if self._note else (),
             no_share_reason="a shard trains every cell from its start",
         )
+        places, timed = self.request.places, [*plan.to_run, *plan.examples]
         with working("timing cells"):
-            places, timed = self.request.places, [*plan.to_run, *plan.examples]
             packing = choose_packing(plan, places, self.request.pack, share=False)
             plan = replace(plan, packing=packing)
-            return [replace(plan, costs=cell_seconds(plan, places, timed))]
+            return replace(plan, costs=cell_seconds(plan, places, timed))
 
     def describe(self, plans: Sequence[Plan]) -> str:
         (plan,) = plans
@@ -96,8 +98,7 @@ class AsShard(Launcher):
                 self._left = _why(waiting, watch.failures, pace)
             return not (self._left or any(each.ends_process for each in watch.failures))
 
-        with terminating():
-            yield launch
+        yield launch
 
     def close(self, trained: Trained) -> int:
         (plan,) = trained.plans

@@ -69,8 +69,9 @@ def train(study: Study, plans: Sequence[Plan]) -> Trained:
         KeyboardInterrupt: Ctrl-C or SIGTERM; recorded cells stay.
     """
     launcher, place = study.launcher, study.launcher.place
+    uri = "none" if place.shared else launcher.request.tracking
     with working("opening MLflow"):
-        tracker = open_tracker(place.results, plans[-1].study, launcher.tracking)
+        tracker = open_tracker(place.results, plans[-1].study, uri)
     score = tasks.modality(study.known().shown[0].task).score
     progress = Progress(max(plan.concurrent for plan in plans), score=score)
     watch = Watch(
@@ -173,10 +174,17 @@ def _expect(plans: Sequence[Plan], watch: Watch) -> None:
 
 def _stage_line(plan: Plan, progress: Progress) -> str:
     """Which stage begins, what was chosen for it, and how long the rest takes."""
-    options = {c.group: c.schedule.text for c in plan.to_run if c.seed in plan.confirm}
-    cells = counted(len(plan.to_run) or plan.to_come[0].count, "cell")
-    what = f"tuning: {cells}" if plan.confirm or plan.watched else f"{plan.kind}: {cells}"
-    if options and len(options) == len({c.group for c in plan.to_run}):
-        what = f"confirming {', '.join(dict.fromkeys(options.values()))}: {cells}"
-    left = progress.seconds_left()
-    return what if left is None else f"{what}, {duration(left)} left"
+    confirming = [cell for cell in plan.to_run if cell.seed in plan.confirm]
+    others = len(plan.to_run) - len(confirming)
+    if not plan.to_run:
+        others = plan.to_come[0].count
+    what = []
+    if others:
+        stage = "tuning" if plan.confirm or plan.watched else plan.kind
+        what.append(f"{stage}: {counted(others, 'cell')}")
+    if confirming:
+        options = ", ".join(dict.fromkeys(cell.schedule.text for cell in confirming))
+        what.append(f"confirming {options}: {counted(len(confirming), 'cell')}")
+    if left := progress.seconds_left():
+        what.append(f"{duration(left)} left")
+    return ", ".join(what)

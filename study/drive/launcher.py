@@ -15,6 +15,7 @@ from study.launch.failures import Failure
 from study.launch.run_job import record_failure
 from study.launch.watching import Watch
 from study.launch.workplace import Workplace
+from study.plan.divide import like
 from study.plan.plan import Plan, Skip
 from study.request import Request
 from study.tracking.tracker import Tracker
@@ -67,21 +68,38 @@ class Launcher(ABC):
         place: where they run.
 
     Attributes:
-        place: as given.
-        tracking: MLflow's URI, or none; None: as the environment says.
+        request, place: as given.
     """
 
     def __init__(self, request: Request, place: Workplace) -> None:
         self.request, self.place = request, place
-        self.tracking = request.tracking
+        self._first: dict[str, Plan] = {}
 
-    @abstractmethod
     def divided(self, plans: Sequence[Plan]) -> list[Plan]:
         """What this command runs of the plans of a study, with its resources and its time.
+
+        Later plans of a kind are divided and timed like the first.
 
         Raises:
             RequestError: resources are asked for that are not there.
         """
+        return [self._divided(plan) for plan in self.taken(plans)]
+
+    def _divided(self, plan: Plan) -> Plan:
+        if first := self._first.get(plan.kind):
+            return like(plan, first)
+        found = self.divide(plan)
+        if found.costs:  # else nothing is known of such cells
+            self._first[plan.kind] = found
+        return found
+
+    @abstractmethod
+    def taken(self, plans: Sequence[Plan]) -> Sequence[Plan]:
+        """What this command runs of the plans of a study."""
+
+    @abstractmethod
+    def divide(self, plan: Plan) -> Plan:
+        """A plan with its resources and its time."""
 
     @abstractmethod
     def describe(self, plans: Sequence[Plan]) -> str:

@@ -15,11 +15,11 @@ from study.launch.here import Pace, run_here
 from study.launch.watching import Watch
 from study.launch.workplace import Workplace
 from study.plan.describe import describe
-from study.plan.divide import Costs, like
+from study.plan.divide import Costs
 from study.plan.plan import Plan
 from study.plan.planning import divided
 from study.request import Request
-from study.terminal.command import importing, terminating
+from study.terminal.command import importing
 
 if TYPE_CHECKING:
     from study.search.search import Search
@@ -37,17 +37,12 @@ class OnRay(Launcher):
     def __init__(self, request: Request, place: Workplace, search: Search | None) -> None:
         super().__init__(request, place)
         self._search = search
-        self._first: dict[str, Plan] = {}
 
-    def divided(self, plans: Sequence[Plan]) -> list[Plan]:
-        """Later plans of a kind are divided like the first, so that results do not depend on when
-        a command goes on."""
-        return [self._divided(plan) for plan in plans]
+    def taken(self, plans: Sequence[Plan]) -> Sequence[Plan]:
+        return plans
 
-    def _divided(self, plan: Plan) -> Plan:
-        if plan.kind in self._first:
-            return like(plan, self._first[plan.kind])
-        return self._first.setdefault(plan.kind, divided(self.request, plan, self.place.cluster))
+    def divide(self, plan: Plan) -> Plan:
+        return divided(self.request, plan, self.place.cluster)
 
     def describe(self, plans: Sequence[Plan]) -> str:
         about, price = self.request.about, self.request.price_per_hour
@@ -77,7 +72,6 @@ class OnRay(Launcher):
                     need = "--search and --scheduler need it: run the command again when it can"
                     raise NoRay(f"{error}. {need} start.") from None
                 watch.progress.note(f"{error}; cells train in this process, one after the other")
-                stack.enter_context(terminating())
 
                 def launch(plan: Plan) -> bool:
                     jobs = [Job((pack,)) for job in plan.jobs for pack in job.packs]

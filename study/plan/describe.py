@@ -28,9 +28,8 @@ def describe(plan: Plan, about: str, price_per_hour: float | None = None) -> str
     """
     lines = [f"study {plan.study}, preset {plan.preset}: {about}", *_cells(plan), *_settings(plan)]
     lines += [f"skipped: {skip.what}: {skip.reason}" for skip in plan.skipped]
-    lines.append("")
     if plan.to_run or plan.to_come:
-        lines += [*_time(plan, price_per_hour), *_trials(plan)]
+        lines += ["", *_time(plan, price_per_hour), *_trials(plan)]
         lines += [f"note: {note}" for note in plan.notes]
     return terminal.fitted("\n".join(lines))
 
@@ -39,6 +38,7 @@ def _cells(plan: Plan) -> Iterator[str]:
     """How many cells there are, and by what they differ."""
     if plan.search:
         yield plan.search
+    if not plan.cells:
         yield "below: one example a paradigm and seed, in the middle of its ranges"
     else:
         done, left = len(plan.finished), len(plan.to_run) + plan.num_to_come
@@ -61,10 +61,14 @@ def _stages(plan: Plan) -> Iterator[str]:
         return f"{counted(len(cells) + to_come, 'cell')}{said}"
 
     tuning = [cell for cell in plan.cells if cell.seed not in plan.confirm]
-    if tuning:
+    suggested = [each for each in plan.to_come if not each.group]
+    if tuning or suggested:
+        known = [*tuning, *(cell for each in suggested for cell in each.examples)]
         options = counted(len({cell.hash_without("seed") for cell in tuning}), "option")
-        seeds = counted(len({cell.seed for cell in tuning}), "seed")
-        yield f"1. tune: {options} on {seeds}, {part(tuning)}"
+        seeds = counted(len({cell.seed for cell in known}), "seed")
+        number_to_come = sum(each.count for each in suggested)
+        what = "what is suggested" if suggested else options
+        yield f"1. tune: {what} on {seeds}, {part(tuning, number_to_come)}"
     number, which = (2, "chosen") if tuning or plan.search else (1, "only")
     to_come = [each for each in plan.to_come if each.group]
     groups = counted(len({cell.group for cell in plan.confirming}) + len(to_come), "group")
@@ -129,7 +133,8 @@ def _trials(plan: Plan) -> Iterator[str]:
             )
         yield f"shared prefixes: {_shared(plan)}"
     if not jobs:
-        yield "jobs: an option each, with its seeds side by side"
+        if plan.searches:
+            yield "jobs: an option each, with its seeds side by side"
         return
     reasons = {
         "the seeds of an option side by side": any(job.watched for job in jobs),

@@ -102,6 +102,8 @@ def divided(request: Request, plan: Plan, cluster: Cluster | None) -> Plan:
         precisions = {cell.precision for cell in timed}
         notes = [_SHARED_GPU] if 0 < (plan.gpus_per_trial or 0) < 1 else []
         if "tf32" in precisions and not _uses_gpu(plan, cluster):
+            if request.verb != "plan":
+                raise RequestError(TF32_NEEDS_GPU)
             notes.append(f"{TF32_NEEDS_GPU} Timed in float32.")
         if "bfloat16" in precisions and call(lacks_bfloat16, plan):
             notes.append(f"{plan.where} lacks bfloat16 instructions; float32 is faster there")

@@ -57,7 +57,8 @@ class Share:
         """
         first = next((plan for plan in plans if plan.to_run), plans[-1])
         self.waiting = self.of(plans[-1]).to_run if first is not plans[-1] else ()
-        self.lacking = sum(not self.has(cell) for cell in first.to_run)
+        tuning = (cell for cell in first.to_run if cell.seed not in self._confirm)
+        self.lacking = sum(not self.has(cell) for cell in tuning)
         return self.of(first)
 
     def of(self, plan: Plan) -> Plan:

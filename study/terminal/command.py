@@ -50,13 +50,18 @@ def guarded(name: str, command: Callable[[], int], stopped: str) -> int:
     _spare_loopback()
     with _heard(name), telling():
         try:
-            return command()
+            with terminating():
+                return command()
         except RequestError as error:
             print(f"{name}: {' '.join(str(error).split())}", file=sys.stderr)
             return UNUSABLE
-        except KeyboardInterrupt as stop:
+        except (KeyboardInterrupt, SystemExit) as stop:
+            # While Ray starts, its own handler of SIGTERM exits.
+            terminated = isinstance(stop, Terminated) or stop.args == (signal.SIGTERM,)
+            if isinstance(stop, SystemExit) and not terminated:
+                raise
             print(f"\n{stopped}", file=sys.stderr)
-            return TERMINATED if isinstance(stop, Terminated) else INTERRUPTED
+            return TERMINATED if terminated else INTERRUPTED
 
 
 def _spare_loopback() -> None:
@@ -75,15 +80,15 @@ def _heard(name: str) -> Iterator[None]:
     Raises:
         SystemExit: words were lost otherwise than by a reader who left.
     """
-    out, errors = (stream and Unheard(stream) for stream in (sys.stdout, sys.stderr))
-    streams = [each for each in (out, errors) if each]  # one may be closed, and None
+    # What is printed on a closed stream, which is None, would go to stdout.
+    out, errors = (Unheard(each or io.StringIO()) for each in (sys.stdout, sys.stderr))
     try:
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(errors):
             yield
     finally:
-        for each in streams:
+        for each in (out, errors):
             each.flush()
-        if lost := next((each.lost for each in streams if each.lost), None):
+        if lost := out.lost or errors.lost:
             print(f"{name}: what it says cannot be written ({lost}).", file=errors, flush=True)
             raise SystemExit(UNUSABLE)
 
@@ -161,28 +166,31 @@ def _settle() -> None:
 
 @contextlib.contextmanager
 def importing() -> Iterator[None]:
-    """Holds Ctrl-C back while modules are imported.
+    """Holds Ctrl-C and SIGTERM back while modules are imported.
 
     An extension that is interrupted while it initialises loses the KeyboardInterrupt, or turns it
     into an ImportError that blames the installation.
     """
-    before = signal.getsignal(signal.SIGINT)
-    if not callable(before) or threading.current_thread() is not threading.main_thread():
-        yield  # SIGINT is ignored, or goes to another thread
+    if threading.current_thread() is not threading.main_thread():
+        yield  # signals go to another thread
         return
+    before = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
+    handlers = {each: handler for each, handler in before.items() if callable(handler)}
     received: list[int] = []
-    signal.signal(signal.SIGINT, lambda number, _: received.append(number))
+    for each in handlers:  # others are ignored, or end the process
+        signal.signal(each, lambda number, _: received.append(number))
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
-    if received:
-        raise KeyboardInterrupt
+        for each, handler in handlers.items():
+            signal.signal(each, handler)
+    for number in received:
+        handlers[signal.Signals(number)](number, None)
 
 
 @contextlib.contextmanager
 def terminating() -> Iterator[None]:
-    """Lets SIGTERM stop what runs like Ctrl-C; Ray's own handler would abort the process."""
+    """Lets SIGTERM stop its body like Ctrl-C, also where Ray has put a handler of its own."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

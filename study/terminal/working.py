@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, TextIO, TypeVar
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.live import Live
 
 BAR_AFTER = 0.5
 """Seconds after which a part is shown in a terminal; most parts end before."""
@@ -30,7 +29,7 @@ _stream: TextIO | None = None  # None: nobody asked to be told, as in a notebook
 _parts: list[Part] = []  # that go on, each inside the one before
 
 
-@dataclass
+@dataclass(eq=False)
 class Part:
     """A part of a command's work, as `working` describes it."""
 
@@ -128,27 +127,32 @@ def shown(rows: Callable[[], Rows], kept: bool = False) -> Iterator[None]:
     """
     if not _stream:
         yield
-    elif _stream.isatty() and _console(_stream).is_interactive:
-        with _drawn(rows, kept, _console(_stream)):
-            yield
-    else:
-        over = threading.Event()
-        thread = threading.Thread(target=_print, args=(rows, kept, over), daemon=True)
-        thread.start()
-        try:
-            yield
-        finally:
-            over.set()
-            thread.join()
+        return
+    show = _drawn if _stream.isatty() and _console(_stream).is_interactive else _printed
+    with show(rows, kept, _stream):
+        yield
 
 
-def _print(rows: Callable[[], Rows], kept: bool, over: threading.Event) -> None:
-    seconds = LINE_AFTER
-    while not over.wait(seconds):
-        print(rows()[0][0], file=_stream, flush=True)
-        seconds = LINE_EVERY
-    if kept:
-        print(rows()[0][0], file=_stream, flush=True)
+@contextlib.contextmanager
+def _printed(rows: Callable[[], Rows], kept: bool, stream: TextIO) -> Iterator[None]:
+    over, last = threading.Event(), ""
+
+    def tell() -> None:
+        nonlocal last
+        seconds = LINE_AFTER
+        while not over.wait(seconds):
+            last, seconds = rows()[0][0], LINE_EVERY
+            print(last, file=stream, flush=True)
+
+    thread = threading.Thread(target=tell, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+        if kept and (line := rows()[0][0]) != last:
+            print(line, file=stream, flush=True)
 
 
 @functools.lru_cache(maxsize=1)
@@ -159,28 +163,37 @@ def _console(stream: TextIO) -> Console:
     return Console(file=stream, markup=False, emoji=False, highlight=False)
 
 
-def _drawn(rows: Callable[[], Rows], kept: bool, console: Console) -> Live:
+@contextlib.contextmanager
+def _drawn(rows: Callable[[], Rows], kept: bool, stream: TextIO) -> Iterator[None]:
     from rich.constrain import Constrain
     from rich.live import Live
     from rich.progress_bar import ProgressBar
     from rich.table import Table
 
-    began = time.monotonic()
+    console = _console(stream)
 
     def table() -> Constrain:
         grid = Table.grid(padding=(0, 1))
-        late = kept or time.monotonic() - began >= BAR_AFTER
-        for text, done, total in rows() if late else ():
+        for text, done, total in rows():
             grid.add_row(ProgressBar(total, done, console.width // 5), text)
         # With room for the ^C that a terminal echoes: on a full line, it would begin another.
         return Constrain(grid, console.width - 3)
 
-    return Live(
+    live = Live(
         console=console,
         get_renderable=table,
         transient=not kept,
         redirect_stdout=bool(sys.stdout and sys.stdout.isatty()),  # it may be closed, and None
     )
+    late = threading.Timer(0 if kept else BAR_AFTER, live.start)
+    late.daemon = True
+    late.start()
+    try:
+        yield
+    finally:
+        late.cancel()
+        late.join()
+        live.stop()
 
 
 def duration(seconds: float) -> str:

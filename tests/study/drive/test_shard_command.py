@@ -80,7 +80,7 @@ def test_shards_one_after_the_other_are_one_uninterrupted_run(
     _, printed, _ = call("1/3")
     assert printed.startswith("shard 1/3\nstudy digits, preset quick")
     assert "3 cells: 0 done already, 3 to run" in printed
-    assert "to come: 1 cell confirms what is not chosen yet. 4 tuning cells of other" in printed
+    assert "to come: 1 cell confirms what is not chosen yet. 3 tuning cells of other" in printed
     for shard in ("3/3", "2/3"):
         assert call(shard)[0] == DONE
     compact(Results(url))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from study import terminal
-from study.terminal.command import DONE, FAILED, UNUSABLE, guarded
+from study.terminal.command import DONE, FAILED, TERMINATED, UNUSABLE, guarded
 from study.terminal.width import WIDEST
 from tests.conftest import PROJECT
 
@@ -170,3 +172,19 @@ def test_a_file_of_the_user_that_would_be_imported_in_place_of_ours_is_named(
     )  # fmt: skip
     assert done.returncode == UNUSABLE
     assert done.stderr.startswith(f"attention-study: {file} would be imported")
+
+
+@pytest.mark.parametrize(
+    "end", [lambda: os.kill(os.getpid(), signal.SIGTERM), lambda: sys.exit(signal.SIGTERM)]
+)
+def test_sigterm_ends_a_command_like_ctrl_c(
+    end: Callable[[], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Also where a handler of Ray's exits, as while it starts."""
+
+    def command() -> int:
+        end()
+        return DONE
+
+    assert guarded("a command", command, "stopped; all is kept") == TERMINATED
+    assert capsys.readouterr().err == "\nstopped; all is kept\n"
