@@ -105,13 +105,14 @@ class OnRay(Launcher):
                 if gpus is None:
                     gpus = 1 if ray.cluster_resources().get("GPU") else 0
                 work = work_of(self.request, plan, results.url)
+                # Of what is suggested, else one worker would start after the other.
+                most = plan.concurrent if plan.searches else None
                 run_trials(
                     self.suggestions(plan, watch) if plan.searches else plan.jobs,
                     replace(work, origin=origin, source=source, gpu=gpus > 0),
                     watch,
                     gpus_per_trial=gpus,
-                    # Of what a search suggests, else one worker would start after the other.
-                    max_concurrent=plan.max_concurrent or (plan.searches and plan.concurrent),
+                    max_concurrent=plan.max_concurrent or most,
                     max_retries=self.request.max_retries,
                     scheduler=self.scheduler(),
                 )
