@@ -29,15 +29,10 @@ def with_networks(plan: Plan, place: Workplace, failed: Collection[str] = ()) ->
     needed = KINDS[plan.kind].needs(plan.cells)
     if not needed:
         return [plan]
-    maker = KINDS[TRAINING].maker(lambda task, options: plan.facts[task, options])
-    networks = replace(
-        plan,
-        kind=TRAINING,
-        cells=tuple(needed),
-        skipped=(),
-        grid=(),
-        flops={cell.id: maker.flops(cell) for cell in needed},
-    ).resumed({*place.finished, *failed})
+    networks = replace(plan, kind=TRAINING, cells=tuple(needed), skipped=(), grid=())
+    maker = networks.maker
+    flops = {cell.id: maker.flops(cell) for cell in needed}
+    networks = replace(networks, flops=flops).resumed({*place.finished, *failed})
     if networks.to_run:
         return [networks, plan]
     lost = {
