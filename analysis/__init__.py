@@ -1,8 +1,8 @@
 """Reads a results directory: equal compute, choice of options, intervals, tables, figures, report.
 
 Analysis is table in, numbers out: nothing here trains, logs or changes a results directory, but
-that `record` makes one of runs that were trained elsewhere. It knows of `study` only the schema of
-the results (`study.results`), the closed forms (`study.theory`), how wide a terminal is
+a function that a chapter brings may make one. It knows of `study` only the schema of the results
+(`study.results`), what chapters bring to it (`study.reported`), how wide a terminal is
 (`study.terminal`), how a command ends (`study.terminal.command`) and how it shows that it works
 (`study.terminal.working`).
 """
@@ -12,13 +12,14 @@ from __future__ import annotations
 import pkgutil
 from typing import TYPE_CHECKING, Any
 
+from study.reported import FUNCTIONS
+
 if TYPE_CHECKING:
     from analysis.comparison.choice import choose, summarise
     from analysis.comparison.compare import compare, compare_results, comparisons, equal_compute
     from analysis.comparison.heat_maps import mean_heatmaps
     from analysis.comparison.learning_curves import learning_curve
     from analysis.reading import load
-    from analysis.recording.recorder import record
 
 __all__ = [
     "choose",
@@ -29,27 +30,27 @@ __all__ = [
     "learning_curve",
     "load",
     "mean_heatmaps",
-    "record",
     "summarise",
 ]
 
 _MODULES = {
-    "choose": "comparison.choice",
-    "summarise": "comparison.choice",
-    "learning_curve": "comparison.learning_curves",
-    "mean_heatmaps": "comparison.heat_maps",
-    "load": "reading",
-    "record": "recording.recorder",
+    "choose": "analysis.comparison.choice",
+    "summarise": "analysis.comparison.choice",
+    "learning_curve": "analysis.comparison.learning_curves",
+    "mean_heatmaps": "analysis.comparison.heat_maps",
+    "load": "analysis.reading",
 }
 
 
 def __dir__() -> list[str]:
     """What TAB finds."""
-    return __all__
+    return [*__all__, *FUNCTIONS]
 
 
 def __getattr__(name: str) -> Any:
     """Imports a function when it is asked for: pandas and SciPy take seconds."""
+    if name in FUNCTIONS:
+        return pkgutil.resolve_name(FUNCTIONS[name])
     if name not in __all__:
         raise AttributeError(f"module 'analysis' has no attribute {name!r}")
-    return pkgutil.resolve_name(f"analysis.{_MODULES.get(name, 'comparison.compare')}:{name}")
+    return pkgutil.resolve_name(f"{_MODULES.get(name, 'analysis.comparison.compare')}:{name}")

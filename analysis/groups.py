@@ -4,21 +4,20 @@ A *comparison* is all cells that differ in nothing but schedule and seed (`compa
 *group* is one paradigm of it; an *option* is one learning rate, last learning rate and switch
 point of a group, run with several seeds.
 
-Cells of *learning dynamics* are in no comparison: cells with fixed focus, whose attention is held,
-and cells of the linear orthogonal setting, whose trajectories are compared with a closed form. Nor
-are cells that train nothing, because they solve a theory or sample its posterior, nor the networks
-of *one-shot* images, of which only one paradigm is trained so that a theory can score their heads.
+Cells that another kind of sections shows (`study.reported.SectionOf`) are in no comparison.
 """
 
 from __future__ import annotations
 
 import functools
-import operator
 from collections.abc import Iterable
 from typing import Literal
 
 import numpy as np
 import pandas as pd
+
+from study.reported import SECTIONS
+from study.results import RECORDED
 
 GROUP = ["task", "m", "paradigm"]
 OPTION = ["lr", "last_lr", "switch_point", "schedule"]
@@ -37,12 +36,6 @@ STAND_INS = {
 
 PARADIGMS = ("soft", "hard", "lvml")
 """Paradigms that sections 3 and 4 of the paper define, in the order of its panels."""
-
-LINEAR_ORTHOGONAL = "linear-orthogonal"
-"""The task of section 4 of the paper."""
-
-ONE_SHOT_TASKS = ("omniglot", "digits-one-shot")
-"""Tasks whose networks are trained so that their heads can be scored."""
 
 Select = str
 """Name of the measure that chooses among options: ``accuracy``, ``saif``, or one of its own."""
@@ -89,41 +82,33 @@ def best_first(
     return ordered.drop(columns=[*rounded])
 
 
-def is_posterior(cells: pd.DataFrame) -> pd.Series:
-    """Whether each row, with the columns of cells, solved or sampled a posterior."""
-    return cells["kind"] == "posterior"
-
-
-def is_one_shot(cells: pd.DataFrame) -> pd.Series:
-    """Whether each row trained a network of one-shot images, or scored the heads of one."""
-    return _scores_heads(cells) | (cells["task"].isin(ONE_SHOT_TASKS) & ~is_posterior(cells))
-
-
 def is_recorded(cells: pd.DataFrame) -> pd.Series:
     """Whether each row is of a run that another training loop trained."""
-    return cells["kind"] == "recorded"
+    return cells["kind"] == RECORDED
 
 
 def trains_nothing(cells: pd.DataFrame) -> pd.Series:
-    """Whether each row has no budget: it solved or sampled, or it scored heads."""
-    return is_posterior(cells) | _scores_heads(cells)
+    """Whether each row has no budget: it is of a kind that takes no training steps."""
+    return ~cells["kind"].isin(("training", RECORDED))
 
 
-def is_fixed_focus(cells: pd.DataFrame) -> pd.Series:
-    """Whether each row, with the columns of cells, held attention at `alpha`."""
-    return cells["alpha"].notna() & ~is_posterior(cells) & ~is_one_shot(cells)
+def claimed(cells: pd.DataFrame) -> pd.Series:
+    """Of each row the module of the section that shows it; empty: it belongs to a comparison."""
+    columns = cells["kind"], cells["task"], cells["alpha"].notna()
+    return pd.Series([*map(_claimed, *columns)], cells.index, dtype=object)
 
 
-def is_trajectory(cells: pd.DataFrame) -> pd.Series:
-    """Whether each row trained a whole linear model in the linear orthogonal setting."""
-    linear = (cells["task"] == LINEAR_ORTHOGONAL) & cells["alpha"].isna()
-    return linear & ~is_posterior(cells) & ~is_one_shot(cells)
+@functools.cache
+def _claimed(kind: str, task: str, held: bool) -> str:
+    cell = {"kind": kind, "task": task}
+    of_kind = (name for name, each in SECTIONS.items() if kind in each.kinds)
+    others = (name for name, each in SECTIONS.items() if each.claims(cell, held))
+    return next(of_kind, None) or next(others, "")
 
 
 def is_compared(cells: pd.DataFrame) -> pd.Series:
-    """Whether each row belongs to a comparison: it trained, and for no other kind of section."""
-    others = (is_fixed_focus, is_trajectory, is_posterior, is_one_shot)
-    return ~functools.reduce(operator.or_, (of_kind(cells) for of_kind in others))
+    """Whether each row belongs to a comparison: no other section shows it."""
+    return claimed(cells) == ""
 
 
 def rows_of(choice: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
@@ -153,10 +138,6 @@ def finite_evaluations(rows: pd.DataFrame) -> pd.DataFrame:
     measured = rows.reindex(columns=["accuracy", "saif", "measures"]).notna().any(axis=1)
     lost = lost.where(~is_recorded(rows), ~measured)
     return rows[rows["split"].notna() & ~lost]
-
-
-def _scores_heads(cells: pd.DataFrame) -> pd.Series:
-    return cells["kind"] == "heads"
 
 
 def _rank(name: str) -> str:

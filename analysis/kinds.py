@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
+
 from analysis.comparison.report import chapter as comparison
-from analysis.dynamics import fixed_focus, trajectories
-from analysis.paths import heads
-from analysis.paths import theory as attention_paths
+from analysis.groups import claimed
 from analysis.reading import cells_of
 from analysis.section.section import Kind, Question, Section
+from study.reported import SECTIONS
 from study.results import Results
-
-KINDS: tuple[Kind, ...] = (comparison, fixed_focus, trajectories, attention_paths, heads)
-"""In the order of the report; every cell belongs to one of them."""
 
 
 def find(results: Results, question: Question | None = None) -> list[Section]:
@@ -28,8 +26,10 @@ def find(results: Results, question: Question | None = None) -> list[Section]:
     question = question or Question()
     cells = cells_of(results, question.study, question.cell_ids)
     found: list[Section] = []
-    for kind in KINDS:
-        ids = cells.loc[kind.mine(cells), "cell_id"]
+    shown_by = claimed(cells)
+    for place in ("", *SECTIONS):
+        ids = cells.loc[shown_by == place, "cell_id"]
         if len(ids):
+            kind: Kind = importlib.import_module(place) if place else comparison
             found += kind.find(results, ids.tolist(), question)
     return found

@@ -14,6 +14,7 @@ import pandas as pd
 from analysis.groups import Axis
 from analysis.statistics import clopper_pearson
 from study import tasks, terminal
+from study.cell import declared
 
 METRICS = ("saif", "accuracy")
 """The two columns by which paradigms are compared; recorded runs may have others."""
@@ -29,16 +30,12 @@ _WORDS = {
     "precision": "{}",
     "inference": "{} inference",
     "split": "{} bases",
-    "label_rule": "labels by {}",
-    "rationale_rule": "rationales by {}",
     "data_digest": "data {}",
     "network": "{}",
 }
 
 UNUSUAL = ("network", "foregrounds", "distractors")
 """Fields of a cell that most have not."""
-
-_RULES = ("label_rule", "rationale_rule")  # of the data of a text, by default the majority
 
 SPREADS = {"seeds": "seed_se", "images": "image_se", "backgrounds": "background_se"}
 """What numbers are over -> column of the standard error, of a mean behind its metric."""
@@ -47,9 +44,9 @@ MANY = 10_000
 """Above this, a number of seeds or images is no longer stated."""
 
 
-def is_text(task: str) -> bool:
-    """Whether the task is text: its segments are words, its instances posts."""
-    return tasks.modality(task) is tasks.POSTS
+def by_architecture(task: str) -> bool:
+    """Whether studies of a task always compare several architectures, so that names tell them."""
+    return tasks.modality(task).named_by == "architecture"
 
 
 def instances(*names: str) -> str:
@@ -65,13 +62,10 @@ def of_draws(text: str, task: str) -> str:
 
 
 def setting_name(task: str, m: int, architecture: str) -> str:
-    """Name that tells a page's comparisons apart: ``digits m=10``, ``hatexplain embedding m=64``.
-
-    Studies of text always compare several architectures, studies of mosaics only on request.
-    """
+    """Name that tells a page's comparisons apart: ``digits m=10``, ``texts embedding m=64``."""
     if not m:  # of recorded runs it need not be known
         return task
-    return f"{task} {architecture} m={m}" if is_text(task) else f"{task} m={m}"
+    return f"{task} {architecture} m={m}" if by_architecture(task) else f"{task} m={m}"
 
 
 def full_name(settings: Mapping[str, Any]) -> str:
@@ -81,7 +75,11 @@ def full_name(settings: Mapping[str, Any]) -> str:
         settings: as `study.cell.Cell.to_dict` gives it.
     """
     name = setting_name(settings["task"], settings.get("m", 0), settings.get("architecture", ""))
-    rules = [each for each in _RULES if settings.get(each, "majority") != "majority"]
+    rules = [
+        each
+        for each, axis in _options(settings).items()
+        if axis.said and (settings.get(each),) not in ((None,), axis.default)
+    ]
     named = " ".join([name, *setting_words(settings, ["inference"])])
     return ", ".join([named, *setting_words(settings, [*UNUSUAL, *rules])])
 
@@ -115,8 +113,16 @@ def setting_words(settings: Mapping[str, Any], names: Iterable[str]) -> list[str
         elif isinstance(value, dict):
             value = setting_text(value)
         form = _WORDS.get(name, f"{name.replace('_', ' ')} {{}}")
+        if name in (options := _options(settings)) and options[name].said:
+            form = options[name].said
         texts.append(form.format(value))
     return texts
+
+
+def _options(settings: Mapping[str, Any]) -> Mapping[str, declared.Axis]:
+    """The options of the task's data."""
+    task = tasks.TASKS.get(settings.get("task", ""))
+    return task.options if task else {}
 
 
 def setting_text(value: Any) -> str:

@@ -45,7 +45,7 @@ import pyarrow as pa
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a file, without an installation
 
 from benchmarks.support.measure import seconds_of, table
-from search_spaces import all_studies
+from search_spaces import STUDIES
 from study import tasks
 from study.cell import Cell
 from study.cell.work import Job, Work
@@ -148,7 +148,7 @@ def main() -> None:
 
 def cells_of(axes: Sequence[str]) -> Sequence[Cell]:
     """Cells of the digits that ship with scikit-learn."""
-    space = all_studies()["digits"]
+    space = STUDIES["digits"]
     resolved = resolve(space, "quick", axes)
     plan = make_plan(space, "quick", resolved, lambda task, of: tasks.load(task, options=of).facts)
     return plan.cells

@@ -7,18 +7,20 @@ import sys
 from collections.abc import Sequence
 
 from study.cell.version import code_version
+from study.door import Registry
 from study.errors import unknown
 from study.terminal.command import DONE, guarded, run_as_command
 
-COMMANDS = {
-    "run": ("study.run", "runs a study"),
-    "check": ("study.check", "checks parts of your own against what the project promises"),
-    "compact": ("study.compact", "joins the files of a results directory"),
-    "track": ("study.track", "logs recorded cells to MLflow"),
-    "prune": ("study.prune", "scores the heads of a network in a file"),
-    "report": ("analysis.report", "compares recorded cells at equal compute"),
-}
-"""Name -> module that `python -m` runs, and what it does."""
+COMMANDS: Registry[tuple[str, str]] = Registry(
+    {
+        "run": ("study.run", "runs a study"),
+        "check": ("study.check", "checks parts of your own against what the project promises"),
+        "compact": ("study.compact", "joins the files of a results directory"),
+        "track": ("study.track", "logs recorded cells to MLflow"),
+        "report": ("analysis.report", "compares recorded cells at equal compute"),
+    }
+)
+"""Name -> module that `python -m` runs, and what it does; chapters register more."""
 
 
 def main() -> None:

@@ -20,7 +20,7 @@ class ResultsError(RequestError):
     """A results directory cannot be read or written; the message says which file and why."""
 
 
-_SYNONYMS = {
+SYNONYMS = {
     # axes
     "lr": "learning_rate rate step_size",
     "batch_size": "batch bs minibatch",
@@ -39,17 +39,13 @@ _SYNONYMS = {
     "normalisation": "norm batch_norm",
     "precision": "dtype amp",
     "evaluations": "eval_every",
-    "num_classes": "classes",
     "validation_size": "val_size",
     "switch_point": "switch",
-    "layers": "depth",
-    "temperature": "tau",
     # paradigms, and what else is chosen by name
     "soft": "softmax deterministic",
     "lvml": "latent latent_variable marginal marginal_likelihood",
     "hard-sampled": "reinforce stochastic policy_gradient",
     "accuracy": "acc",
-    "majority": "most",
     "validation": "val valid dev",
     "bfloat16": "bf16 fp16 float16 half",
     "float32": "fp32",
@@ -57,11 +53,9 @@ _SYNONYMS = {
     "quick": "default small fast smoke",
     "paper": "full published",
     "digits": "mnist",
-    "mscoco": "captions",
-    "one-shot": "heads pruning transformer",
-    "attention-paths": "theory",
 }
-"""Name -> what people call it elsewhere, with _ for what may separate its words."""
+"""Name -> what people call it elsewhere, with _ for what may separate its words; chapters and
+packages add to it."""
 
 _FEW = 20
 """So many names are listed even where a near one was found."""
@@ -104,7 +98,7 @@ def nearest(got: str, names: Sequence[str], least: float = 0.6) -> str | None:
         least: how like it is to a name at least, as `difflib` measures it.
     """
     own = {_plain(name): name for name in names}
-    known = {_plain(word): name for name in names for word in _SYNONYMS.get(name, "").split()}
+    known = {_plain(word): name for name in names for word in SYNONYMS.get(name, "").split()}
     match = functools.partial(difflib.get_close_matches, _plain(got), n=1)
     near = match(known | own, cutoff=_ALIKE) or match(own, cutoff=least)
     return (known | own)[near[0]] if near else None

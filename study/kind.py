@@ -79,6 +79,8 @@ class Kind(ABC, Generic[C]):
         cell: the type of its cells.
         trains: whether its cells take training steps. Only such cells are packed, share a common
             first phase, are searched, stopped early, or run on a GPU.
+        uses: what options of a command may be of: `choice` among options of cells, `training` of
+            cells or of the networks that they need.
         fastest: the axes that vary fastest in a grid, the last one most, so that a study stopped
             early has compared all their values on fewer seeds.
         row_names: what a row of the plan's table is of, see `row`.
@@ -86,6 +88,7 @@ class Kind(ABC, Generic[C]):
 
     cell: type[C]
     trains = False
+    uses: tuple[str, ...] = ()
     fastest: tuple[str, ...]
     row_names: tuple[str, ...]
 

@@ -6,18 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from study.cell.work import RECORDED
+from study.door import Places
 from study.errors import RequestError
-from study.heads.heads_kind import HEADS
 from study.kind import Kind
-from study.posterior.posterior_kind import POSTERIOR
-from study.train.training_kind import TRAINING
 
-KINDS: Mapping[str, Kind[Any]] = {
-    "training": TRAINING,
-    "posterior": POSTERIOR,
-    "heads": HEADS,
-}
-"""Name, as in `search_spaces.base.SearchSpace.kind` -> kind."""
+KINDS: Places[Kind[Any]] = Places({"training": "study.train.training_kind:TRAINING"})
+"""Name, as in `search_spaces.base.SearchSpace.kind` -> kind; chapters register more."""
 
 
 def kind_of(row: Mapping[Any, Any]) -> Kind[Any]:

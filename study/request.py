@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from search_spaces.base import SearchSpace
+from study import tasks
 from study.cell.axis import Rules, as_typed, fresh_seeds, possible_values
 from study.cell.declared import Number, Whole
 from study.cell.work import DEFAULT_INTERVAL, MOST_EXAMPLES
@@ -19,15 +20,10 @@ from study.storage.urls import protocol
 from study.tasks.sources.places import FILES, NO_PLACES, Places, absolute
 from study.terminal.options import above_zero, mlflow_uri, option, positive, typed
 
-LINEAR = "linear-orthogonal"
-"""The task of learning dynamics."""
-
 OBJECTIVES = ("accuracy", "saif")
 
 PACKS = ("none", "seed", "seed,lr")
 """What the members of a pack may differ in, see `study.train.steps.packs.AXES`."""
-
-_THEORY, _HEADS = "posterior", "heads"
 
 
 class Shard(NamedTuple):
@@ -150,18 +146,18 @@ class Request:
         "validation metric that chooses learning rate and switch point; saif uses the hidden "
         "foreground",
         "accuracy",
-        no_use=(_THEORY, _HEADS),
+        of="choice",
         choices=OBJECTIVES,
     )
     search: str | None = option(
         "suggest learning rates and switch points of each paradigm within the ranges of axes, "
         "instead of the grid",
-        no_use=(_THEORY, _HEADS),
+        of="choice",
         choices=("optuna",),
     )
     num_samples: int | None = option(
         "suggestions of a search for each paradigm",
-        no_use=(_THEORY, _HEADS),
+        of="choice",
         type=positive,
         metavar="K",
     )
@@ -179,21 +175,21 @@ class Request:
     objective: tuple[str, ...] | None = option(
         "validation metric that a search improves, averaged over seeds: accuracy (default), "
         "saif, or both for a Pareto front",
-        no_use=(_THEORY, _HEADS),
+        of="choice",
         type=in_order,
         metavar="NAME[,NAME]",
     )
     scheduler: str | None = option(
         "stop options that do worse than others of their paradigm early; they are marked as "
         "censored and cannot be chosen",
-        no_use=(_THEORY, _HEADS),
+        of="choice",
         choices=("asha",),
     )
     pack: str = option(
         "none, seed or seed,lr: cells that differ only in these train together in one process; "
         "auto: where a GPU is measured to be faster that way",
         "auto",
-        no_use=(_THEORY,),
+        of="training",
         choices=("auto", *PACKS),
         metavar="AXES",
     )
@@ -202,14 +198,14 @@ class Request:
         "seed and learning rate, which gives the same numbers, but not the times that "
         "`analysis.report --axis seconds` needs",
         True,
-        no_use=(_THEORY,),
+        of="training",
         flag="--no-share",
         action="store_false",
     )
     micro_batch: int | None = option(
         "mosaics, posts or captions in a forward and backward pass; fewer take less memory "
         "(default: by device)",
-        no_use=(_THEORY,),
+        of="training",
         type=positive,
         metavar="N",
     )
@@ -221,8 +217,8 @@ class Request:
     )
     examples: int | None = option(
         f"test inputs of each cell to record with where it looks, at most {MOST_EXAMPLES} "
-        f"(default: {MOST_EXAMPLES}; for hatexplain 0, since its posts are hate speech)",
-        no_use=(_THEORY, _HEADS),
+        f"(default: {MOST_EXAMPLES}; 0 of a task that warns of its inputs)",
+        of="choice",
         type=typed(Whole(0, MOST_EXAMPLES)),
         metavar="N",
     )
@@ -230,13 +226,13 @@ class Request:
         "keep the trained networks of confirming cells, or of all cells of a study with one "
         "stage, in networks/ of the results directory",
         False,
-        no_use=(_THEORY, _HEADS),
+        of="choice",
         action="store_true",
     )
     gpus_per_trial: float | None = option(
         "share of a GPU for a trial: 1 (default, if there are any), less to run several on one, "
         "or 0 for CPUs alone",
-        no_use=(_THEORY,),
+        of="training",
         type=_gpus,
         metavar="G",
     )
@@ -354,10 +350,11 @@ def _require_fresh(axes: Mapping[str, Rules]) -> None:
             f"the seeds that made it. Give fresh ones, e.g. --set confirm={fresh}, or leave the "
             "second stage out with confirm=none."
         )
-    if possible_values(axes["alpha"]) != (None,) or LINEAR in possible_values(axes["task"]):
+    without = [name for name, task in tasks.TASKS.items() if not task.chooses]
+    if possible_values(axes["alpha"]) != (None,) or {*without} & {*possible_values(axes["task"])}:
         raise RequestError(
-            f"where attention is held, and in {LINEAR}, no option is chosen, so none can be "
-            "confirmed. Use one stage with --set confirm=none seed=0-5."
+            f"where attention is held, and in {', '.join(without)}, no option is chosen, so none "
+            "can be confirmed. Use one stage with --set confirm=none seed=0-5."
         )
 
 

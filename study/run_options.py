@@ -13,7 +13,7 @@ from dataclasses import fields
 from itertools import chain
 from pathlib import Path
 
-from search_spaces import SearchSpace, all_studies
+from search_spaces import STUDIES, SearchSpace
 from search_spaces.base import By, Values
 from study import tasks
 from study.cell.axis import Rules
@@ -46,7 +46,7 @@ def requested(argv: Sequence[str] | None = None) -> Request:
     words = [each for word in typed for each in files.get(word, [word])]
     load_parts(words)
     args = parser(words).parse_args(words)
-    studies = all_studies()
+    studies = STUDIES
     if args.study not in studies:
         own = "" if nearest(args.study, [*studies]) else " One of your own needs --with FILE."
         raise RequestError(f"{unknown('study', args.study, studies)}{own}")
@@ -55,7 +55,8 @@ def requested(argv: Sequence[str] | None = None) -> Request:
         return _of_a_cell(space, args, files)
     changes = _over(in_files.changes, args.changes)
     for name, each in _OPTIONS.items():
-        if space.kind in each.metadata["no_use"] and getattr(args, name) != each.default:
+        useless = each.metadata["of"] not in ("", *KINDS[space.kind].uses)
+        if useless and getattr(args, name) != each.default:
             raise RequestError(f"{flags_of(each)[0]} is of no use to {space.name}; leave it out.")
     _refuse_options_as_axes(space, changes)
     axes = resolve(space, args.preset, changes)
@@ -175,7 +176,7 @@ def _refuse_options_as_axes(space: SearchSpace, changes: Sequence[str]) -> None:
 
 def parser(words: Sequence[str]) -> argparse.ArgumentParser:
     """The options of the command; `--help` tells of the study that is typed with it."""
-    studies = all_studies()
+    studies = STUDIES
     named = (word for before, word in zip(["", *words], words, strict=False) if word in studies
              and not before.startswith("-"))  # fmt: skip
     space = next((studies[word] for word in named), None)

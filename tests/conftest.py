@@ -238,8 +238,8 @@ def without_pictures() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("analysis.comparison.report.chapter.pictures", lambda _: [])
         patch.setattr("analysis.comparison.report.chapter.family_pictures", lambda _: [])
-        patch.setattr("analysis.dynamics.fixed_focus.FixedFocus.pictures", [])
-        patch.setattr("analysis.dynamics.trajectories.Trajectories.pictures", [])
+        patch.setattr("chapters.dynamics.section.fixed_focus.FixedFocus.pictures", [])
+        patch.setattr("chapters.dynamics.section.trajectories.Trajectories.pictures", [])
         yield
 
 

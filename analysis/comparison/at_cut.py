@@ -17,7 +17,12 @@ from study.results import FURTHER, INSTANCES, KEY, METRICS, SPLITS, ResultsError
 
 _STEPS = ["step", "mosaics_seen", "compute_flops"]
 _COUNTS = [*_STEPS, "num_evaluated"]
-UNBOUNDED = {"loss", "iou_f1", "cider", "caption_length"}
+UNBOUNDED = {"loss"} | {
+    measure.column
+    for task in tasks.TASKS.values()
+    for measure in task.modality.measures
+    if not measure.bounded
+}
 """Metrics that may exceed 1."""
 
 _ROUNDING = 1e-6

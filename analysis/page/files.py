@@ -3,21 +3,39 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import re
 import uuid
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from analysis.section.picture import FILE_STEM
+from study import tasks
+from study.reported import SECTIONS
 from study.results import FOLDERS, ResultsError, Storage, local_path
 
-_OWN_FIGURE = re.compile(rf"{FILE_STEM.pattern}-[0-9a-f]{{8}}\.(png|pdf)")
-_OWN_TABLE = re.compile(
+_TABLES = (
     r"(cells|claim_matrix|claims|comparison|options|paired|table1)\.csv"
     r"|(paired|table1)\.(md|tex)|(across-settings|across-effects)\.csv"
-    r"|(attention-paths|fixed-focus|heads|trajectories|curvature)[a-z-]*-[0-9a-f]{8}\.csv"
 )
+
+
+@functools.cache
+def figures() -> re.Pattern[str]:
+    """What figures are called, without the end of their names."""
+    galleries = {task.modality.gallery for task in tasks.TASKS.values()}
+    stems = [each.files for each in SECTIONS.values()]
+    stems += [f"{each.stem}-[0-9]+" for each in galleries if each]
+    return re.compile(
+        r"(heatmaps-(test|validation|train)|(differences|compute|switch-point|learning-rate)-"
+        rf"[A-Za-z0-9-]+|across-(factors|grid)-[A-Za-z0-9-]+|{'|'.join(stems)})"
+    )
+
+
+@functools.cache
+def _tables() -> re.Pattern[str]:
+    sections = "|".join(each.files for each in SECTIONS.values())
+    return re.compile(rf"{_TABLES}|({sections})-[0-9a-f]{{8}}\.csv")
 
 
 class Unwritable(ResultsError):
@@ -104,8 +122,9 @@ def _write_to_store(files: Mapping[str, bytes], url: str) -> None:
 def _is_own(name: str) -> bool:
     """Whether a path in the folder is named as a figure or a table of a report."""
     where, _, file = name.rpartition("/")
-    own = {"": _OWN_TABLE, "figures": _OWN_FIGURE}.get(where)
-    return bool(own and own.fullmatch(file))
+    if where == "figures":
+        return bool(re.fullmatch(rf"{figures().pattern}-[0-9a-f]{{8}}\.(png|pdf)", file))
+    return not where and bool(_tables().fullmatch(file))
 
 
 @contextlib.contextmanager

@@ -12,9 +12,9 @@ from analysis.groups import paradigm_order
 from analysis.section.blocks import Block, Code, Details, Heading, Points, Table, Text
 from analysis.section.claim import RULES, Claim
 from study import tasks
-from study.results import CAPTIONING, FURTHER, HEADS, NETWORK, OF_DATA, SOLUTION
+from study.results import FOUND, FURTHER, OF_DATA, SET_UP
 
-LONG_COLUMNS = ["cell", "package_versions", "data_notes"]
+LONG_COLUMNS = ["cell", "package_versions", "data_notes", "network_digest"]
 """Long columns of cells, nearly the same in every row."""
 
 
@@ -27,13 +27,11 @@ def without_long_columns(cells: pd.DataFrame, task: str = "") -> pd.DataFrame:
     """
     modality = tasks.modality(task)
     own = {measure.column for measure in modality.measures}
-    own |= {tasks.POSTS: {"foreground_share"}, tasks.CAPTIONS: {*CAPTIONING}}.get(modality, set())
+    own |= {*modality.own_columns} | ({"foreground_share"} if modality.partly else set())
     if task in tasks.TASKS:
         own |= tasks.TASKS[task].options.keys()
-    others = {*OF_DATA, *CAPTIONING, *FURTHER} - own
-    return cells.drop(
-        columns=[*LONG_COLUMNS, *NETWORK, *SOLUTION, *HEADS, *others], errors="ignore"
-    )
+    others = {*OF_DATA, *SET_UP, *FOUND, *FURTHER} - own
+    return cells.drop(columns=[*LONG_COLUMNS, *others], errors="ignore")
 
 
 def stacked(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:

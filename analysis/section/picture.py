@@ -12,13 +12,6 @@ from matplotlib.figure import Figure
 from analysis.figures.formats import figure_pdf, figure_png, figure_svg
 from analysis.figures.style import WIDTH
 
-FILE_STEM = re.compile(
-    r"(heatmaps-(test|validation|train)|(differences|compute|switch-point|learning-rate)-"
-    r"[A-Za-z0-9-]+|(fixed-focus|attention-paths|heads)-[a-z-]+|(trajectories|curvature)(-[0-9]+)?"
-    r"|illustration|captions-[0-9]+|across-(factors|grid)-[A-Za-z0-9-]+)"
-)
-"""Pattern of `Picture.name`."""
-
 
 def file_stem(*names: str) -> str:
     """Names that may have any letters, as that of a task trained elsewhere, in one of a file."""
@@ -30,7 +23,8 @@ class Picture:
     """One figure of the report.
 
     Attributes:
-        name: stem of its file, e.g. ``heatmaps-test``, unique in a comparison.
+        name: stem of its file, e.g. ``heatmaps-test``, unique in a comparison; one of those that
+            `analysis.page.files` knows.
         title: heading.
         caption: what it shows, on which split, with n and interval. Its first sentence stands for
             the figure where that cannot be seen.

@@ -200,11 +200,7 @@ class Chapter(Generic[S]):
 
 
 class Kind(Protocol):
-    """A kind of sections; a module will do."""
-
-    def mine(self, cells: pd.DataFrame) -> pd.Series:
-        """Whether each row, with the columns of `cells`, belongs to this kind."""
-        ...
+    """A kind of sections, such as a module; a `study.reported.SectionOf` says what it shows."""
 
     def find(
         self, results: Results, cell_ids: Collection[str], question: Question

@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 import torch
 
+from chapters.texts.texts import Texts
 from study import models
 from study.cell import Cell
 from study.models.model import Model
 from study.tasks.mosaics.mosaics import Mosaics
-from study.tasks.posts.texts import Texts
 from study.tasks.task import Facts, Split
 
 CLASSES = 3

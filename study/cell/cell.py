@@ -25,8 +25,9 @@ from study.cell.declared import (
     declared,
     part,
 )
-from study.cell.network_settings import DecoderSettings, NetworkSettings, TransformerSettings
+from study.cell.network_settings import NetworkSettings
 from study.cell.schedule import PARADIGMS, Budget, Schedule
+from study.cell.settings import SETTINGS, Settings
 
 Group = tuple[str, str]
 """Comparison id and paradigm of cells; of the options of a group, one is chosen."""
@@ -53,7 +54,7 @@ class Cell(AnyCell):
         evaluation_points: increasing fractions of the budget in [0, 1], the last one 1.
         options: of its task's data, see `study.tasks`; beside its fields in JSON.
         alpha: attention held on the foreground while only the classifier trains (section 3).
-        decoder: of captions; `transformer`: of one-shot images; None: it has none.
+        settings: of its model, what only some tasks have; in JSON under their key.
         sources: of its model, task and inference, those from outside the project: role, name and
             digest of the file that registered it, joined by spaces; None: all are its own.
     """
@@ -61,7 +62,7 @@ class Cell(AnyCell):
     version: ClassVar = {"trainer": 2}
 
     seed: int = declared("seeds on which options are tried; 0-11 is a range", Whole(0, LARGEST))
-    task: str = declared("data set", Text("a name"))
+    task: str = declared("data set", Text("a name"), alone=True)
     options: Options = NO_OPTIONS
     data_digest: str
     m: int = declared(
@@ -118,8 +119,7 @@ class Cell(AnyCell):
         None,
         words=(OWN,),
     )
-    decoder: DecoderSettings | None = part(DecoderSettings, None, "captions")
-    transformer: TransformerSettings | None = part(TransformerSettings, None, "episodes")
+    settings: Settings | None = None
     evaluation_points: tuple[float, ...] = tuple(i / 10 for i in range(11))
     train_metrics_size: int = declared(
         "training inputs on which train metrics are computed", _SIZE, 2_000, words=(ALL,)
@@ -148,6 +148,8 @@ class Cell(AnyCell):
     def to_dict(self) -> dict[str, Any]:
         found = super().to_dict()
         found.pop("options", None)
+        if self.settings is not None:
+            found[self.settings.key] = found.pop("settings")
         return {**found, **self.options}
 
     @classmethod
@@ -155,6 +157,8 @@ class Cell(AnyCell):
         """The cell of what `to_dict` gives; what is no field is an option of its data."""
         own = {name: value for name, value in values.items() if name in _FIELDS}
         others = {name: value for name, value in values.items() if name not in _FIELDS}
+        for key in others.keys() & SETTINGS.keys():
+            own["settings"] = SETTINGS[key].from_dict(others.pop(key))
         return super().from_dict({**own, "options": Options(**others)})
 
     @cached_property
@@ -221,11 +225,7 @@ class Cell(AnyCell):
             "budget_amount": self.budget.amount,
             "budget_unit": self.budget.unit,
         }
-        if self.decoder:
-            found["optimiser"] = phases[0].optimiser
-            found["encoder_lr"] = phases[0].encoder_lr
-            found["teacher_forcing"] = min(phase.teacher_forcing for phase in phases)
-        return found
+        return found | (self.settings.columns(self) if self.settings else {})
 
 
 _FIELDS = {each.name for each in fields(Cell)}

@@ -185,9 +185,13 @@ class Axis:
             has a meaning.
         whole: whether its values are of the study as a whole: no direction of its grid, so that no
             condition (``@``) narrows or names it.
-        of: what alone has it, the `noun` of a `study.tasks.task.Modality`; empty: all.
+        rare: whether only tasks have it whose `study.tasks.task.Modality` says so.
+        alone: whether its values may follow an @ without its name; no two such axes of a study
+            share a value.
         column: its meaning as a column of results, in Markdown; empty: it is none.
         named: name of that column; empty: that of the axis.
+        said: how names of comparisons say it where it is not the default, as ``labels by {}``;
+            empty: they do not.
         usual: the value that is left out of a cell, since None stands for it.
     """
 
@@ -197,9 +201,11 @@ class Axis:
     words: tuple[str, ...] = ()
     only: tuple[str, Values] | None = None
     whole: bool = False
-    of: str = ""
+    rare: bool = False
+    alone: bool = False
     column: str = ""
     named: str = ""
+    said: str = ""
     usual: Any = None
 
     @property
@@ -252,15 +258,9 @@ def checked(takes: Takes, default: Any = MISSING) -> Any:
     return declared("", takes, default)
 
 
-def part(of: type[Declared], default: Any = MISSING, inputs: str = "") -> Any:
-    """A field whose value is of a class on `Declared`, or is several of them.
-
-    Args:
-        of: the class.
-        default: of the field.
-        inputs: what alone has it, the `noun` of a `study.tasks.task.Modality`; empty: all.
-    """
-    return dataclasses.field(default=default, metadata={"of": of, "inputs": inputs})
+def part(of: type[Declared], default: Any = MISSING) -> Any:
+    """A field whose value is of a class on `Declared`, or is several of them."""
+    return dataclasses.field(default=default, metadata={"of": of})
 
 
 class Declared:
@@ -331,20 +331,15 @@ def _unsaid(cls: Any) -> list[tuple[str, Any]]:
 
 
 @_cached
-def axes_of(cls: Any, of: str = "") -> Mapping[str, Axis]:
-    """The axes that a class and its parts declare, in their order.
-
-    Args:
-        cls: the class.
-        of: what alone has it, see `Axis`.
-    """
+def axes_of(cls: Any) -> Mapping[str, Axis]:
+    """The axes that a class and its parts declare, in their order."""
     found: dict[str, Axis] = {}
     for each in dataclasses.fields(cls):
         axis, within = each.metadata.get("axis"), each.metadata.get("of")
         if within:
-            found |= axes_of(within, each.metadata["inputs"])
+            found |= axes_of(within)
         elif axis and axis.about:
-            found[each.name] = dataclasses.replace(axis, of=of) if of else axis
+            found[each.name] = axis
     return found
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from study.cell.checks import require
 from study.cell.declared import NONE, SAME, Declared, Name, Number, Whole, declared
 
 NORMALISATIONS = ("batch", "layer", "group")
@@ -13,9 +12,6 @@ NORMALISATIONS = ("batch", "layer", "group")
 
 ACTIVATIONS = ("relu", "tanh", "gelu")
 
-MOST_PATHS = 4_096
-"""Of heads through all layers: their number multiplies what a step and the theory cost."""
-
 PADDING, START, END, UNKNOWN = range(4)
 """Numbers of what is no word of a vocabulary: what fills a batch up, what stands before the first
 word and behind the last one, and every word that is not in the vocabulary."""
@@ -23,8 +19,6 @@ word and behind the last one, and every word that is not in the vocabulary."""
 FIRST_WORD = 4
 
 _FACTOR = Number(0, 1_000, "(]")
-_SIZE = Whole(1, 65_536)
-_COUNT = Whole(1, 1_000_000)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,39 +51,3 @@ class NetworkSettings(Declared):
     activation: str = declared(
         "after hidden layers", Name(ACTIVATIONS), ACTIVATIONS[0], unsaid=True
     )
-
-
-@dataclass(frozen=True)
-class DecoderSettings(Declared):
-    """A decoder of captions, which attends anew for every word (appendix A.4)."""
-
-    embedding: int = declared("size of a word's vector", _SIZE, 512)
-    attention: int = declared("size in which regions and state are compared", _SIZE, 512)
-    hidden: int = declared("size of the LSTM", _SIZE, 512)
-    dropout: float = declared(
-        "share of the LSTM's state hidden from the output while training",
-        Number(0, 1, "[)"),
-        0.5,
-    )
-    longest: int = declared("most words of a written caption", Whole(1, 1_000), 15)
-    beam: int = declared("captions followed while one is written; 1: greedy", Whole(1, 100), 1)
-
-
-@dataclass(frozen=True, kw_only=True)
-class TransformerSettings(Declared):
-    """A network of attention paths: L layers of H heads (arXiv 2405.15926, appendix)."""
-
-    d_model: int = declared("N, neurons of each layer", _COUNT)
-    layers: int = declared("L, layers", _COUNT)
-    heads: int = declared("H, heads of each layer", _COUNT)
-    qk: int = declared("G, size of queries and keys", _COUNT)
-    patch: int = declared("height and width of the patches that are tokens", _COUNT)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require(
-            self.layers <= MOST_PATHS and self.heads**self.layers <= MOST_PATHS,
-            "heads and layers",
-            f"{self.heads} and {self.layers}",
-            f"such that heads ** layers, the number of paths, is at most {MOST_PATHS:,}",
-        )

@@ -51,7 +51,7 @@ class Phase(Declared):
         Number(0),
         None,
         words=(NONE,),
-        of="captions",
+        rare=True,
     )
     teacher_forcing: float = declared(
         "share of words after which the decoder reads the true word, not its own (of a hybrid: in "
@@ -60,7 +60,7 @@ class Phase(Declared):
         1.0,
         unsaid=True,
         words=(NONE,),
-        of="captions",
+        rare=True,
     )
     weight_decay: float | None = declared(
         "of Adam: share of a weight that is added to its gradient",

@@ -9,6 +9,7 @@ import subprocess
 from pathlib import Path
 
 from study import __version__
+from study.door import chapters, packages
 from study.errors import RequestError
 
 
@@ -44,12 +45,14 @@ def _git(*arguments: str) -> str:
 
 @functools.cache
 def source_digest() -> str:
-    """Digest of this package's source on the disk: 16 hexadecimal digits."""
-    folder = Path(__file__).parents[1]
-    digest = hashlib.sha256()
-    for path in sorted(folder.rglob("*.py")):
-        digest.update(f"{path.relative_to(folder)}\0".encode())
-        digest.update(path.read_bytes())
+    """Digest of the source on the disk, of chapters, too: 16 hexadecimal digits."""
+    project = Path(__file__).parents[2]
+    named = [(each.name, each.value) for each in chapters()]
+    digest = hashlib.sha256(str(named).encode())
+    for package in sorted({"study", *packages()}):
+        for path in sorted((project / package).rglob("*.py")):
+            digest.update(f"{path.relative_to(project)}\0".encode())
+            digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
 
 

@@ -59,14 +59,14 @@ def _run(argv: Sequence[str] | None) -> int:
 def _checked(sort: Sort, name: str, file: str, places: Places) -> Iterator[tuple[State, str, str]]:
     """As `study.check.promises.kept`, of all that a part promises."""
     with importing():
-        from search_spaces import all_studies
+        from search_spaces import STUDIES
         from study import models, paradigms, tasks
         from study.check import of_models, of_paradigms, of_studies, of_tasks
         from study.check.promises import Promise, facts_at_hand, kept
 
     paradigm, task, architecture = "soft", "digits", "perceptron"
     if sort == "study":
-        study = of_studies.Study(all_studies()[name], facts_at_hand(places))
+        study = of_studies.Study(STUDIES[name], facts_at_hand(places))
         yield from kept(of_studies.PROMISES, study, file)
         return
     if sort == "paradigm":

@@ -17,7 +17,7 @@ from study.plan.axes import resolve
 from study.plan.grid import make_plan
 from study.results import Results
 from study.tasks.sources.places import Places
-from study.tasks.task import ONE_SHOT, FactsOf
+from study.tasks.task import FactsOf
 
 PROMISES: list[Promise] = []
 
@@ -74,8 +74,8 @@ def tiny_study(paradigm: str, task: str, architecture: str, places: Places) -> N
         RequestError: it cannot run.
     """
     own: dict[str, Any] = {"paradigm": (paradigm,), "architecture": (architecture,)}
-    if tasks.modality(task) is ONE_SHOT:
-        own["m"] = (3,)
+    if fixed := tasks.modality(task).fixed_m:
+        own["m"] = (fixed,)
     space = SearchSpace("check", task, "", {"quick": Preset("", {**_TINY, **own})})
     plan = make_plan(space, "quick", resolve(space, "quick", []), facts_at_hand(places))
     with tempfile.TemporaryDirectory(prefix="study-check-") as folder:

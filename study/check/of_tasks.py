@@ -12,7 +12,7 @@ from study import tasks
 from study.cell import NO_OPTIONS, Budget, Cell, Options, Schedule
 from study.check.promises import Promise, promise, require, skip_unless
 from study.tasks.sources.places import NO_PLACES, Places
-from study.tasks.task import ONE_SHOT, SPLITS, Batch, Split, Task, TaskInfo
+from study.tasks.task import SPLITS, Batch, Split, Task, TaskInfo
 
 N, M = 40, 4
 
@@ -43,7 +43,7 @@ class Loaded:
         return Cell(
             task=self.name,
             data_digest=self.task.facts.digest,
-            m=3 if tasks.modality(self.name) is ONE_SHOT else M,
+            m=tasks.modality(self.name).fixed_m or M,
             n=N,
             architecture="any",
             schedule=Schedule.single("soft", 0.1),
@@ -128,8 +128,8 @@ def follows_its_seed(loaded: Loaded) -> None:
 
 @promise("has validation and test inputs that do not depend on the seed", to=PROMISES)
 def evaluates_alike(loaded: Loaded) -> None:
-    episodes = tasks.modality(loaded.name) is ONE_SHOT
-    skip_unless(not episodes, "the seed splits the characters of one-shot images")
+    alike = tasks.modality(loaded.name).evaluates_alike
+    skip_unless(alike, "the seed decides what this task is tested on")
     one, other = loaded.splits(0), loaded.splits(1)
     for name in ("validation", "test"):
         require(

@@ -19,7 +19,7 @@ from study.errors import RequestError
 from study.kinds import kind_of
 from study.launch.run_job import run_job
 from study.launch.workplace import results_in
-from study.results import ENDED, FURTHER, METRICS, Results
+from study.results import ENDED, FURTHER, METRICS, OTHERS, Results
 from study.results.one_cell import cell_of, row_of
 from study.results.records import DUPLICATE_TOLERANCE
 from study.tasks.sources.places import Places
@@ -27,9 +27,8 @@ from study.terminal import counted
 from study.terminal.command import DONE, FAILED
 from study.terminal.working import duration, working
 
-_LISTS = ("heatmap", "predictor_mean")
 _BITS = ("instance_right", "instance_known", "instance_saif")
-"""Columns of `EVALUATIONS_SCHEMA` that hold a list of numbers, and a bit of each instance."""
+"""Columns of `EVALUATIONS_SCHEMA` that hold a bit of each instance."""
 
 _TAKEN = ["budget_fraction", "split", "step", "compute_flops", "num_evaluated", "instances"]
 """Where an evaluation was taken: numbers are of one only where all of it is equal."""
@@ -132,7 +131,7 @@ def _numbers(rows: pd.DataFrame) -> pd.DataFrame:
             np.unpackbits(np.frombuffer(bits or b"", np.uint8)) / count
             for bits, count in zip(rows[name], rows["num_evaluated"], strict=True)
         ]
-    columns = [*METRICS, *FURTHER, *_LISTS, *_BITS]
+    columns = [*METRICS, *FURTHER, *OTHERS, "heatmap", *_BITS]
     numbers = rows.melt(_TAKEN, columns, "column").explode("value")
     numbers["position"] = numbers.groupby(level=0).cumcount()
     return numbers.astype({"value": float}).dropna(subset="value")

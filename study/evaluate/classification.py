@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import pkgutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +15,6 @@ from torch import Tensor
 
 from study.evaluate.by_instance import by_instance
 from study.evaluate.examples import examples
-from study.evaluate.plausibility import plausibility
 from study.evaluate.saif_and_heat_map import foreground_metrics, in_saif
 from study.hardware import pass_size
 from study.models.model import Model
@@ -130,7 +130,9 @@ def evaluate(
         metrics |= dict(zip(("incentive", "incentive_slope"), dynamics, strict=True))
     of_known = a_z[known], s_y[known], focus_true[known], prediction_true[known]
     metrics |= foreground_metrics(*of_known, split.modality)
-    return metrics | (_of_rationales(attended) if attended and known.any() else {})
+    if (further := split.modality.measured) and attended and known.any():
+        metrics |= pkgutil.resolve_name(further)(*_joined(attended))
+    return metrics
 
 
 def _measured(attention: Tensor, probabilities: Tensor, part: _Part) -> Tensor:
@@ -143,8 +145,12 @@ def _measured(attention: Tensor, probabilities: Tensor, part: _Part) -> Tensor:
     return torch.stack([a_z, s_y, focus_true, prediction_true, known]).double()
 
 
-def _of_rationales(parts: list[tuple[Tensor, Tensor, Tensor]]) -> dict[str, float]:
-    """Plausibility from parts that differ in m: attention, rationale and mask, each (B, m)."""
+def _joined(parts: list[tuple[Tensor, Tensor, Tensor]]) -> list[NDArray[Any]]:
+    """Attention, foreground and mask of parts that differ in m, each (B, m), as one array each.
+
+    Attention without rounding: to 20 bits, so that words that differ only by float32 rounding are
+    a tie.
+    """
     widest = max(mask.shape[1] for _, _, mask in parts)
     arrays = [
         np.concatenate(
@@ -152,8 +158,7 @@ def _of_rationales(parts: list[tuple[Tensor, Tensor, Tensor]]) -> dict[str, floa
         )
         for column in zip(*parts, strict=True)
     ]
-    attention, rationale, mask = arrays
-    return plausibility(without_rounding(attention), rationale, mask)
+    return [without_rounding(arrays[0]), *arrays[1:]]
 
 
 def without_rounding(attention: NDArray[np.floating]) -> NDArray[np.float64]:

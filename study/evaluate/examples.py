@@ -6,6 +6,7 @@ import base64
 import contextlib
 import io
 import json
+import pkgutil
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,6 @@ from torch import Tensor
 from study.cell.seeds import stream_seed
 from study.cell.work import MOST_EXAMPLES
 from study.tasks.mosaics.mosaics import Mosaics
-from study.tasks.posts.texts import Texts
 from study.tasks.task import Split
 
 if TYPE_CHECKING:
@@ -88,8 +88,9 @@ def _drawn(split: Split) -> dict[int, dict[str, Any]]:
 
 def _shown(split: Split, row: int) -> dict[str, Any]:
     """What shows an input, see `study.evaluate.looks.Example`; empty: nothing does."""
-    if isinstance(split, Texts) and split.tokens:
-        return {"words": list(split.tokens[row][: int(split.lengths[row])])}
+    if own := split.modality.shown:
+        shown: dict[str, Any] = pkgutil.resolve_name(own)(split, row)
+        return shown
     if not isinstance(split, Mosaics):
         return {}
     segments = split.images[split.index[row].long()].cpu().numpy()
@@ -124,7 +125,7 @@ def _file(image: Image.Image, form: str) -> bytes:
 
 def _classes(split: Split, label: int, probabilities: NDArray[np.floating]) -> dict[str, Any]:
     """The true class and the predicted one."""
-    names = split.classes if isinstance(split, Mosaics | Texts) else ()
+    names = getattr(split, "classes", ())
     predicted = int(probabilities.argmax())
     return {
         "label": names[label] if names else str(label),

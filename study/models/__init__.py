@@ -3,73 +3,50 @@
 from __future__ import annotations
 
 import pkgutil
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
-from study.cell import Cell, DecoderSettings, NetworkSettings
+from study.cell import Cell, NetworkSettings
+from study.door import Registry
 from study.errors import unknown
 
 if TYPE_CHECKING:
     from study.models.model import Model
     from study.tasks.task import Task
 
-_OWN: dict[str, dict[str, str]] = {
-    "scripts": {
-        "cifar10": "images:scripts_cifar10",
-        "cifar100": "images:scripts_cifar100",
-        "images": "images:scripts_cifar10",
-    },
-    "paper": {"cifar10": "images:paper_cifar10", "cifar100": "images:paper_cifar100"},
-    "small": {"cifar10": "images:small", "cifar100": "images:small", "images": "images:small"},
-    "perceptron": {"digits": "images:perceptron", "images": "images:perceptron"},
-    "conv1d": {"series": "images:conv1d"},
-    "linear": {"linear-orthogonal": "linear:linear"},
-    # The first and the second model of HateXplain.
-    "embedding": {"hatexplain": "text:embedding", "texts": "text:embedding"},
-    "self-attention": {"hatexplain": "text:self_attention", "texts": "text:self_attention"},
-    "show-attend-tell": {"mscoco": "captioner:show_attend_tell"},
-    "attention-paths": {
-        "omniglot": "attention_paths:attention_paths",
-        "digits-one-shot": "attention_paths:attention_paths",
-    },
-}
-"""Name -> task -> module of this package and its builder."""
+_IMAGES = "study.models.images"
 
-ARCHITECTURES: dict[str, dict[str, str]] = {
-    name: {task: f"{__name__}.{place}" for task, place in by_task.items()}
-    for name, by_task in _OWN.items()
-}
+ARCHITECTURES: Registry[Mapping[str, str]] = Registry(
+    {
+        "scripts": {
+            "cifar10": f"{_IMAGES}:scripts_cifar10",
+            "cifar100": f"{_IMAGES}:scripts_cifar100",
+            "images": f"{_IMAGES}:scripts_cifar10",
+        },
+        "paper": {
+            "cifar10": f"{_IMAGES}:paper_cifar10",
+            "cifar100": f"{_IMAGES}:paper_cifar100",
+        },
+        "small": dict.fromkeys(("cifar10", "cifar100", "images"), f"{_IMAGES}:small"),
+        "perceptron": dict.fromkeys(("digits", "images"), f"{_IMAGES}:perceptron"),
+    }
+)
 """Name -> task -> module and builder (`study.models.model.Builder`)."""
 
-
-class Captions(NamedTuple):
-    """What a model of captions has besides.
-
-    Attributes:
-        encoder: name of `study.tasks.captions.encoders.ENCODERS`.
-        trained: whether the encoder trains, too; else its features are inputs.
-        decoder: sizes.
-    """
-
-    encoder: str
-    trained: bool
-    decoder: DecoderSettings
+ADJUSTABLE = set(ARCHITECTURES.core)
+"""Names of those that `study.cell.NetworkSettings` can change."""
 
 
 def takes_network(name: str, task: str) -> bool:
     """Whether `study.cell.NetworkSettings` can change an architecture of a task."""
-    return _OWN.get(name, {}).get(task, "").startswith("images:")
+    return name in ADJUSTABLE and task in ARCHITECTURES[name]
 
 
 def further_of(cell: Cell) -> tuple[Any, ...]:
     """What the builder of a cell's model takes besides; empty for most."""
     if cell.network != NetworkSettings():
         return (cell.network,)
-    if cell.transformer is not None:
-        return (cell.transformer,)
-    if cell.decoder is None:
-        return ()
-    trained = cell.schedule.phases[0].encoder_lr is not None
-    return Captions(cell.options["encoder"], trained, cell.decoder)
+    return () if cell.settings is None else cell.settings.further(cell)
 
 
 def names(task: str) -> list[str]:

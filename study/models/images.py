@@ -96,7 +96,9 @@ class Net:
         return self.linears[: len(self.linears) + depth]
 
 
-def _model(focus: Net, classifier: Net) -> Builder:
+def focus_and_classifier(focus: Net, classifier: Net) -> Builder:
+    """The builder of a model whose two networks are laid out so."""
+
     def build(
         input_shape: tuple[int, ...],
         num_classes: int,
@@ -121,26 +123,23 @@ _THREE_CONVS = ((32, 3, 1, 2), (64, 3, 1, 2), (64, 3, 1, 1))
 _LENET_CONVS = ((6, 5, 1, 2), (16, 5, 1, 2))
 _SMALL = Net(convs=((16, 5, 2, 1), (32, 3, 2, 1)), linears=(64,))
 _PERCEPTRON = Net(convs=(), linears=(64, 32))
-_CONV1D = Net(convs=((16, 3, 1, 1), (32, 3, 1, 1)), linears=(32,))
 
 # As in the published scripts, which specify them fully.
-scripts_cifar10 = _model(
+scripts_cifar10 = focus_and_classifier(
     focus=Net(_THREE_CONVS, (512, 64, 10), bias=False),
     classifier=Net(_LENET_CONVS, (120, 84, 10)),
 )
-scripts_cifar100 = _model(
+scripts_cifar100 = focus_and_classifier(
     focus=Net(_THREE_CONVS, (512, 64), bias=False),
     classifier=Net(((16, 5, 1, 2), (32, 5, 1, 2)), (120,)),
 )
 # A.2 gives only the depths; the widths are those of the scripts' focus.
-paper_cifar10 = _model(
+paper_cifar10 = focus_and_classifier(
     focus=Net(_THREE_CONVS, (512, 64, 10)), classifier=Net(_THREE_CONVS, (512, 64, 10))
 )
-paper_cifar100 = _model(
+paper_cifar100 = focus_and_classifier(
     focus=Net(((32, 3, 1, 2), (64, 3, 1, 2)), (512,)), classifier=Net(_THREE_CONVS, (512, 64))
 )
 # Strided instead of pooled, for the quick presets on two CPU cores.
-small = _model(_SMALL, _SMALL)
-perceptron = _model(_PERCEPTRON, _PERCEPTRON)
-# Of windows of time series.
-conv1d = _model(_CONV1D, _CONV1D)
+small = focus_and_classifier(_SMALL, _SMALL)
+perceptron = focus_and_classifier(_PERCEPTRON, _PERCEPTRON)

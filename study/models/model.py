@@ -126,8 +126,13 @@ class Model(nn.Module):
             tuple(Length(n, count, encoding(n)) for n, count in sorted(cut.items())),
         )
 
-    def projections(self) -> dict[str, float]:
-        """The theory's projections of the weights, by name; empty for most models."""
+    def projections(self, flow_time: float, held: bool) -> dict[str, float]:
+        """Columns with a theory's projections of the weights; empty for most models.
+
+        Args:
+            flow_time: of the gradient flow: the sum of lr / (1 - momentum) over all steps so far.
+            held: whether attention is held, so that the focus does not train.
+        """
         return {}
 
 

@@ -9,20 +9,23 @@ import functools
 import pkgutil
 from typing import TYPE_CHECKING
 
+from study.door import Registry
 from study.errors import unknown
 
 if TYPE_CHECKING:
     from study.paradigms.paradigm import Paradigm
 
-REGISTERED = {
-    "soft": "study.paradigms.soft:Soft",
-    "hard": "study.paradigms.hard:Hard",
-    "lvml": "study.paradigms.lvml:LVML",
-    "hard-sampled": "study.paradigms.hard_sampled:HardSampled",
-    "hard-running": "study.paradigms.hard_running:HardRunning",
-    "lvml-sampled": "study.paradigms.lvml_sampled:LVMLSampled",
-    "lvml-logits": "study.paradigms.lvml_logits:LVMLLogits",
-}
+REGISTERED: Registry[str] = Registry(
+    {
+        "soft": "study.paradigms.soft:Soft",
+        "hard": "study.paradigms.hard:Hard",
+        "lvml": "study.paradigms.lvml:LVML",
+        "hard-sampled": "study.paradigms.hard_sampled:HardSampled",
+        "hard-running": "study.paradigms.hard_running:HardRunning",
+        "lvml-sampled": "study.paradigms.lvml_sampled:LVMLSampled",
+        "lvml-logits": "study.paradigms.lvml_logits:LVMLLogits",
+    }
+)
 """Name in a schedule -> module and class."""
 
 

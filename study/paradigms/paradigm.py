@@ -164,7 +164,7 @@ class Paradigm(ABC):
 
     A paradigm declares the attributes, `losses`, `probabilities` and `cost`, and `attend` if its
     attention is no softmax. That is enough for single decisions and for sequences of them, such as
-    the words of a caption (`study.models.captioner`); one that samples also has `decide`,
+    the words of a caption (`chapters.captions.model`); one that samples also has `decide`,
     `sequence_losses` and `sequence_cost`, and `after_step` if it learns from step to step.
 
     Attributes:

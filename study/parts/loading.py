@@ -16,13 +16,11 @@ from importlib.util import decode_source
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
+from study.door import ENTRY_POINTS, is_own
 from study.errors import RequestError
 from study.parts.origin import ORIGINS
 
 T = TypeVar("T")
-
-ENTRY_POINTS = "attention_study.parts"
-"""Group of entry points of installed packages, each naming a module that registers parts."""
 
 
 class PartFile(NamedTuple):
@@ -80,7 +78,7 @@ def load(files: Iterable[str | PartFile]) -> None:
         if not any(origin.file == file.name for origin in ORIGINS.values()):
             raise RequestError(
                 f"{file.name} registers nothing. Call register_paradigm, register_model, "
-                "register_task or register_study of study.parts in it."
+                "register_task, register_study or another one of study.parts in it."
             )
         _LOADED[file.module] = file
     _load_installed()
@@ -90,6 +88,8 @@ def load(files: Iterable[str | PartFile]) -> None:
 def _load_installed() -> None:
     """Imports the parts of installed packages, by their entry points."""
     for point in entry_points(group=ENTRY_POINTS):
+        if is_own(point.module):  # which comes in at the first read of a registry
+            continue
         try:
             point.load()
         except (Exception, SystemExit) as error:

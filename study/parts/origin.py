@@ -10,10 +10,14 @@ from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
 from study.cell import Cell
+from study.door import is_own
 from study.errors import RequestError
 from study.parts.used import used_digest
 
-Sort = Literal["paradigm", "model", "task", "study"]
+Sort = Literal[
+    "paradigm", "model", "task", "study", "settings", "kind", "columns", "section", "function",
+    "command",
+]  # fmt: skip
 
 
 class Origin(NamedTuple):
@@ -37,8 +41,8 @@ ORIGINS: dict[tuple[Sort, str], Origin] = {}
 """Sort and name -> its file, of all that is registered; the project's own names are not."""
 
 
-def caller(package: str) -> Origin:
-    """The file whose code called into a package.
+def caller(package: str) -> Origin | None:
+    """The file whose code called into a package; None: a chapter of the project did.
 
     Raises:
         RequestError: the caller is in no file, such as a prompt.
@@ -46,6 +50,8 @@ def caller(package: str) -> Origin:
     stack = list(traceback.walk_stack(sys._getframe()))
     around = (frame.f_globals for frame, _ in stack)
     names = next(each for each in around if not str(each.get("__name__")).startswith(package))
+    if is_own(str(names.get("__name__"))):
+        return None
     file = names.get("__file__") or ""
     text = "".join(linecache.getlines(file, names))
     if not text:

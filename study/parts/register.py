@@ -1,4 +1,4 @@
-"""What a file of parts calls to register them.
+"""What chapters, packages and files of parts call to register what they bring.
 
 It imports late what takes long, since commands import it to have the option --with.
 """
@@ -7,21 +7,29 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, TypeVar
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 import search_spaces
 from search_spaces.base import SearchSpace
-from study import paradigms
+from study import errors, models, paradigms, tasks
 from study.cell import HYBRIDS, Cell
+from study.cell.column_groups import GROUPS, TYPES, Column, Group, Of
 from study.cell.declared import Axis, axes_of
+from study.cell.settings import SETTINGS, Settings
+from study.cell.work import RECORDED
+from study.door import Registry, open_door
 from study.errors import RequestError
+from study.kinds import KINDS
 from study.parts.origin import ORIGINS, Sort, caller
+from study.reported import FUNCTIONS, SECTIONS, SectionOf
+from study.tasks.task import Declaration
 
 if TYPE_CHECKING:
     from study.models.model import Builder
     from study.paradigms.paradigm import Paradigm
-    from study.tasks.task import Declaration
 
 P = TypeVar("P", bound="type[Paradigm]")
 B = TypeVar("B", bound="Builder")
@@ -56,33 +64,45 @@ def register_paradigm(paradigm: P) -> P:
             f"the cost of {label} is {cost!r} for focus_flops=10, classifier_flops=2, m=5. It "
             "must be the FLOPs of its calls, a whole number > 0, on which equal compute rests."
         )
-    _take("paradigm", paradigm.name, {**paradigms.REGISTERED, **HYBRIDS})
+    _take("paradigm", paradigm.name, paradigms.REGISTERED, *HYBRIDS)
     paradigms.REGISTERED[paradigm.name] = _place(paradigm)
     return paradigm
 
 
-def register_model(name: str, tasks: Iterable[str]) -> Callable[[B], B]:
-    """Registers the builder of a network for some tasks; a decorator.
+def register_model(
+    name: str, tasks: Iterable[str], place: str = "", *, adjustable: bool = False
+) -> Callable[[B], B]:
+    """Registers the builder of a network for some tasks; a decorator, or by its place.
 
     Args:
         name: of the architecture, as on the command line.
         tasks: names of the tasks that it takes.
+        place: ``module:name`` of the builder, which is then imported where it is needed; empty:
+            what is returned decorates it.
+        adjustable: whether the builder takes a `study.cell.NetworkSettings`, too, as those of
+            `study.models.images.focus_and_classifier` do.
 
     Raises:
         RequestError: its name is taken.
     """
-    from study import models
+    of_tasks = tuple(tasks)
 
-    def register(builder: B) -> B:
-        of_tasks = tuple(tasks)
+    def enter(found: str) -> None:
         if isinstance(tasks, str) or not of_tasks:
             raise RequestError(
                 f"the tasks of the model {name} are a tuple of names, got {tasks!r}"
             )
         _take("model", name, models.ARCHITECTURES)
-        models.ARCHITECTURES[name] = dict.fromkeys(of_tasks, _place(builder))
+        models.ARCHITECTURES[name] = dict.fromkeys(of_tasks, found)
+        if adjustable:
+            models.ADJUSTABLE.add(name)
+
+    def register(builder: B) -> B:
+        enter(_place(builder))
         return builder
 
+    if place:
+        enter(place)
     return register
 
 
@@ -96,9 +116,6 @@ def register_task(name: str, declaration: Declaration) -> None:
     Raises:
         RequestError: it is no declaration, or its name is taken.
     """
-    from study import tasks
-    from study.tasks.task import Declaration
-
     if not isinstance(declaration, Declaration):
         raise RequestError(f"the task {name} is not a study.tasks.task.Declaration.")
     for option, axis in declaration.options.items():
@@ -119,21 +136,129 @@ def register_study(space: SearchSpace) -> None:
     """
     if not isinstance(space, SearchSpace):
         raise RequestError(f"{space!r} is not a search_spaces.base.SearchSpace.")
-    _take("study", space.name, search_spaces.all_studies())
-    search_spaces.REGISTERED[space.name] = space
+    _take("study", space.name, search_spaces.STUDIES)
+    search_spaces.STUDIES[space.name] = space
 
 
-def _take(sort: Sort, name: Any, known: Iterable[str]) -> None:
-    """Notes which file a name is of; a file may register its own names again when it changed."""
-    if not (isinstance(name, str) and _NAME.fullmatch(name)):
+def register_settings(settings: type[Settings]) -> None:
+    """Registers settings of models, which a task has whose modality names their key.
+
+    Raises:
+        RequestError: they have no key, or it is taken.
+    """
+    key = getattr(settings, "key", None)
+    if not (isinstance(settings, type) and issubclass(settings, Settings)):
+        raise RequestError(f"{settings!r} is not a subclass of study.cell.settings.Settings.")
+    _take("settings", key, SETTINGS, *(field.name for field in fields(Cell)))
+    SETTINGS[settings.key] = settings
+
+
+def register_kind(name: str, place: str) -> None:
+    """Registers a kind of cell, which studies name by `SearchSpace.kind`.
+
+    Args:
+        name: in results, too.
+        place: ``module:name`` of a `study.kind.Kind`, which `--help` imports: without PyTorch.
+
+    Raises:
+        RequestError: its name is taken.
+    """
+    _take("kind", name, KINDS, RECORDED)
+    KINDS[name] = place
+
+
+def register_columns(heading: str, of: Of, columns: Mapping[str, Column]) -> None:
+    """Registers columns of results, which a file has all or none of.
+
+    Args:
+        heading: in docs/results.md.
+        of: what they tell of, see `study.cell.column_groups.Of`.
+        columns: name -> type, one of `study.cell.column_groups.TYPES`, and meaning in Markdown.
+
+    Raises:
+        RequestError: results were read already, as by a file of `--with`: whoever reads results
+            has to know their columns, so that they come with an installed package.
+    """
+    if hasattr(sys.modules.get("study.results.columns"), "ROWS_SCHEMA"):
+        raise RequestError(
+            f"the columns {', '.join(columns)} come too late: results would be read without "
+            "them. Register columns in a package with an entry point attention_study.parts."
+        )
+    unknown = [name for name, (kind, _) in columns.items() if kind not in TYPES]
+    taken = [name for group in GROUPS.values() for name in group.columns.keys() & columns]
+    if unknown or taken or of not in get_args(Of):
+        raise RequestError(
+            f"the columns of {heading!r} are {of!r}, of the types "
+            f"{[kind for kind, _ in columns.values()]}; known are {get_args(Of)} and {TYPES}, and "
+            f"taken {taken}."
+        )
+    _take("columns", heading, GROUPS, typed=False)
+    GROUPS[heading] = Group(of, columns)
+
+
+def register_section(section: SectionOf) -> None:
+    """Registers a kind of sections of the report, and which cells it shows.
+
+    Raises:
+        RequestError: it is none, or its module is taken.
+    """
+    if not isinstance(section, SectionOf):
+        raise RequestError(f"{section!r} is not a study.reported.SectionOf.")
+    _take("section", section.place, SECTIONS, typed=False)
+    SECTIONS[section.place] = section
+
+
+def register_function(place: str) -> None:
+    """Registers a further function of the package `analysis`, by its place ``module:name``."""
+    name = place.partition(":")[2]
+    _take("function", name, FUNCTIONS)
+    FUNCTIONS[name] = place
+
+
+def register_command(name: str, place: str, about: str) -> None:
+    """Registers a command: ``attention-study NAME``.
+
+    Args:
+        name: as typed.
+        place: module whose `main` takes the arguments and returns the exit status.
+        about: one line, shown by `--help`.
+
+    Raises:
+        RequestError: its name is taken.
+    """
+    from study import commands
+
+    _take("command", name, commands.COMMANDS)
+    commands.COMMANDS[name] = (place, about)
+
+
+def register_synonyms(words: Mapping[str, str]) -> None:
+    """Registers what people call a name elsewhere, so that a near miss is told.
+
+    Args:
+        words: name -> what is typed for it, with blanks between several, and _ within one.
+    """
+    errors.SYNONYMS.update(words)
+
+
+def _take(sort: Sort, name: Any, known: Registry[Any], *others: str, typed: bool = True) -> None:
+    """Notes which file a name is of; a file may register its own names again when it changed.
+
+    A name of a chapter of the project is of no file, since the version of the code stands for it.
+    """
+    if not isinstance(name, str) or (typed and not _NAME.fullmatch(name)):
         raise RequestError(
             f"{name!r} cannot be typed as the name of a {sort}: use letters, digits, - and _."
         )
     origin, before = caller("study.parts"), ORIGINS.get((sort, name))
-    if name in known and (before is None or not before.same_file(origin)):
+    if origin is not None:
+        open_door()  # so that it cannot take the name of a chapter that comes in later
+    taken = known.taken(name) or name in others
+    if taken and (origin is None or before is None or not before.same_file(origin)):
         whose = "the project" if before is None else before.file
         raise RequestError(f"the {sort} {name} is taken by {whose}: choose another name.")
-    ORIGINS[sort, name] = origin
+    if origin is not None:
+        ORIGINS[sort, name] = origin
 
 
 def _place(part: Any) -> str:

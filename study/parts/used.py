@@ -6,7 +6,11 @@ import ast
 import hashlib
 from collections.abc import Iterable
 
-_REGISTERS = {f"register_{sort}" for sort in ("paradigm", "model", "task", "study")}
+_SORTS = (
+    "paradigm", "model", "task", "study", "settings", "kind", "columns", "section", "function",
+    "command", "synonyms",
+)  # fmt: skip
+_REGISTERS = {f"register_{sort}" for sort in _SORTS}
 
 
 class _Code(ast.NodeTransformer):

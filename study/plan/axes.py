@@ -16,9 +16,6 @@ from study.kinds import KINDS
 
 LARGEST_RANGE = 1_000_000
 
-NAMED = ("paradigm", "method", "task")
-"""Axes whose values may follow an @ alone, without the axis: no two of them share a name."""
-
 Known = Mapping[str, Axis]
 """The axes of a study, by name."""
 
@@ -131,7 +128,7 @@ def _condition(known: Known, name: str, where: str) -> tuple[str, str]:
     other, colon, values = where.partition(":")
     if colon:
         return other, values
-    of = {value: axis for axis in NAMED if axis in known for value in known[axis].names or ()}
+    of = {value: axis for axis in known if known[axis].alone for value in known[axis].names or ()}
     first = as_seen(where.split(",")[0])
     if first not in of:
         raise unknown(f"paradigm or task in {name}@", first, [*of, "AXIS:VALUE"])
@@ -216,7 +213,7 @@ def as_assignments(
             there = every | {other: tuple(value for value in every[other] if value in having)}
             if not there[other]:
                 continue
-        spelt = _spelt(axes[name], name, list(depends_on(axes[name])), there, {})
+        spelt = _spelt(known, axes[name], name, list(depends_on(axes[name])), there, {})
         spelt = [each for each in spelt if each[1] != (None,)] or spelt[:1]  # else said twice
         if len(spelt) > 1 or len(spelt[0][1]) > 1 or name in named:
             yield shlex.join(
@@ -226,6 +223,7 @@ def as_assignments(
 
 
 def _spelt(
+    known: Known,
     rules: Rules,
     name: str,
     others: Sequence[str],
@@ -238,11 +236,11 @@ def _spelt(
     other, *rest = others
     met: dict[Sequence[tuple[str, Values]], list[Any]] = {}
     for value in there[other]:
-        spelt = _spelt(rules, name, rest, there, {**point, other: value})
+        spelt = _spelt(known, rules, name, rest, there, {**point, other: value})
         met.setdefault(spelt, []).append(value)
     if len(met) == 1:
         return next(iter(met))
-    of = "" if other in NAMED else f"{other}:"
+    of = "" if known[other].alone else f"{other}:"
     return tuple(
         (f"@{of}{as_typed(some)}{where}", values)
         for spelt, some in met.items()

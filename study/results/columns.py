@@ -16,86 +16,56 @@ import pyarrow as pa
 
 from study import tasks
 from study.cell import AnyCell, Cell
-from study.cell.declared import Axis, Name, Number, Text, Whole, axes_of
-from study.posterior.posterior_cell import PosteriorCell
+from study.cell.column_groups import GROUPS, TYPES, Column, Of, of_axes
+from study.cell.declared import axes_of
+from study.parts import ORIGINS, load
+
+load(())  # the columns of installed packages are read here, once
 
 _TEXT, _WHOLE, _NUMBER, _FLAG = pa.string(), pa.int64(), pa.float64(), pa.bool_()
 _TEXTS, _WHOLES, _NUMBERS = pa.list_(_TEXT), pa.list_(pa.int32()), pa.list_(_NUMBER)
 _BITS = pa.binary()
-_IN_WORDS = {
-    _TEXT: "text", _WHOLE: "whole number", _NUMBER: "number", _FLAG: "yes or no",
-    _TEXTS: "texts", _WHOLES: "whole numbers", _NUMBERS: "numbers",
-    _BITS: "bits",
-}  # fmt: skip
+_OF_WORD = dict(zip(TYPES, (_TEXT, _WHOLE, _NUMBER, _TEXTS, _WHOLES, _NUMBERS), strict=True))
+_IN_WORDS = {kind: word for word, kind in _OF_WORD.items()} | {_FLAG: "yes or no", _BITS: "bits"}
 
 Columns = Mapping[str, tuple[pa.DataType, str]]
 """Name -> type, and meaning in Markdown."""
 
 
-def _declared(axes: Mapping[str, Axis]) -> Columns:
-    """The columns that axes declare."""
-    of = {Whole: _WHOLE, Number: _NUMBER, Name: _TEXT, Text: _TEXT}
-    return {
-        axis.named or name: (of[type(axis.takes)], axis.column)
-        for name, axis in axes.items()
-        if axis.column
-    }
+def _typed(columns: Mapping[str, Column]) -> Columns:
+    return {name: (_OF_WORD[word], meaning) for name, (word, meaning) in columns.items()}
 
 
-TRAINED: Columns = _declared(axes_of(Cell))
+def _brought(of: Of) -> Mapping[str, Columns]:
+    """Heading -> columns, of those that chapters and packages brought."""
+    return {name: _typed(group.columns) for name, group in GROUPS.items() if group.of == of}
+
+
+def _joined(*of: Of) -> Columns:
+    """The columns of all these."""
+    groups = [group for each in of for group in _brought(each).values()]
+    return {name: column for group in groups for name, column in group.items()}
+
+
+TRAINED: Columns = _typed(of_axes(axes_of(Cell)))
 """What cells that train declare."""
 
 OF_DATA: Columns = {
     name: column
-    for task in tasks.OWN
-    for name, column in _declared(tasks.TASKS[task].options).items()
+    for task in sorted(tasks.TASKS)
+    if ("task", task) not in ORIGINS
+    for name, column in _typed(of_axes(tasks.TASKS[task].options)).items()
 }
 """What the project's tasks declare of their data, see `study.tasks.task.Declaration`. Options of
 tasks from outside are in the JSON of cells alone, as not all that read results know them."""
 
-NETWORK: Columns = {
-    **_declared(axes_of(PosteriorCell)),
-    "network_width": (_NUMBER, axes_of(PosteriorCell)["width"].column),  # it may be infinite
-    "variant": (_TEXT, "of the theory"),
-}
-"""Of a cell that solves or samples, see `study.posterior.posterior_cell.PosteriorCell`; some also
-of one that scores heads (`study.heads.heads_cell.HeadsCell`)."""
+SET_UP: Columns = _joined("set up")
+"""What cells of some sorts declare besides."""
 
-CAPTIONING: Columns = {
-    "optimiser": (_TEXT, "of the first phase"),
-    "encoder_lr": (_NUMBER, "the encoder's learning rate in the first phase; missing: frozen"),
-    "teacher_forcing": (_NUMBER, "the least of all phases"),
-}
-"""Of a cell that writes captions."""
+FOUND: Columns = _joined("found")
+"""What cells of some sorts found."""
 
-SOLUTION: Columns = {
-    "path_names": (_TEXTS, "names of the rows and columns of U"),
-    "order_parameter": (_NUMBERS, "U, row by row"),
-    "order_parameter_error": (_NUMBERS, "its Monte Carlo standard error"),
-    "overlaps": (
-        _NUMBERS,
-        "absolute cosines between the training labels and the principal components of the "
-        "kernel, by falling eigenvalue",
-    ),
-    "residual": (_NUMBER, "how far the solution is from a stationary point"),
-    "r_hat": (_NUMBER, "how well the chains agree: the largest over all sampled numbers"),
-    "effective_sample_size": (_NUMBER, "the smallest over all sampled numbers"),
-}
-"""Of a cell that solves or samples: what it found."""
-
-HEADS: Columns = {
-    "network": (_TEXT, "id of the cell that trained the network, `networks/<id>.safetensors`"),
-    "network_digest": (_TEXT, "of its weights; also of a cell whose own network was kept"),
-    "temperature_choice": (_TEXT, "how the temperature was chosen"),
-    "temperatures": (_NUMBERS, "the candidates"),
-    "head_scores": (_NUMBERS, "layer by layer; the higher, the more a head matters"),
-    "removal_order": (
-        _WHOLES,
-        "the heads, numbered from 0 through all layers, in the order of their removal; missing, "
-        "like the scores, where a rule gives none",
-    ),
-}
-"""Of a cell that scores the heads of a trained network, see `study.heads.heads_cell.HeadsCell`."""
+FOUND_NUMBERS = [name for name, (kind, _) in FOUND.items() if kind == _NUMBER]
 
 _FOCUS_AND_PREDICTION = (
     _NUMBER,
@@ -118,31 +88,27 @@ _KNOWN: Columns = {
         "to `ffpf` cover these alone, and are missing if there are none",
     ),
 }
-_PLAUSIBILITY = (
-    _NUMBER,
-    "of texts: [plausibility](hatexplain.md#what-is-measured); `iou_f1` may exceed 1",
-)
-_RATIONALES: Columns = dict.fromkeys(("token_f1", "iou_f1", "auprc"), _PLAUSIBILITY)
-_BLEU = (_NUMBER, "[Bleu-1 to Bleu-4](captions.md#what-is-measured)")
-_CAPTIONS: Columns = {
-    **dict.fromkeys([f"bleu_{n}" for n in (1, 2, 3, 4)], _BLEU),
-    "cider": (_NUMBER, "CIDEr, on its own scale"),
-    "caption_length": (_NUMBER, "mean number of words"),
+_MEASURED = _joined("measured", "evaluated")
+_OF_MODALITIES = {m.column for task in tasks.TASKS.values() for m in task.modality.measures}
+FURTHER: Columns = {
+    **_KNOWN,
+    **{name: column for name, column in _MEASURED.items() if name in _OF_MODALITIES},
 }
-FURTHER: Columns = {**_KNOWN, **_RATIONALES, **_CAPTIONS}
 """Measures of an evaluation that some modalities have."""
 
-_IN_THEORY = (
-    _NUMBER,
-    "of linear models: place and time in the [theory](dynamics.md#the-setting-solved)",
-)
-DYNAMICS: Columns = {
-    "incentive": (_NUMBER, "where alpha is held: what a better focus would gain"),
+OTHERS: Columns = {name: each for name, each in _MEASURED.items() if name not in FURTHER}
+"""What evaluations of some cells have besides: numbers, and lists of them."""
+
+OTHER_NUMBERS = [name for name, (kind, _) in OTHERS.items() if kind == _NUMBER]
+
+HELD: Columns = {
+    "incentive": (_NUMBER, "what a better focus would gain"),
     "incentive_slope": (_NUMBER, "its slope"),
-    **dict.fromkeys(("mu", "nu", "flow_time"), _IN_THEORY),
 }
-"""Of an evaluation of cells whose attention is held (`study.paradigms.held`), or that are linear
-(`study.models.linear`)."""
+"""Of an evaluation of cells whose attention is held (`study.paradigms.held`)."""
+
+NETWORK: Columns = {"network_digest": (_TEXT, "of its weights")}
+"""Of a cell whose network is in `networks/`."""
 
 INSTANCES: Columns = {
     "instances": (
@@ -157,15 +123,6 @@ INSTANCES: Columns = {
 """Of the last evaluation on the test split of a cell that ended: a bit an instance, as
 `numpy.packbits` gives them, in the order of the file."""
 
-PREDICTOR: Columns = {
-    "accuracy_error": (_NUMBER, "Monte Carlo standard error"),
-    "accuracy_diagonal": (_NUMBER, "accuracy without the terms between different paths"),
-    "predictor_mean": (_NUMBERS, "mean of the output for each input"),
-    "predictor_variance": (_NUMBERS, "variance of the output for each input"),
-    "predictor_mean_error": (_NUMBERS, "Monte Carlo standard error of the mean"),
-}
-"""Of an evaluation of cells that solve and sample (`study.posterior`)."""
-
 _EXAMPLES: Columns = {
     "examples": (
         _TEXT,
@@ -174,17 +131,6 @@ _EXAMPLES: Columns = {
     ),
 }
 """Of the last evaluation on the test split, see `study.evaluate.examples`."""
-
-PRUNED: Columns = {
-    "accuracy_without_head": (_NUMBERS, "accuracy without each head alone, layer by layer"),
-    "accuracy_pruned": (
-        _NUMBERS,
-        "accuracy without the first k heads of `removal_order`, k = 0, 1, ..., until each layer "
-        "has one left; without an order the mean of many, or the best of all subsets",
-    ),
-    "accuracy_pruned_reverse": (_NUMBERS, "the same in reverse order"),
-}
-"""Of an evaluation of a trained network whose heads are removed (`study.heads`)."""
 
 _RECORDED: Columns = {
     "measures": (_TEXT, "of recorded runs, JSON: name of a further measure -> fraction in [0, 1]"),
@@ -234,8 +180,7 @@ _OF_CELLS: Mapping[str, Columns] = {
         "budget_amount": (_WHOLE, "the budget it was given"),
         "budget_unit": (_TEXT, "`flops` or `mosaics`"),
     },
-    "Of `attention-paths` and `one-shot`: network and method": NETWORK,
-    "Of captions": CAPTIONING,
+    **_brought("set up"),
     "Its end": {
         "cell": (_TEXT, "JSON of all that is hashed; in the metadata of the file"),
         "status": (
@@ -262,8 +207,8 @@ _OF_CELLS: Mapping[str, Columns] = {
         ),
         **GIVEN_UP,
     },
-    "Of a theory: what was found": SOLUTION,
-    "Of the heads of a trained network": HEADS,
+    **_brought("found"),
+    "Of a trained network that was kept": NETWORK,
     "With what, and when": {
         "code_version": (_TEXT, "of this project"),
         "package_versions": (_TEXT, "JSON: package -> version"),
@@ -282,9 +227,9 @@ _OF_EVALUATIONS: Mapping[str, Columns] = {
         "num_evaluated": (_WHOLE, "instances"),
     },
     "Its measures": {**METRICS, **_KNOWN},
-    "Further measures, of some cells": {
-        **_RATIONALES,
-        **DYNAMICS,
+    **_brought("measured"),
+    "Where attention is held": HELD,
+    "The heat map": {
         "heatmap": (
             _NUMBERS,
             "5 x 5 row by row, axis 0 the attention on the foreground; of captions 3 x 3 (edges "
@@ -292,15 +237,14 @@ _OF_EVALUATIONS: Mapping[str, Columns] = {
         ),
     },
     "Of each instance, at the last evaluation on the test split": INSTANCES,
-    "Of a predictor": PREDICTOR,
-    "Of written captions": _CAPTIONS,
-    "Of single inputs, pruned networks and recorded runs": {**_EXAMPLES, **PRUNED, **_RECORDED},
+    **_brought("evaluated"),
+    "Of single inputs, and of recorded runs": {**_EXAMPLES, **_RECORDED},
 }
 """Heading -> columns, in the order of the schema."""
 
 FAMILIES = (
-    {"data_notes", *OF_DATA}, {"alpha"}, NETWORK, CAPTIONING, SOLUTION, HEADS, _RATIONALES,
-    DYNAMICS, PREDICTOR, _CAPTIONS, _EXAMPLES, PRUNED, _RECORDED, GIVEN_UP,
+    {"data_notes", *OF_DATA}, {"alpha"}, *(group.columns for group in GROUPS.values()), _EXAMPLES,
+    _RECORDED, GIVEN_UP, NETWORK, HELD,
 )  # fmt: skip
 """Columns that a file without any value of the family leaves out: so files of one kind of study
 have the same, and a folder of them is read as one table."""

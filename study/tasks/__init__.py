@@ -2,36 +2,22 @@
 
 from __future__ import annotations
 
+import pkgutil
 from collections.abc import Sequence
 
 from study.cell import NO_OPTIONS, Options
+from study.door import Registry
 from study.errors import RequestError, unknown
-from study.tasks.captions import caption_tasks, encoders
 from study.tasks.mosaics import mosaic_tasks
-from study.tasks.one_shot import one_shot_tasks
-from study.tasks.posts import post_tasks
-from study.tasks.series import series_tasks
 from study.tasks.sources import data_set as data_sets
 from study.tasks.sources.places import NO_PLACES, Places
-from study.tasks.task import CAPTIONS as CAPTIONS
 from study.tasks.task import MOSAICS as MOSAICS
-from study.tasks.task import ONE_SHOT as ONE_SHOT
 from study.tasks.task import OTHERS as OTHERS
-from study.tasks.task import POSTS as POSTS
 from study.tasks.task import Declaration, Modality, Task, TaskInfo
 from study.terminal.working import working
 
-TASKS: dict[str, Declaration] = {
-    **mosaic_tasks.TASKS,
-    **post_tasks.TASKS,
-    **caption_tasks.TASKS,
-    **one_shot_tasks.TASKS,
-    **series_tasks.TASKS,
-}
-
-
-OWN = tuple(TASKS)
-"""The project's own; files of parts may register others."""
+TASKS: Registry[Declaration] = Registry(mosaic_tasks.TASKS)
+"""Name -> task; chapters and files of parts register more."""
 
 
 def modality(name: str) -> Modality:
@@ -105,16 +91,16 @@ def require_use(places: Places, names: Sequence[str], asked: str = "") -> None:
 def at_hand(name: str, places: Places = NO_PLACES, options: Options = NO_OPTIONS) -> bool:
     """Whether `load` would neither download nor copy anything from shared storage.
 
-    That includes the weights of an encoder.
+    That includes what it reads besides, such as the weights of an encoder.
 
     Raises:
         RequestError: shared storage cannot be read, or has no files of the data set.
     """
-    data_set = TASKS[name].data_set
-    if data_set is not None and not data_sets.at_hand(data_set, places):
+    task = TASKS[name]
+    if task.data_set is not None and not data_sets.at_hand(task.data_set, places):
         return False
-    encoder = options.get("encoder")
-    return encoder is None or encoders.at_hand(encoder, places)
+    besides = task.at_hand
+    return not besides or pkgutil.resolve_name(besides)(places, options)
 
 
 def load(name: str, places: Places = NO_PLACES, options: Options = NO_OPTIONS) -> Task:

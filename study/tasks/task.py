@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 
 from study.cell import Cell, Options
-from study.cell.declared import Axis, Whole
+from study.cell.declared import Axis, Whole, axes_of
+from study.cell.settings import SETTINGS
 from study.tasks.sources.data_set import DataSet
 from study.tasks.sources.places import Places
 
@@ -31,36 +32,77 @@ class Measure(NamedTuple):
         name: for people.
         is_share: whether it is a fraction, which people read in per cent.
         lost: what a diverged cell counts as; NaN: it is not known.
+        bounded: whether it is in [0, 1].
     """
 
     column: str
     name: str
     is_share: bool = True
     lost: float = math.nan
+    bounded: bool = True
+
+
+class Gallery(NamedTuple):
+    """Pictures of single inputs, which stand open in the report of a comparison.
+
+    Attributes:
+        place: of the function that draws them: `analysis.comparison.compare.Comparison` ->
+            pictures, whose names begin with `stem`.
+        stem: of the names of their files, before a hyphen.
+        heading: above them.
+        text: how to read them.
+    """
+
+    place: str
+    stem: str
+    heading: str
+    text: str
+
+
+Place = str
+"""Module and function, as ``module:name``, imported when it is called; empty: there is none."""
 
 
 @dataclass(frozen=True)
 class Modality:
-    """A sort of inputs: their names for people, and how SAIF counts them.
+    """A sort of inputs: their names for people, how SAIF counts them, and what they need.
 
     Attributes:
         noun: the inputs, in the plural; a budget of inputs counts them.
         counted: the inputs of which SAIF and the heat map are shares, in the plural.
         m: name of the axis m.
         foreground: name of the true foreground, if it needs one.
+        partly: what an input has whose foreground is known, as ``a rationale``; empty: all have
+            one.
         draws: what the data are a sample of, in the plural: verdicts hold for other ones, too.
         backgrounds: what an input holds besides the one of these in its foreground, in the plural;
             empty: nothing.
         heatmap_edges: of the heat map, for attention and score, see `study.evaluate`.
+        saif_text: what SAIF is, with ``{at}`` for the threshold; empty: as of what is classified.
         saif_threshold: least attention and score at which an input counts for SAIF.
         score: name for people of the column `accuracy`.
         chance: whether a guess scores 1/C, as which a diverged cell then counts; else it scores 0.
         margin: a run whose score, or whose SAIF, is further above a guess has learned.
         measures: its further measures, in the order of tables; the score may be one of them.
         measures_text: what these are, for people.
-        evaluation: module and function that evaluates a model, with the arguments of
+        evaluation: evaluates a model, with the arguments of
             `study.evaluate.classification.evaluate`, but those of an attention that is held, if it
             never is.
+        measured: (attention, foreground, mask), arrays (B, m) -> further measures of inputs whose
+            foreground is known.
+        shown: (split, row) -> what shows an input, see `study.evaluate.looks.Example`; empty:
+            nothing does.
+        how_shown: how to read that; empty: as of tiles.
+        gallery: of its inputs, instead.
+        published: what the paper printed, a `analysis.comparison.paper.published.Published`.
+        settings: key of the settings of its models, see `study.cell.settings`; empty: they have
+            none.
+        rare: further axes that it has, of those which few tasks have.
+        optimiser: by default.
+        fixed_m: the segments of every input; None: the axis m says it.
+        named_by: the column, besides the paradigm, that tells networks of its studies apart.
+        own_columns: what else only its cells have in tables of cells.
+        evaluates_alike: whether validation and test inputs are the same for every seed.
         keeps_networks: whether all trained networks are kept (`study.models.kept`), as other
             cells take them apart.
     """
@@ -69,17 +111,40 @@ class Modality:
     counted: str
     m: str
     foreground: str = ""
+    partly: str = ""
     draws: str = "images"
     backgrounds: str = ""
     heatmap_edges: tuple[float, ...] = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
+    saif_text: str = ""
     saif_threshold: float = 0.8
     score: str = "accuracy"
     chance: bool = True
     margin: float = 0.05
     measures: tuple[Measure, ...] = ()
     measures_text: str = ""
-    evaluation: str = "study.evaluate.classification:evaluate"
+    evaluation: Place = "study.evaluate.classification:evaluate"
+    measured: Place = ""
+    shown: Place = ""
+    how_shown: str = ""
+    gallery: Gallery | None = None
+    published: Place = "analysis.comparison.paper.published:MOSAICS"
+    settings: str = ""
+    rare: tuple[str, ...] = ()
+    optimiser: str = "sgd"
+    fixed_m: int | None = None
+    named_by: str = ""
+    own_columns: tuple[str, ...] = ()
+    evaluates_alike: bool = True
     keeps_networks: bool = False
+
+    def has(self, axis: str) -> bool:
+        """Whether it has an axis that few tasks have."""
+        return axis in self.rare or axis in self.axes_of_settings
+
+    @property
+    def axes_of_settings(self) -> Mapping[str, Axis]:
+        """The axes of the settings of its models."""
+        return axes_of(SETTINGS[self.settings]) if self.settings else {}
 
     def guess(self, num_classes: Any) -> dict[str, Any]:
         """Accuracy and SAIF of a guess among C classes, as which a diverged cell counts."""
@@ -87,55 +152,8 @@ class Modality:
 
 
 MOSAICS = Modality("mosaics", counted="instances", m="segments m", backgrounds="background images")
-POSTS = Modality(
-    "posts",
-    counted="posts that have a rationale",
-    m="most tokens m",
-    foreground="the tokens of the rationale",
-    draws="posts",
-    measures=(
-        Measure("token_f1", "token F1"),
-        Measure("iou_f1", "IOU F1"),
-        Measure("auprc", "AUPRC"),
-    ),
-    measures_text="Plausibility: how far the attention agrees with the tokens that people marked, "
-    "by the measures of the HateXplain data set, those of ERASER, with t intervals. Predicted are "
-    "the 5 tokens with most attention: token F1 compares them with the marked tokens, IOU F1 with "
-    "the marked spans, where a token matches a span of at most two. AUPRC is the area under the "
-    "precision-recall curve of the attention itself.",
-)
-CAPTIONS = Modality(
-    "captions",
-    counted="categories with one box in an image",
-    m="regions m",
-    foreground="the box of the category",
-    heatmap_edges=(0.0, 0.2, 0.3, 1.0),
-    saif_threshold=0.3,
-    score="Bleu-4",
-    chance=False,
-    measures=(
-        *(Measure(f"bleu_{n}", f"Bleu-{n}", lost=0.0) for n in (1, 2, 3, 4)),
-        Measure("cider", "CIDEr", is_share=False, lost=0.0),
-        Measure("caption_length", "words a caption", is_share=False),
-    ),
-    measures_text="Captions compared with those that people wrote of the same image, with t "
-    "intervals. Bleu-n is the geometric mean, over lengths 1 to n, of the share of a caption's "
-    "word sequences that people's captions have, too, and is lowered where captions are shorter "
-    "than people's. CIDEr gives more weight to sequences that are rare among images and has a "
-    "scale of its own.",
-    evaluation="study.evaluate.caption_evaluation:evaluate",
-)
-ONE_SHOT = Modality(
-    "episodes",
-    counted="episodes",
-    m="images m",
-    evaluation="study.evaluate.one_shot:evaluate",
-    keeps_networks=True,
-)
 OTHERS = Modality("instances", counted="instances", m="segments m", draws="instances")
 """Of tasks that are not known here: those of others' parts, and of recorded runs."""
-IMAGES = 3
-"""Of an episode: first support, second support, query."""
 
 
 class Batch(NamedTuple):
@@ -329,6 +347,11 @@ class Declaration:
         files: further places that it takes, of `study.tasks.sources.places.FILES`.
         warning: what readers are told before they see its inputs, which are shown only where a
             person asks for it; empty: nothing.
+        chooses: whether options are chosen among; else a study has one stage.
+        why_not: cell -> why it cannot run; None: it can.
+        requires: refuses a machine that lacks packages, by `RequestError`.
+        at_hand: (places, options) -> whether what is read besides the data set is at hand.
+        artifacts: (row of a cell, its last evaluations) -> what MLflow shows of the cell.
     """
 
     modality: Modality
@@ -337,6 +360,11 @@ class Declaration:
     data_set: DataSet | None = None
     files: tuple[str, ...] = ()
     warning: str = ""
+    chooses: bool = True
+    why_not: Place = ""
+    requires: Place = ""
+    at_hand: Place = ""
+    artifacts: Place = "study.evaluate.run_files:heat_map_and_looks"
 
     def reads(self, place: str) -> bool:
         """Whether it reads files of a place, a field of `Places` but the cache."""

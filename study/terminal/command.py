@@ -21,6 +21,7 @@ from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Any, NoReturn, TextIO
 
+from study.door import packages
 from study.errors import RequestError, nearest
 from study.terminal.width import readable
 from study.terminal.working import telling
@@ -141,7 +142,7 @@ def run_as_command(main: Callable[[], int]) -> NoReturn:
 def _require_own_names() -> int:
     """Refuses a file or folder of the user's that would be imported in place of ours."""
     project = Path(__file__).parents[2]
-    for name in ("analysis", "search_spaces"):
+    for name in ("analysis", "search_spaces", *sorted(packages())):
         spec = importlib.util.find_spec(name)
         if spec and spec.origin != str(project / name / "__init__.py"):
             where = spec.origin or next(iter(spec.submodule_search_locations or []), "")

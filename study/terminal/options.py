@@ -48,17 +48,17 @@ def mlflow_uri(text: str) -> str:
     return text
 
 
-def option(about: str, default: Any = None, *, no_use: tuple[str, ...] = (), **more: Any) -> Any:
+def option(about: str, default: Any = None, *, of: str = "", **more: Any) -> Any:
     """A field of a request that is an option of its command.
 
     Args:
         about: its line in `--help`.
         default: of the field and the option.
-        no_use: kinds of cells for which it means nothing.
+        of: the use without which it means nothing, one of `study.kind.Kind.uses`; empty: none.
         more: for `ArgumentParser.add_argument`; `flag`, where it is not the name of the field;
             `flags`, of a choice: what is given -> (value, its line in `--help`).
     """
-    metadata = {"option": {"help": about, **more}, "no_use": no_use}
+    metadata = {"option": {"help": about, **more}, "of": of}
     return dataclasses.field(default=default, metadata=metadata)
 
 

@@ -11,13 +11,14 @@ import pandas as pd
 
 from study.kinds import kind_of
 from study.results import (
-    CAPTIONING,
-    DYNAMICS,
+    FOUND_NUMBERS,
     FURTHER,
+    HELD,
     METRICS,
-    NETWORK,
     OF_DATA,
+    OTHER_NUMBERS,
     RECORDED,
+    SET_UP,
     TRAINED,
 )
 from study.tracking.runs import METRIC_STEP_FLOPS, Point, Run
@@ -28,16 +29,15 @@ people look at no more, and a run of four times as many numbers takes twice as l
 
 PARAMS = (
     "task", "num_classes", "n", "precision", *TRAINED, "paradigm", "schedule", "lr", "last_lr",
-    "switch_point", "seed", "stage", *OF_DATA, *CAPTIONING, "budget_amount", "budget_unit",
-    *NETWORK,
+    "switch_point", "seed", "stage", *OF_DATA, *SET_UP, "budget_amount", "budget_unit",
 )  # fmt: skip
 
 TAGS = (
     "cell_id", "comparison_id", "status", "status_reason", "data_digest", "device", "code_version",
 )  # fmt: skip
 
-_OF_AN_EVALUATION = (*METRICS, *FURTHER, *DYNAMICS, "accuracy_error", "accuracy_diagonal")
-_OF_A_CELL = ("residual", "r_hat", "effective_sample_size", "total_train_seconds")
+_OF_AN_EVALUATION = (*METRICS, *FURTHER, *HELD, *OTHER_NUMBERS)
+_OF_A_CELL = (*FOUND_NUMBERS, "total_train_seconds")
 
 
 def of_cell(cell: Mapping[str, Any], evaluations: pd.DataFrame, state: str) -> Run:

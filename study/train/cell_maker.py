@@ -6,22 +6,21 @@ import dataclasses
 import functools
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any
 
 from study import models, parts, tasks
 from study.cell import (
     HYBRIDS,
     Budget,
     Cell,
-    DecoderSettings,
     NetworkSettings,
     Options,
     Phase,
     Schedule,
-    TransformerSettings,
 )
 from study.cell.checks import require
-from study.cell.declared import ALL, NONE, SAME, Declared, axes_of
+from study.cell.declared import ALL, NONE, SAME, axes_of
+from study.cell.settings import SETTINGS, Settings
 from study.errors import RequestError
 from study.kind import Maker
 from study.models.flops import ModelFlops
@@ -47,8 +46,6 @@ _NAMED = [
 
 _OF_A_PHASE = [name for name in axes_of(Phase) if name != "lr"]
 """What the parts of a hybrid have in common, unless an axis `hard_...` says otherwise."""
-
-S = TypeVar("S", bound=Declared)
 
 
 class CellMaker(Maker[Cell]):
@@ -117,8 +114,7 @@ class CellMaker(Maker[Cell]):
             data_digest=facts.digest,
             schedule=_schedule(point),
             network=_network(point),
-            decoder=_part(DecoderSettings, point, modality is tasks.CAPTIONS),
-            transformer=_part(TransformerSettings, point, modality is tasks.ONE_SHOT),
+            settings=_settings(point, modality.settings),
             budget=Budget(1),
             evaluation_points=tuple(i / count for i in range(count + 1)),
             sources=parts.sources(
@@ -133,18 +129,21 @@ class CellMaker(Maker[Cell]):
         return replace(cell, budget=budget)
 
 
-def _part(kind: type[S], point: Mapping[str, Any], has: bool) -> S | None:
-    """The settings of a model that only some tasks have.
+def _settings(point: Mapping[str, Any], own: str) -> Settings | None:
+    """The settings of the model of a point; `own` is their key, empty if it has none.
 
     Raises:
         ValueError: a value is out of range, or given for a task that has none.
     """
-    given = {name: point[name] for name in axes_of(kind) if name in point}
-    if has:
-        return kind(**given)
-    for name, value in given.items():
-        require(value is None, name, value, f"none, as {point['task']} has no such thing")
-    return None
+    found = None
+    for key, kind in SETTINGS.items():
+        given = {name: point[name] for name in axes_of(kind) if name in point}
+        if key == own:
+            found = kind(**given)
+            continue
+        for name, value in given.items():
+            require(value is None, name, value, f"none, as {point['task']} has no such thing")
+    return found
 
 
 def _network(point: Mapping[str, Any]) -> NetworkSettings:

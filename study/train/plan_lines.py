@@ -25,7 +25,7 @@ def heading(cells: Sequence[Cell], facts: Facts, flops: Mapping[str, ModelFlops]
     first = cells[0]
     usual = {each.name: each.default for each in fields(Cell) if "axis" in each.metadata}
     others = [name for name in usual if name not in _SAID and getattr(first, name) != usual[name]]
-    parts = (first.network, first.decoder, first.transformer)
+    parts = (first.network, first.settings)
     unusual = {name: getattr(first, name) for name in others} | dict(first.options)
     for part in filter(None, parts):
         unusual |= part.to_dict()

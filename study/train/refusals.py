@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
+import pkgutil
 
 from study import paradigms, tasks
-from study.cell import PARADIGMS, Cell
-from study.evaluate.caption_scores import require_scorers
+from study.cell import PARADIGMS, Cell, Phase
+from study.cell.declared import axes_of
 from study.models.flops import ModelFlops
 from study.paradigms.parts import goes_in_parts
-from study.tasks.captions.encoders import ENCODERS
-from study.tasks.task import IMAGES, Facts
+from study.tasks.task import Facts
 from study.train.budget.timeline import steps_by_phase, timeline
 
 
@@ -26,8 +26,8 @@ def why_not(cell: Cell, facts: Facts, flops: ModelFlops) -> str | None:
     """
     return (
         _why_not_splits(cell, facts)
-        or _why_not_captions(cell)
-        or _why_not_one_shot(cell)
+        or _why_not_rare(cell)
+        or _why_not_task(cell)
         or _why_not_mosaics(cell)
         or _why_not_batch(cell, facts)
         or _why_not_held(cell)
@@ -83,12 +83,8 @@ def _why_not_mosaics(cell: Cell) -> str | None:
     """Why a cell cannot have the content of its mosaics; None if it can, or has no mosaics."""
     if (cell.foregrounds, cell.distractors) == (1, 0):
         return None
-    if tasks.modality(cell.task) is not tasks.MOSAICS:
+    if not tasks.modality(cell.task).backgrounds:
         return f"foregrounds and distractors are of mosaics, not of {cell.task}; leave them out"
-    if cell.task == "linear-orthogonal":
-        return (
-            "the closed form is of one foreground segment: leave foregrounds and distractors out"
-        )
     named = cell.foregrounds + cell.distractors
     if named >= cell.m:
         return (
@@ -98,36 +94,20 @@ def _why_not_mosaics(cell: Cell) -> str | None:
     return None
 
 
-def _why_not_one_shot(cell: Cell) -> str | None:
-    """Why a cell cannot run for what only one-shot images have; None if it can."""
-    if cell.transformer is None:
-        return None
-    if cell.paradigm != "soft" or cell.inference is not None:
-        return "the heads of a transformer attend softly: its paradigm is soft"
-    if cell.alpha is not None:
-        return "attention is held on mosaics, not on the heads of a transformer"
-    if cell.m != IMAGES:
-        return f"an episode has {IMAGES} images, so m is {IMAGES}"
-    if cell.split != "disjoint":
-        return f"{cell.task} has characters of their own in each split: its split is disjoint"
+def _why_not_rare(cell: Cell) -> str | None:
+    """Why a cell cannot have a value of an axis that only others have; None if it has none."""
+    known = tasks.modality(cell.task)
+    for name, axis in axes_of(Phase).items():
+        usual = Phase.__dataclass_fields__[name].default
+        values = {getattr(phase, name) for phase in cell.schedule.phases}
+        if axis.rare and values != {usual} and not known.has(name):
+            having = (task.modality for task in tasks.TASKS.values() if task.modality.has(name))
+            nouns = dict.fromkeys(each.noun for each in having)
+            return f"{name} is for {' and '.join(nouns)}, not for {cell.task}; write none"
     return None
 
 
-def _why_not_captions(cell: Cell) -> str | None:
-    """Why a cell that writes captions, or is set up as if it did, cannot run; None if it can.
-
-    Raises:
-        RequestError: the packages that score captions are not installed.
-    """
-    rates = {phase.encoder_lr for phase in cell.schedule.phases} - {None}
-    if "encoder" not in cell.options:
-        if any(phase.teacher_forcing != 1 for phase in cell.schedule.phases):
-            return f"teacher_forcing is for captions, not for {cell.task}; write none"
-        return f"encoder_lr is for captions, not for {cell.task}; write none" if rates else None
-    encoder = cell.options["encoder"]
-    require_scorers()
-    if math.isqrt(cell.m) ** 2 != cell.m:
-        return f"the regions of an image are a square grid, so m={cell.m} must be a square number"
-    if not (rates or ENCODERS[encoder].pretrained):
-        return f"the {encoder} encoder has no weights of its own: give it an encoder_lr"
-    return None
+def _why_not_task(cell: Cell) -> str | None:
+    """Why a cell cannot run for what its task alone knows; None if it can."""
+    place = tasks.TASKS[cell.task].why_not
+    return pkgutil.resolve_name(place)(cell) if place else None

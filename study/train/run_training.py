@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import pkgutil
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,7 +14,6 @@ from study.cell import Cell, Options
 from study.cell.events import Ended, Report
 from study.cell.work import MOST_EXAMPLES, TUNE, Work
 from study.errors import RequestError
-from study.evaluate.caption_scores import require_scorers
 from study.evaluate.examples import first
 from study.models import kept
 from study.storage.storage import Storage
@@ -36,8 +36,8 @@ class Trainer:
         for cell in cells:
             parts.require(cell)
         work, first = self._work, cells[0]
-        if first.decoder is not None:  # this node may lack what the driver has
-            require_scorers()
+        if requires := tasks.TASKS[first.task].requires:
+            pkgutil.resolve_name(requires)()  # this node may lack what the driver has
         task = loaded(first, work)
         if self._checkpoints:
             self._checkpoints.expect(cells, later)

@@ -58,11 +58,17 @@ def _axes(
     known: Sequence[str],
 ) -> Mapping[str, Axis]:
     found: dict[str, Axis] = {}
+    modalities = {task: tasks.modality(task) for task in of_tasks}
     following = {
         "seed": {"confirm": CONFIRM},
         "task": _of_data(of_tasks),
-        "n": {"paradigm": Axis("paradigms to compare", Name(paradigms))},
+        "n": {"paradigm": Axis("paradigms to compare", Name(paradigms), alone=True)},
         "alpha": {"epochs": EPOCHS, "budget_unit": BUDGET_UNIT},
+        "inference": {
+            name: replace(axis, rare=True)
+            for modality in modalities.values()
+            for name, axis in modality.axes_of_settings.items()
+        },
     }
     declared = axes_of(Cell)
     for name, axis in declared.items():
@@ -72,17 +78,19 @@ def _axes(
             found |= {"hard_drop_at": _of_hard(DROP_AT), "switch_point": SWITCH_POINT}
         if name == "teacher_forcing":
             found["hard_teacher_forcing"] = _of_hard(axis)
-    if adam := {t: ("adam",) for t in of_tasks if tasks.modality(t) is tasks.CAPTIONS}:
-        usual = By("task", adam, otherwise=found["optimiser"].default)
-        found["optimiser"] = replace(found["optimiser"], default=usual)
+    optimiser = found["optimiser"]
+    own = {task: (each.optimiser,) for task, each in modalities.items()}
+    if others := {task: usual for task, usual in own.items() if usual != optimiser.default}:
+        usual = By("task", others, otherwise=optimiser.default)
+        found["optimiser"] = replace(optimiser, default=usual)
     found["task"] = replace(found["task"], takes=Name(known))
     found["architecture"] = replace(found["architecture"], takes=Name(networks))
-    nouns = {task: tasks.modality(task).noun for task in of_tasks}
-    return {
-        name: _among(axis, {t: axis for t in of_tasks if axis.of in ("", nouns[t])}, of_tasks)
-        for name, axis in {**found, "evaluations": EVALUATIONS}.items()
-        if not axis.of or axis.of in nouns.values()
-    }
+    axes = {}
+    for name, axis in {**found, "evaluations": EVALUATIONS}.items():
+        having = [task for task, each in modalities.items() if not axis.rare or each.has(name)]
+        if having:
+            axes[name] = _among(axis, dict.fromkeys(having, axis), of_tasks)
+    return axes
 
 
 def _of_hard(axis: Axis) -> Axis:

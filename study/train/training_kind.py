@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import pkgutil
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ from study.cell.events import Report, Runner
 from study.cell.work import Work
 from study.kind import Column, Kind
 from study.storage.storage import Storage
-from study.tasks import CAPTIONS, POSTS, TASKS, modality
+from study.tasks import TASKS, modality
 from study.tasks.task import Facts, FactsOf
 from study.train.training_axes import axes
 
@@ -29,6 +29,7 @@ class Training(Kind[Cell]):
 
     cell = Cell
     trains = True
+    uses = ("choice", "training")
     fastest = (
         "paradigm", "drop_at", "hard_drop_at", "teacher_forcing", "hard_teacher_forcing",
         "lr", "hard_lr", "switch_point",
@@ -91,37 +92,19 @@ class Training(Kind[Cell]):
         from pandas import notna
 
         held = f"alpha={row['alpha']:g} " if notna(row["alpha"]) else ""
-        model = f"{row['architecture']} " if modality(row["task"]) is POSTS else ""
-        model = f"{row['encoder']} " if notna(row["encoder"]) else model
+        named_by = modality(row["task"]).named_by
+        model = f"{row[named_by]} " if named_by else ""
         return f"{row['paradigm']} {model}m={row['m']} {held}lr={row['lr']:g} seed={row['seed']}"
 
     def artifacts(self, row: Mapping[str, Any], evaluations: pd.DataFrame) -> dict[str, bytes]:
-        """The heat maps of the last evaluation, of the splits with a known foreground; a page.
-
-        With a held attention a map is one line; of a linear model the theory tells more. Captions
-        are in the report.
-        """
-        import numpy as np
+        """As its task has them. With a held attention there are none: a map is one line."""
         from pandas import notna
 
-        from study.evaluate.heat_map_image import heatmap_png
-        from study.evaluate.looks import looks_page
-
-        if evaluations.empty or notna(row["alpha"]) or evaluations["mu"].notna().any():
+        own = TASKS[row["task"]].artifacts
+        if not own or evaluations.empty or notna(row["alpha"]):
             return {}
         last = evaluations[evaluations["step"] == evaluations["step"].max()]
-        maps = zip(last["split"], last["heatmap"], strict=True)
-        kind = modality(row["task"])
-        bins = len(kind.heatmap_edges) - 1
-        heatmaps = {
-            split: np.reshape(each, (bins, bins)) for split, each in maps if each is not None
-        }
-        files = {}
-        if heatmaps:
-            files["heatmap.png"] = heatmap_png(heatmaps, kind)
-        for text in last["examples"].dropna() if kind is not CAPTIONS else ():
-            page = looks_page(json.loads(text), row["schedule"], TASKS[row["task"]].warning)
-            files["where-it-looks.html"] = page.encode()
+        files: dict[str, bytes] = pkgutil.resolve_name(own)(row, last)
         return files
 
 

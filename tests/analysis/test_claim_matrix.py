@@ -9,7 +9,8 @@ from analysis.conclude import conclude
 from analysis.page.claim_matrix import claim_matrix, matrix_blocks
 from analysis.page.exports import claim_rows
 from analysis.section.blocks import Table
-from tests.made_up import fixed_focus, trajectories
+from tests.chapters.dynamics import focus_results as fixed_focus
+from tests.chapters.dynamics import trajectory_results as trajectories
 from tests.made_up.comparisons import make_results, write_seeds
 
 

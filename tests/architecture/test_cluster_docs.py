@@ -120,7 +120,7 @@ def test_one_machine_from_nothing_to_a_finished_study(work: Path) -> None:
     """Though its driver is killed once, and its job stopped once."""
     project = work / "project"
     project.mkdir()
-    for name in ("study", "analysis", "search_spaces"):
+    for name in ("study", "analysis", "search_spaces", "chapters"):
         (project / name).symlink_to(PROJECT / name)
     (project / ".venv").symlink_to(sys.prefix)
     elsewhere = (CLOUD, "cluster_name:", "ray exec", "ray up", "ray down", "ray dashboard")

@@ -30,7 +30,7 @@ DOCUMENTS = [
     PROJECT / "examples" / "notebook.ipynb",
 ]
 """All but the log, which tells of what was there once."""
-PACKAGES = ("study", "analysis", "search_spaces", "benchmarks")
+PACKAGES = ("study", "analysis", "search_spaces", "chapters", "benchmarks")
 FOLDERS = (*PACKAGES, "tests", "docs")
 CODE = [path for folder in FOLDERS for path in (PROJECT / folder).rglob("*.py")]
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import pandas as pd
 import pytest
 
-from search_spaces import all_studies
+from search_spaces import STUDIES
 from study.cell.version import code_version
 from study.kinds import KINDS
 from study.plan.axes import tasks_in
@@ -117,8 +117,8 @@ COMMANDS = {
         "study.storage.storage.Storage.remove",
         "no result is lost, the same command goes on",
     ),
-    "study.prune": Command(
-        f"{PROJECT / 'tests' / 'made_up' / 'network.npz'} --out {{}}",
+    "chapters.paths.prune": Command(
+        f"{PROJECT / 'tests' / 'chapters' / 'paths' / 'network.npz'} --out {{}}",
         "FILE --width --temperature --readout --by --out attention.1 labels heuristic",
         {
             "": "the following arguments are required: FILE",
@@ -128,7 +128,7 @@ COMMANDS = {
             "net.npz --temperature 0": "must be a finite number > 0, got 0.0",
             "net.npz --by loss": "argument --by: invalid choice: 'loss'",
         },
-        "study.theory.heads.pruning.by_score",
+        "chapters.paths.heads.pruning.by_score",
         "no file is half written",
     ),
     "analysis.report": Command(
@@ -146,7 +146,7 @@ COMMANDS = {
     ),
 }
 
-OF_RESULTS = [name for name in COMMANDS if name != "study.prune"]
+OF_RESULTS = [name for name in COMMANDS if name != "chapters.paths.prune"]
 """Commands that read or make results."""
 
 READERS = [name for name in OF_RESULTS if name != "study.run"]
@@ -222,11 +222,11 @@ def test_help_says_what_all_axes_are(capsys: pytest.CaptureFixture[str]) -> None
         assert f" {axis} {declared.about} [" in shown
 
 
-@pytest.mark.parametrize("study", all_studies())
+@pytest.mark.parametrize("study", STUDIES)
 def test_help_of_a_study_is_of_its_own_axes_and_short(
     study: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    shown, space = ended("study.run", capsys, study, "--help"), all_studies()[study]
+    shown, space = ended("study.run", capsys, study, "--help"), STUDIES[study]
     assert shown.count("\n") < 75
     named = {name for preset in space.presets.values() for name in preset.axes}
     for axis, declared in KINDS[space.kind].axes(tasks_in(space)).items():

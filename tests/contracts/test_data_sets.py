@@ -23,19 +23,19 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from chapters.texts import hatexplain
 from study import tasks
 from study.cell import NO_OPTIONS
 from study.errors import RequestError
 from study.tasks.mosaics.cifar import CIFAR10, CIFAR100
 from study.tasks.mosaics.layouts import OFFICIAL, Wanted
-from study.tasks.posts import hatexplain
 from study.tasks.sources import downloading
 from study.tasks.sources.data_set import DataSet, at_hand, read_data_set
 from study.tasks.sources.places import Places
+from tests.chapters.series.ts_writers import write_series
 from tests.made_up import cifar
 from tests.made_up.commands import refusal
 from tests.made_up.layouts import OF_TASK, Layout
-from tests.made_up.series import write_series
 
 Patch = pytest.MonkeyPatch
 

@@ -27,7 +27,7 @@ BEHIND = "    alpha: float | None = declared("
 def house(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the project whose cells have one field more."""
     folder = tmp_path_factory.mktemp("house")
-    for name in ("study", "analysis", "search_spaces"):
+    for name in ("study", "analysis", "search_spaces", "chapters"):
         shutil.copytree(
             PROJECT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__")
         )

@@ -58,7 +58,7 @@ SIZES = {
 
 @pytest.fixture(scope="module", params=SMALL)
 def space(request: pytest.FixtureRequest) -> SearchSpace:
-    return search_spaces.all_studies()[request.param]
+    return search_spaces.STUDIES[request.param]
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +80,7 @@ def work_of(space: SearchSpace, results: Path) -> Work:
 
 
 def test_every_kind_has_a_study_and_is_tested() -> None:
-    studies = search_spaces.all_studies()
+    studies = search_spaces.STUDIES
     assert {space.kind for space in studies.values()} == KINDS.keys() == SIZES.keys()
     assert {studies[name].kind for name in SMALL} == KINDS.keys()
 

@@ -1,6 +1,6 @@
 """What every kind of sections keeps, on made-up results: see `analysis.section.section`.
 
-A kind to come has an entry in `analysis.kinds.KINDS`, and made-up results in `MADE_UP`.
+A kind to come is registered as a `study.reported.SectionOf`, and made-up results in `MADE_UP`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from html import unescape
 from pathlib import Path
 from types import ModuleType
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import matplotlib as mpl
 import numpy as np
@@ -27,16 +27,18 @@ from matplotlib.text import Text
 
 from analysis.comparison.report import chapter as comparison
 from analysis.conclude import Conclusions, conclude
-from analysis.dynamics import fixed_focus, trajectories
-from analysis.kinds import KINDS, find
+from analysis.groups import claimed
+from analysis.kinds import find
 from analysis.page.exports import claim_rows
-from analysis.paths import heads
-from analysis.paths import theory as attention_paths
+from analysis.page.files import figures
 from analysis.reading import cells_of
 from analysis.rendering import html, markdown
 from analysis.section.blocks import Block, Details, Shown
-from analysis.section.picture import FILE_STEM
 from analysis.section.section import Chapter, Question, Section, by_chapter
+from chapters.dynamics.section import fixed_focus, trajectories
+from chapters.paths.section import heads_section as heads
+from chapters.paths.section import theory_section as attention_paths
+from study.reported import SECTIONS
 from study.results import Results
 from tests.conftest import not_drawn
 from tests.made_up import kinds
@@ -155,14 +157,11 @@ def shown(section: Section) -> list[Shown]:
 
 
 def test_every_kind_is_tested() -> None:
-    assert list(MADE_UP) == list(cast(Any, KINDS))
+    assert [each.__name__ for each in MADE_UP] == [comparison.__name__, *SECTIONS]
 
 
-def test_every_cell_belongs_to_one_kind(everything: Conclusions) -> None:
-    cells = cells_of(everything.results)
-    of_kinds = [kind.mine(cells) for kind in KINDS]
-    assert (sum(mine.astype(int) for mine in of_kinds) == 1).all()
-    assert all(mine.any() for mine in of_kinds)
+def test_every_kind_has_cells_of_its_own(everything: Conclusions) -> None:
+    assert {*claimed(cells_of(everything.results))} == {"", *SECTIONS}
 
 
 def test_kinds_do_not_disturb_each_other(made: Made, everything: Conclusions) -> None:
@@ -243,7 +242,7 @@ def test_claims_and_pictures_are_said_in_full(made: Made) -> None:
     for pictures in (*of_sections, made.chapter.pictures(made.sections)):
         assert len({picture.name for picture in pictures}) == len(pictures)
         for picture in pictures:
-            assert FILE_STEM.fullmatch(picture.name), picture.name
+            assert figures().fullmatch(picture.name), picture.name
             for text in (picture.title, picture.caption):
                 assert text == text.strip() != ""
     for each in itertools.chain(*map(shown, made.sections)):

@@ -14,12 +14,14 @@ from pathlib import Path
 import pytest
 import torch
 
+from chapters.captions.modality import CAPTIONS
+from chapters.paths.one_shot.modality import ONE_SHOT
 from study import tasks
 from study.cell import NO_OPTIONS, Cell, Options, Schedule
 from study.check.of_tasks import PROMISES, Loaded
 from study.check.promises import Promise, Skipped
 from study.errors import RequestError
-from study.tasks.task import CAPTIONS, MOSAICS, ONE_SHOT, SPLITS, Batch, Split
+from study.tasks.task import MOSAICS, SPLITS, Batch, Split
 from tests.made_up.gpu import waits
 from tests.made_up.layouts import LAYOUTS, OF_TASK
 

@@ -35,7 +35,7 @@ def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Slurm]:
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where a user stands, with an environment."""
     folder = tmp_path_factory.mktemp("project")
-    for name in ("study", "analysis", "search_spaces", "examples"):
+    for name in ("study", "analysis", "search_spaces", "chapters", "examples"):
         (folder / name).symlink_to(PROJECT / name)
     (folder / ".venv").symlink_to(sys.prefix)
     return folder

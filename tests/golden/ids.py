@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from search_spaces import all_studies
+from search_spaces import STUDIES
 from study.cell import AnyCell
 from study.plan.axes import resolve
 from study.plan.grid import make_plan
@@ -21,7 +21,7 @@ _NEEDED = {"images": ("foreground=heron+stork",)}
 
 def made(_: Path) -> dict[str, str]:
     """A line for each preset: how the ids of its cells begin, in their order."""
-    presets = [(name, preset) for name, space in all_studies().items() for preset in space.presets]
+    presets = [(name, preset) for name, space in STUDIES.items() for preset in space.presets]
     return {" ".join(each): f"{' '.join(c.id[:5] for c in _cells(*each))}\n" for each in presets}
 
 
@@ -35,7 +35,7 @@ def _said(entry: str, word: int) -> str:
 
 @functools.cache
 def _cells(study: str, preset: str) -> Sequence[AnyCell]:
-    space = all_studies()[study]
+    space = STUDIES[study]
     axes = resolve(space, preset, _NEEDED.get(study, ()))
     with TemporaryDirectory() as cache:
         facts_of = functools.partial(published, places=Places(cache_dir=cache))

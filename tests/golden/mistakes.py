@@ -11,10 +11,10 @@ from importlib import import_module
 from pathlib import Path
 
 from study import run
+from tests.chapters.texts.text_files import rows, write_jsonl
 from tests.golden.record import Part
 from tests.made_up.commands import answer
 from tests.made_up.images import write_folders
-from tests.made_up.texts import rows, write_jsonl
 from tests.made_up.tiny_studies import TINY
 
 RUN, REPORT = "study.run", "analysis.report"

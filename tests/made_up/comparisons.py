@@ -170,7 +170,7 @@ def write(
             if shares is not None:
                 known = _known_foreground(cell, scores["saif"], shares[split])
                 of_split = of_split | known
-            if cell.decoder is not None:
+            if cell.settings is not None:
                 of_split = of_split | _of_caption(scores["accuracy"])
             evaluations.append(_evaluation(cell, fraction, split, scores) | progress | of_split)
             if heatmap is not None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from chapters.captions.modality import CAPTIONS
+from chapters.texts.modality import POSTS
 from study import tasks
 from study.cell import Options
 from study.cell.network_settings import FIRST_WORD
@@ -18,9 +20,9 @@ def published(task: str, options: Options, places: Places = NO_PLACES) -> Facts:
     if declared.data_set is None or declared.data_set.shipped():
         return tasks.load(task, places, options).facts
     classes = tasks.info(task, options).num_classes
-    if declared.modality is tasks.POSTS:
+    if declared.modality is POSTS:
         return Facts("unknown", (24_993,), _POSTS, {23: _POSTS["train"]}, num_classes=classes or 2)
-    if declared.modality is tasks.CAPTIONS:
+    if declared.modality is CAPTIONS:
         return Facts("unknown", (8_733 + FIRST_WORD,), _CAPTIONS, {12: _CAPTIONS["train"]})
     if task == "series":
         return Facts("unknown", (12, options["window"], 1))

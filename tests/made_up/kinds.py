@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from study.results import Results
-from tests.made_up import attention_path_results as paths
-from tests.made_up import comparisons, heads_results, trajectories
-from tests.made_up import fixed_focus as held
-from tests.made_up.captions import make_caption_cell, write_captions
+from tests.chapters.captions.caption_results import make_caption_cell, write_captions
+from tests.chapters.dynamics import focus_results as held
+from tests.chapters.dynamics import trajectory_results as trajectories
+from tests.chapters.paths import heads_results
+from tests.chapters.paths import path_results as paths
+from tests.made_up import comparisons
 
 
 def compared(results: Results) -> None:

@@ -13,12 +13,13 @@ from study.cell import NO_OPTIONS, Budget, Cell, Options, Schedule
 from study.tasks.mosaics.cifar import CIFAR10, CIFAR100
 from study.tasks.mosaics.layouts import Wanted
 from study.tasks.sources.places import Places
-from study.tasks.task import IMAGES, Task
-from tests.made_up import cifar, images, texts
-from tests.made_up.coco import coco, write_coco
-from tests.made_up.omniglot import write_omniglot
-from tests.made_up.posts import write_posts
-from tests.made_up.series import write_series
+from study.tasks.task import Task
+from tests.chapters.captions.coco_files import coco, write_coco
+from tests.chapters.paths.omniglot_files import write_omniglot
+from tests.chapters.series.ts_writers import write_series
+from tests.chapters.texts import text_files as texts
+from tests.chapters.texts.post_files import write_posts
+from tests.made_up import cifar, images
 
 Write = Callable[[Path], object]
 
@@ -61,7 +62,7 @@ class Layout(NamedTuple):
 
 def m_of(task: str) -> int:
     """Segments of its inputs, at most."""
-    return IMAGES if tasks.modality(task) is tasks.ONE_SHOT else 4
+    return tasks.modality(task).fixed_m or 4
 
 
 def _cifar(write: Callable[..., object], names: Wanted) -> Write:

@@ -47,7 +47,7 @@ def forgotten() -> Iterator[None]:
         paradigms.REGISTERED,
         models.ARCHITECTURES,
         tasks.TASKS,
-        search_spaces.REGISTERED,
+        search_spaces.STUDIES,
         parts.ORIGINS,
         loading._LOADED,
     )

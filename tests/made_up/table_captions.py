@@ -9,10 +9,11 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from study.cell import DecoderSettings
-from study.tasks.captions.boxes import Boxed
-from study.tasks.captions.vocabulary import END, PADDING, START
-from study.tasks.task import CAPTIONS, Batch
+from chapters.captions.data.boxes import Boxed
+from chapters.captions.data.vocabulary import END, PADDING, START
+from chapters.captions.modality import CAPTIONS
+from chapters.captions.settings import DecoderSettings
+from study.tasks.task import Batch
 
 VOCABULARY = ("", "", "", "", "a", "dog", "puppy", "runs", "ball")
 V = len(VOCABULARY)
@@ -74,7 +75,7 @@ class TableModel:
 
 @dataclass(frozen=True)
 class TableCaptions:
-    """A split of them; see `study.tasks.captions.captions.Captions`."""
+    """A split of them; see `chapters.captions.data.captions.Captions`."""
 
     m: int
     references: Sequence[Sequence[str]]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from tests.chapters.captions.coco_files import coco, write_coco
+from tests.chapters.texts.post_files import write_posts
+from tests.chapters.texts.text_files import write_texts
 from tests.conftest import REAL_DATA
-from tests.made_up.coco import coco, write_coco
-from tests.made_up.posts import write_posts
-from tests.made_up.texts import write_texts
 
 _SIZES = "evaluations=2 train_metrics_size=20 validation_size=20 test_size=20"
 _MOSAICS = f"n=60 m=3 batch_size=20 epochs=8 {_SIZES}"

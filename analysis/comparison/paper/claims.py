@@ -44,7 +44,6 @@ from analysis.section.claim import (
 )
 from analysis.statistics import CONFIDENCE, MIN_SEEDS, ROUNDING, sign_test
 from analysis.words import lost_scores
-from study.tasks import CAPTIONS
 from study.terminal import counted
 
 NEARLY_EMPTY = 0.1
@@ -71,16 +70,17 @@ _STEP = 0.05  # a step does not end exactly where an evaluation was planned
 
 
 def claims(comparison: Comparison) -> list[Claim]:
-    """C1 to C6, C16 and C17, in this order, of one comparison; of captions only the last three.
+    """C1 to C6, C16 and C17, in this order, of one comparison.
 
-    There is none of recorded runs, nor where no foreground is known.
+    There is none of recorded runs, nor where no foreground is known; of what is not classified
+    only the last three.
 
     C1 to C5 are about heat maps of classes, in which a score in the lowest row is confidently
     wrong. A word of thousands whose probability is there need not be, nor is a region of hundreds.
     """
     if comparison.recorded or "saif" not in comparison.metrics:
         return []  # they are about the paper's settings, and about where attention looks
-    of_shares = () if comparison.modality is CAPTIONS else _SHARE_CLAIMS
+    of_shares = _SHARE_CLAIMS if comparison.modality.chance else ()
     return [
         *(_share_claim(comparison, *each) for each in of_shares),
         _c6(comparison),

@@ -7,12 +7,15 @@ Source: "On the Learning Dynamics of Attention Networks" (arXiv 2307.13421, ECAI
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping
+import pkgutil
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from analysis.words import instances, is_text, number
-from study.tasks import CAPTIONS, modality
+import pandas as pd
+
+from analysis.words import instances, number
+from study.tasks import modality
 
 TABLE_1: dict[str, dict[str, tuple[float, float]]] = {
     "CIFAR10 m=5": {
@@ -39,33 +42,8 @@ TABLE_1: dict[str, dict[str, tuple[float, float]]] = {
         "hybrid": (0.668, 0.710),
         "lvml": (0.665, 0.690),
     },
-    "HateXplain-1": {
-        "hard": (0.027, 0.543),
-        "soft": (0.046, 0.516),
-        "hybrid": (0.216, 0.546),
-        "lvml": (0.226, 0.546),
-    },
-    "HateXplain-2": {
-        "hard": (0.234, 0.498),
-        "soft": (0.092, 0.4963),
-        "hybrid": (0.246, 0.490),
-        "lvml": (0.192, 0.447),
-    },
-    "MSCOCO": {
-        "hard-running": (0.111, 0.104),
-        "soft": (0.232, 0.209),
-        "hybrid-running": (0.242, 0.204),
-    },
 }
-"""Row -> paradigm -> (SAIF, accuracy), fractions; of captions (SAIF, Bleu-4).
-
-Hard attention on captions is sampled with a running baseline in the authors' script, also as the
-second phase of the hybrid."""
-
-_PARADIGMS = ("hard", "soft", "hybrid", "lvml")
-
-MODELS = {"embedding": 1, "self-attention": 2}
-"""Architecture on HateXplain -> which of the paper's two models it is."""
+"""Row of mosaics -> paradigm -> (SAIF, accuracy), fractions; chapters have those of others."""
 
 
 @dataclass(frozen=True)
@@ -104,80 +82,73 @@ class Source:
     batch: int | None = 256
 
 
-_OF_SCRIPTS = "the 100 or 150 epochs of the published scripts"
-SOURCES = {
-    "cifar10": Source("CIFAR-10", 10_000, 100, _OF_SCRIPTS, ("scripts", "paper")),
-    "cifar100": Source("CIFAR-100", 50_000, 0, "epochs not stated", ("scripts", "paper")),
-    "hatexplain": Source("HateXplain", 15_383, 550, "up to 550 epochs", tuple(MODELS)),
-    "mscoco": Source(
-        name="the 82,783 training images of MSCOCO 2014",
-        n=414_113,
-        epochs=25,
-        epochs_text="25 epochs",
-        architectures=("show-attend-tell",),
-        batch=None,
-    ),
-}
-"""By task."""
+@dataclass(frozen=True)
+class Published:
+    """What the paper printed of comparisons of one modality.
 
-_VOCABULARY = 28_041
-_TEST_POSTS = 1_924
-_WORDS = 50
-"""Of a post; few are longer (docs/hatexplain.md)."""
-_REGIONS = 196
-_LEAST_COUNT = 5
-
-
-def paradigms_of(task: str) -> tuple[str, ...]:
-    """The paper's paradigms as they are called here; of captions those of its row."""
-    return tuple(TABLE_1["MSCOCO"]) if modality(task) is CAPTIONS else _PARADIGMS
-
-
-def published(task: str, m: int, architecture: str) -> Row:
-    """The row of Table 1 for a comparison; of text it is told by the architecture, at any m.
-
-    That of captions is at any m, too.
-
-    The scripts average the logits of a text where the paper's formula averages probabilities, so
-    the number of lvml stands for `lvml-logits`, too.
+    Attributes:
+        sources: task -> the runs behind its rows.
+        row: (task, m, architecture) -> the row of Table 1 that matches a comparison.
+        paradigms: the paper's, as they are called here.
+        differences: (what its cells share, its cells) -> how else they differ from those runs, a
+            short phrase each.
     """
-    if modality(task) is CAPTIONS:
-        return Row(task, TABLE_1.get(task.upper(), {}))
-    if not is_text(task):
-        return Row(task, TABLE_1.get(f"{task.upper()} m={m}", {}))
-    model = MODELS.get(architecture)
-    if model is None:
-        return Row(f"{task} ({architecture})", {})
-    scores = TABLE_1[f"HateXplain-{model}"]
-    return Row(f"{task} ({model}, {architecture})", scores | {"lvml-logits": scores["lvml"]})
+
+    sources: Mapping[str, Source]
+    row: Callable[[str, int, str], Row]
+    paradigms: tuple[str, ...] = ("hard", "soft", "hybrid", "lvml")
+    differences: Callable[[Mapping[str, Any], pd.DataFrame], list[str]] = lambda *_: []
+
+
+def of(task: str) -> Published:
+    """What the paper printed of the modality of a task."""
+    found: Published = pkgutil.resolve_name(modality(task).published)
+    return found
+
+
+_OF_SCRIPTS = "the 100 or 150 epochs of the published scripts"
+
+MOSAICS = Published(
+    {
+        "cifar10": Source("CIFAR-10", 10_000, 100, _OF_SCRIPTS, ("scripts", "paper")),
+        "cifar100": Source("CIFAR-100", 50_000, 0, "epochs not stated", ("scripts", "paper")),
+    },
+    lambda task, m, architecture: Row(task, TABLE_1.get(f"{task.upper()} m={m}", {})),
+)
+
+
+def row_of(task: str, m: int, architecture: str) -> Row:
+    """The row of Table 1 that matches a comparison."""
+    return of(task).row(task, m, architecture)
 
 
 def sources_text(tasks: Iterable[str]) -> str:
     """``15,383 training posts of HateXplain and up to 550 epochs; ...`` of tasks with a row."""
-    asked = set(tasks)
+    asked = {*tasks}
+    known = {task: source for name in asked for task, source in of(name).sources.items()}
     return "; ".join(
         f"{source.n:,d} training {instances(task)} of {source.name} and {source.epochs_text}"
-        for task, source in SOURCES.items()
+        for task, source in sorted(known.items())
         if task in asked
     )
 
 
 def setting_differences(
-    settings: Mapping[str, Any], epochs: float, paradigms: Collection[str], frozen: bool = False
+    settings: Mapping[str, Any], epochs: float, cells: pd.DataFrame
 ) -> list[str]:
     """How the cells of one comparison differ from the runs behind Table 1.
 
     Args:
         settings: what they share, as `study.cell.Cell.to_dict` gives it.
         epochs: passes over the training mosaics or posts that a soft cell got; NaN: not known.
-        paradigms: paradigms that ran.
-        frozen: of captions, whether the encoder is not trained.
+        cells: that ran.
 
     Returns:
         One short phrase a difference; empty where Table 1 has no such task.
     """
     task = settings["task"]
-    source = SOURCES.get(task)
+    own = of(task)
+    source = own.sources.get(task)
     if source is None:
         return []
     texts = []
@@ -194,50 +165,4 @@ def setting_differences(
         texts.append(f"batch {settings['batch_size']}, not {source.batch}")
     if (precision := settings.get("precision", "float32")) != "float32":
         texts.append(f"networks in {precision}")
-    if modality(task) is CAPTIONS:
-        return texts + _of_captions(settings, frozen)
-    return texts + (_of_text(settings, paradigms) if is_text(task) else [])
-
-
-def _of_captions(settings: Mapping[str, Any], frozen: bool) -> list[str]:
-    texts = []
-    if settings["m"] != _REGIONS:
-        texts.append(f"{settings['m']} regions an image, not {_REGIONS}")
-    if (encoder := settings.get("encoder", "vgg19")) != "vgg19":
-        texts.append(f"the encoder {encoder!r}, not VGG19")
-    if frozen:
-        texts.append("a frozen encoder, not one trained at 1e-5")
-    if (least := settings.get("min_count", _LEAST_COUNT)) != _LEAST_COUNT:
-        texts.append(f"a vocabulary of words seen {least} times or more, not {_LEAST_COUNT}")
-    if settings.get("decoder", {}).get("beam", 1) > 1:
-        texts.append(f"beam search over {settings['decoder']['beam']} captions, not the best word")
-    return [
-        *texts,
-        f"{settings['test_size']:,d} test captions of half of the validation images (the "
-        "other half chose the options), not all of val2014",
-    ]
-
-
-def _of_text(settings: Mapping[str, Any], paradigms: Collection[str]) -> list[str]:
-    texts = []
-    if settings["m"] < _WORDS:
-        texts.append(f"posts cut at {settings['m']} words")
-    if settings["test_size"] < _TEST_POSTS:
-        texts.append(f"{settings['test_size']:,d} test posts, not {_TEST_POSTS:,d}")
-    if settings.get("label_rule") != "first":
-        texts.append("labels by majority, not the first annotator's")
-    if (rule := settings.get("rationale_rule")) != "first":
-        texts.append(f"rationales by {rule}, not the first annotator's")
-    least = settings.get("min_count", 1)
-    often = f" that occur {least} times or more" if least > 1 else ""
-    texts.append(
-        f"a vocabulary of the words{often} in the training split, not of all {_VOCABULARY:,d} in "
-        "all splits"
-    )
-    if (inference := settings.get("inference")) != "soft":
-        whose = f"{inference}'s inference" if inference else "each paradigm's own inference"
-        texts.append(f"{whose}, not soft's for all")
-    if "lvml" in paradigms:
-        also = " (lvml-logits does that)" if "lvml-logits" in paradigms else ""
-        texts.append(f"lvml by averaged probabilities, not by averaged logits{also}")
-    return texts
+    return texts + own.differences(settings, cells)

@@ -362,12 +362,11 @@ def _of(sections: Sequence[Compared]) -> list[Comparison]:
 
 
 def _saif(found: Sequence[Comparison]) -> list[str]:
-    """What SAIF is: a sentence for what is classified, and one for what is captioned."""
+    """What SAIF is: a sentence for what is classified, and one of each other modality."""
     found = [each for each in found if "saif" in each.metrics]
     if found and all(each.recorded for each in found):
         return ["SAIF is as the runs recorded it."]
-    classified = [each for each in found if each.modality is not tasks.CAPTIONS]
-    captioned = [each for each in found if each.modality is tasks.CAPTIONS]
+    classified = [each for each in found if not each.modality.saif_text]
     texts = []
     if classified:
         at = f"\u2265 {classified[0].threshold:g}"
@@ -375,13 +374,11 @@ def _saif(found: Sequence[Comparison]) -> list[str]:
             f"SAIF is the share of test {_noun(classified)} with attention on the true "
             f"foreground{_foreground(classified)} a_z {at} and score of the true class s_y {at}."
         )
-    if captioned:
-        at = f"\u2265 {captioned[0].threshold:g}"
-        texts.append(
-            f"SAIF is the share of test {tasks.CAPTIONS.counted} for which the category's words "
-            f"have probability s_y {at} at some word of the caption, that at which they have "
-            f"most, and there the box has attention a_z {at}."
-        )
+    texts += dict.fromkeys(
+        each.modality.saif_text.format(at=f"\u2265 {each.threshold:g}")
+        for each in found
+        if each.modality.saif_text
+    )
     return texts
 
 

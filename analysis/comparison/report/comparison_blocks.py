@@ -10,7 +10,7 @@ import pandas as pd
 
 from analysis.comparison.choice import summarised_metrics
 from analysis.comparison.compare import Comparison
-from analysis.comparison.report.looks import CAPTIONS_STEM, HOW_TO_READ, looks
+from analysis.comparison.report.looks import looks
 from analysis.comparison.report.tables import cut_text, further_cells, option_columns
 from analysis.comparison.report.verdicts import WOULD_DECIDE, over_what, paired_cells
 from analysis.groups import GROUP, OPTION, with_chosen
@@ -34,7 +34,6 @@ ANSWERING = "differences"
 _OPEN: Mapping[str, Sequence[str]] = {
     "Curves": ("compute-",),
     "Heat maps": ("heatmaps-test",),
-    "Where each word looks": (CAPTIONS_STEM,),
 }
 """Heading -> how the names of its figures begin; the others are folded."""
 
@@ -60,10 +59,11 @@ def comparison_blocks(
     for heading, begins in _OPEN.items():
         mine = [each for each in rest if each.name.startswith(tuple(begins))]
         rest = [each for each in rest if each not in mine]
-        if mine:
-            blocks.append(Heading(heading))
-            blocks += [Text(HOW_TO_READ, "quiet")] * (CAPTIONS_STEM in begins)
-            blocks += mine
+        blocks += [Heading(heading), *mine] if mine else []
+    if gallery := comparison.modality.gallery:
+        mine = [each for each in rest if each.name.startswith(f"{gallery.stem}-")]
+        rest = [each for each in rest if each not in mine]
+        blocks += [Heading(gallery.heading), Text(gallery.text, "quiet"), *mine] if mine else []
     if in_full:
         blocks += looks(comparison)
     blocks += claim_blocks(claims)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from analysis.comparison.compare import Comparison
-from analysis.words import is_text, listed, number
+from analysis.words import listed, number
 from study.results import SPLITS
 
 _ADJECTIVES = {"train": "training"}
@@ -23,20 +23,25 @@ def shares(comparison: Comparison) -> dict[str, float]:
 def share_sentences(comparison: Comparison) -> list[str]:
     """Which instances SAIF covers, where not all; none for mosaics."""
     found = shares(comparison)
-    if not is_text(comparison.task):
+    modality = comparison.modality
+    if not modality.partly:
         none = [split for split, share in found.items() if share == 0]
-        what = comparison.modality.counted
+        what = modality.counted
         return [f"The {split} split has no {what}: no SAIF on it." for split in none]
     some = {split: share for split, share in found.items() if 0 < share < 1}
     sentences = []
     if some:
-        parts = [f"{number(100 * share)} % of the {_posts(each)}" for each, share in some.items()]
+        parts = [
+            f"{number(100 * share)} % of the {_inputs(each, modality.noun)}"
+            for each, share in some.items()
+        ]
         sentences.append(
-            f"{listed(parts)} have a rationale; SAIF, heat maps and attention on the foreground "
-            "are of these, loss and accuracy of all posts."
+            f"{listed(parts)} have {modality.partly}; SAIF, heat maps and attention on the "
+            f"foreground are of these, loss and accuracy of all {modality.noun}."
         )
     return sentences + [
-        f"No {_posts(split).removesuffix('s')} has a rationale: no SAIF on the {split} split."
+        f"No {_inputs(split, modality.noun).removesuffix('s')} has {modality.partly}: no SAIF on "
+        f"the {split} split."
         for split, share in found.items()
         if share == 0
     ]
@@ -66,5 +71,5 @@ def said_once(
     ]
 
 
-def _posts(split: str) -> str:
-    return f"{_ADJECTIVES.get(split, split)} posts"
+def _inputs(split: str, noun: str) -> str:
+    return f"{_ADJECTIVES.get(split, split)} {noun}"

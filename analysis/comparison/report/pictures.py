@@ -12,7 +12,7 @@ from analysis.comparison.compare import Comparison
 from analysis.comparison.heat_maps import heatmap_seeds, mean_heatmaps
 from analysis.comparison.learning_curves import common, learning_curve
 from analysis.comparison.option_warnings import SCORE, SEEDS, STOPPED, UNSWITCHED, barred
-from analysis.comparison.report.looks import caption_pictures
+from analysis.comparison.report.looks import gallery
 from analysis.comparison.report.verdicts import sampled
 from analysis.comparison.responses import MAX_RATES, learning_rate_response, switch_response
 from analysis.figures.curves import compute_figure
@@ -22,8 +22,8 @@ from analysis.figures.response_figures import REFERENCES, learning_rate_figure, 
 from analysis.figures.style import SMALL, by_paradigm, own_settings
 from analysis.section.picture import Picture, file_stem
 from analysis.words import (
+    by_architecture,
     capital,
-    is_text,
     level,
     listed,
     lost_score,
@@ -52,7 +52,7 @@ def pictures(comparison: Comparison) -> list[Picture]:
     single learning rate or switch point. Without any option that has numbers there is no picture.
     """
     of_options = _switch_points, _learning_rates
-    return _drawn(comparison, (_differences, _heatmaps, _curves, *of_options, caption_pictures))
+    return _drawn(comparison, (_differences, _heatmaps, _curves, *of_options, gallery))
 
 
 def heat_map_pictures(comparison: Comparison) -> list[Picture]:
@@ -66,7 +66,9 @@ def _drawn(
     if comparison.summary.empty:
         return []
     found = [picture for kind in kinds for picture in kind(comparison)]
-    return [_named(each, comparison) for each in found] if is_text(comparison.task) else found
+    return (
+        [_named(each, comparison) for each in found] if by_architecture(comparison.task) else found
+    )
 
 
 @own_settings()
@@ -111,8 +113,8 @@ def _heatmaps(comparison: Comparison) -> Iterator[Picture]:
     name = metric_name("saif", threshold, task)
     splits = ("test", "validation", "train")
     of_split = {split: mean_heatmaps(chosen, choice, split) for split in splits}
-    if of_split["train"] and not is_text(task):
-        del of_split["validation"]  # of mosaics and captions it is as the test split
+    if of_split["train"] and not comparison.modality.partly:
+        del of_split["validation"]  # it is as the test split
     for split, heatmaps in of_split.items():
         if not heatmaps:
             continue

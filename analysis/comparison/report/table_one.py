@@ -14,8 +14,8 @@ import pandas as pd
 from analysis.comparison.compare import Comparison, metrics_of
 from analysis.comparison.paper.published import (
     Row,
-    paradigms_of,
-    published,
+    of,
+    row_of,
     setting_differences,
     sources_text,
 )
@@ -23,7 +23,6 @@ from analysis.comparison.report.limits import HIDDEN_FOREGROUND, of_stages
 from analysis.groups import paradigm_order
 from analysis.words import (
     METRICS,
-    is_text,
     listed,
     made_equal,
     metric_name,
@@ -109,7 +108,9 @@ def table_one_notes(found: Sequence[Comparison]) -> list[str]:
         f"are for its settings ({sources_text(c.task for c in with_paper)}), one number a cell "
         "without an interval."
     )
-    if any("lvml-logits" in set(c.summary["paradigm"]) for c in with_paper if is_text(c.task)):
+    if any(
+        "lvml-logits" in {*c.summary["paradigm"]} & _row_of(c).scores.keys() for c in with_paper
+    ):
         notes.append(_LOGITS)
     others = [c.modality.saif_threshold for c in with_paper if _is_unusual(c)]
     if others:
@@ -118,10 +119,8 @@ def table_one_notes(found: Sequence[Comparison]) -> list[str]:
             f"The paper's SAIF is at threshold {usual}, so beside that of another none is shown."
         )
     for comparison in (each for each in with_paper if not each.recorded):
-        ran = set(comparison.cells["paradigm"])
-        frozen = bool(comparison.cells["encoder_lr"].isna().all())
         differences = setting_differences(
-            comparison.settings, soft_epochs(comparison), ran, frozen
+            comparison.settings, soft_epochs(comparison), comparison.cells
         )
         if differences:
             texts = "; ".join(differences)
@@ -175,7 +174,7 @@ def soft_epochs(comparison: Comparison) -> float:
 
 
 def _row_of(comparison: Comparison) -> Row:
-    return published(comparison.task, comparison.m, comparison.architecture)
+    return row_of(comparison.task, comparison.m, comparison.architecture)
 
 
 def _label(comparison: Comparison) -> str:
@@ -212,7 +211,7 @@ def _paradigms(found: Sequence[Comparison]) -> list[str]:
         name
         for comparison in found
         if not comparison.recorded
-        for name in paradigms_of(comparison.task)
+        for name in of(comparison.task).paradigms
     }
     return paradigm_order({*of_paper, *present})
 

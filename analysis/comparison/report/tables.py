@@ -11,7 +11,7 @@ import pandas as pd
 
 from analysis.comparison.choice import SUMMARISED, further_measures, summarised_metrics
 from analysis.comparison.compare import Comparison
-from analysis.comparison.paper.published import published as published_row
+from analysis.comparison.paper import published as paper
 from analysis.groups import AXES
 from analysis.section.columns import Column, Row, by_columns, measured, plain
 from analysis.words import (
@@ -56,7 +56,7 @@ def comparison_cells(comparison: Comparison, published: bool = False) -> Cells:
 
 def _published(comparison: Comparison) -> list[Column]:
     """The paper's numbers: none where it has no such row, nor its SAIF beside another one."""
-    scores = published_row(comparison.task, comparison.m, comparison.architecture).scores
+    scores = paper.row_of(comparison.task, comparison.m, comparison.architecture).scores
 
     def of(name: str, place: int) -> Column:
         nothing = (math.nan, math.nan)

@@ -6,11 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from study.cell import NO_OPTIONS, Options
-from study.cell.declared import NONE, Axis, Text, Whole
+from study.cell.declared import NONE, Axis, Text
 from study.tasks.mosaics import cifar, digits, own_images
 from study.tasks.mosaics.base_images import VALIDATION_SHARE, BaseImages
 from study.tasks.mosaics.classes import REST, background_names, foreground_names, joined
-from study.tasks.mosaics.linear_orthogonal import LARGEST_NUM_CLASSES, base_vectors, vector_names
 from study.tasks.sources.data_set import DataSet
 from study.tasks.sources.places import Places
 from study.tasks.task import MOSAICS, Declaration, TaskInfo, pixels
@@ -18,7 +17,7 @@ from study.tasks.task import MOSAICS, Declaration, TaskInfo, pixels
 _Read = Callable[[Places], BaseImages]
 
 
-def _info(
+def mosaics_of(
     name: str,
     foreground: tuple[str, ...],
     read: _Read,
@@ -64,12 +63,7 @@ def _own_images(options: Options) -> TaskInfo:
         return base
 
     share = own_images.VALIDATION_SHARE
-    return _info(own_images.TASK, _TO_BE_CHOSEN, read, share, options)
-
-
-def _linear_orthogonal(options: Options) -> TaskInfo:
-    count = options["num_classes"]
-    return _info("linear-orthogonal", vector_names(count), lambda _: base_vectors(count))
+    return mosaics_of(own_images.TASK, _TO_BE_CHOSEN, read, share, options)
 
 
 FOREGROUND = Axis(
@@ -108,7 +102,7 @@ def of_images(
     """
 
     def info(options: Options) -> TaskInfo:
-        return _info(name, foreground, read, validation_share, options, classes)
+        return mosaics_of(name, foreground, read, validation_share, options, classes)
 
     chosen = replace(FOREGROUND, usual=joined(foreground))
     return Declaration(MOSAICS, info, _classes(chosen), data_set)
@@ -141,10 +135,5 @@ TASKS: Mapping[str, Declaration] = {
     },
     own_images.TASK: Declaration(
         MOSAICS, _own_images, {**_classes(), "pixels": _PIXELS}, own_images.DATA_SET
-    ),
-    "linear-orthogonal": Declaration(
-        MOSAICS,
-        _linear_orthogonal,
-        {"num_classes": Axis("foreground classes", Whole(2, LARGEST_NUM_CLASSES))},
     ),
 }

@@ -2,7 +2,7 @@
 
 Base images are kept once, as uint8; a mosaic is a row of indices into them. So n = 40,000 mosaics
 of m = 20 CIFAR images take 3 MB instead of 9.8 GB as float tensors. Windows of series are base
-images, too, one pixel wide (`study.tasks.series`).
+images, too, one pixel wide (`chapters.series`).
 """
 
 from __future__ import annotations

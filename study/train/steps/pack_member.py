@@ -297,13 +297,9 @@ class Member:
         return paradigm if name is None else paradigms.get(name)
 
     def _projections(self, steps: int) -> dict[str, float]:
-        """The theory's projections of the weights with their flow time; empty for most models."""
-        known = self._model.projections()
-        if self.cell.alpha is not None:
-            known.pop("nu", None)  # the focus does not train
-        if known:
-            known["flow_time"] = flow_time(self.cell, self.stops, steps)
-        return known
+        """A theory's projections of the weights; empty for most models."""
+        time = flow_time(self.cell, self.stops, steps)
+        return self._model.projections(time, self.cell.alpha is not None)
 
     def _optimiser_of(self, model: Model) -> Optimiser:
         """The phase's optimiser of all weights; of only the classifier's if alpha is held."""

@@ -23,8 +23,8 @@ class Shape(NamedTuple):
     """What decides how long a step of a cell takes and how much memory.
 
     Attributes:
-        networks: task, options, held attention or not, architecture, width, precision, decoder,
-            frozen encoder or not, transformer, network, m and batch size.
+        networks: task, options, held attention or not, architecture, width, precision, settings,
+            frozen encoder or not, network, m and batch size.
         paradigms: of the phases.
     """
 
@@ -73,7 +73,7 @@ def shape(cell: Cell) -> Shape:
     held = cell.alpha is not None
     phases = cell.schedule.phases
     networks = cell.task, cell.options, held, cell.architecture, cell.width, cell.precision
-    further = cell.decoder, phases[0].encoder_lr is None, cell.transformer, cell.network
+    further = cell.settings, phases[0].encoder_lr is None, cell.network
     return Shape(
         (*networks, *further, cell.m, cell.batch_size), tuple(each.paradigm for each in phases)
     )

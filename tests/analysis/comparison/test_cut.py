@@ -18,11 +18,12 @@ import analysis
 from analysis.comparison.compare import Comparison, compare, compare_results
 from analysis.comparison.cut import saif_at
 from analysis.groups import AXES
+from chapters.captions.modality import CAPTIONS
 from study.cell import Budget
 from study.evaluate import saif_and_heat_map
 from study.results import SPLITS, Results, ResultsError
 from study.results.merging import compact
-from study.tasks import CAPTIONS, MOSAICS
+from study.tasks import MOSAICS
 from study.tasks.task import Modality
 from tests.made_up.comparisons import (
     BUDGET,

@@ -135,7 +135,7 @@ class Unmasked(Apart):
 def test_each_base_image_is_seen_once_and_found_is_what_is_found_of_segments_apart(
     model: Model, split: Mosaics, paradigm: Paradigm, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In passes of few mosaics. Of segments apart: tests/contracts/test_text_models.py."""
+    """In passes of few mosaics. Of segments apart: tests/chapters/texts/test_text_models.py."""
     aparts = [evaluate(model, paradigm, of(split), last=True) for of in (Apart, Unmasked)]
     model.focus.seen = model.classifier.seen = 0
     monkeypatch.setattr("study.hardware.PASS_BYTES", {"cpu": 7 * split.bytes_each})

@@ -22,8 +22,8 @@ from study.evaluate.looks import Example
 from study.models import build
 from study.tasks.mosaics.mosaics import Mosaics, MosaicTask
 from study.tasks.task import Split
+from tests.chapters.texts import post_files as posts
 from tests.conftest import tiny_cell
-from tests.made_up import posts
 
 
 @pytest.fixture

@@ -9,8 +9,9 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image
 
+from chapters.captions.modality import CAPTIONS
 from study.evaluate.heat_map_image import ABOVE, BETWEEN, BIN, heatmap_png
-from study.tasks import CAPTIONS, MOSAICS, Modality
+from study.tasks import MOSAICS, Modality
 
 VERMILION = (213, 94, 0)
 

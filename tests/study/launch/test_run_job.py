@@ -20,10 +20,10 @@ from study.launch.run_job import record_failure, run_job
 from study.results import Results
 from study.tasks.mosaics.mosaics import MosaicTask
 from study.train.steps.loop import train_pack
+from tests.chapters.texts.post_files import load, text_cell, write_posts
 from tests.conftest import tiny_cell
 from tests.made_up.comparisons import write
 from tests.made_up.jobs import table, work_in
-from tests.made_up.posts import load, text_cell, write_posts
 from tests.made_up.tables import contents
 
 

@@ -33,7 +33,7 @@ OWN = [
     Architecture(name, task, published)
     for name, by_task in models.ARCHITECTURES.items()
     for task in by_task
-    if tasks.modality(task) not in (tasks.CAPTIONS, tasks.ONE_SHOT)
+    if not tasks.modality(task).settings
     and all(axis.default for axis in tasks.TASKS[task].options.values())
 ]
 

@@ -9,12 +9,12 @@ import pytest
 import torch
 from torch import Tensor
 
+from chapters.dynamics.linear_orthogonal import INCENTIVE_STEP
 from study import models, paradigms
 from study.cell import PARADIGMS, Cell, Schedule
 from study.evaluate.classification import evaluate
 from study.paradigms.held import STEP, held_attention
 from study.tasks.mosaics.mosaics import MosaicTask
-from study.theory.linear_orthogonal import INCENTIVE_STEP
 from study.train.budget.cost import cell_flops, training_flops
 from study.train.steps import loop
 from study.train.steps.pack_member import Member

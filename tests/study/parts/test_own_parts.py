@@ -14,7 +14,7 @@ from unittest.mock import patch
 import pytest
 
 import analysis
-from search_spaces import all_studies
+from search_spaces import STUDIES
 from study import parts, run
 from study.cell import Cell, Options
 from study.cell.work import Job, Work
@@ -68,7 +68,7 @@ def written(tmp_path: Path) -> Callable[[str], str]:
 
 
 def cells(*changes: str, study: str = "digits") -> tuple[Cell, ...]:
-    space = all_studies()[study]
+    space = STUDIES[study]
 
     def facts(task: str, options: Options) -> Facts:
         return replace(published(task, options), digest="0" * 16)

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from search_spaces import all_studies
+from search_spaces import STUDIES
 from study.cell.axis import values_at
 from study.errors import RequestError
 from study.plan.describe import describe
@@ -30,7 +30,7 @@ from study.train.steps.packs import Packing
 from tests.made_up.comparisons import make_cell
 from tests.made_up.facts import published
 
-SPACES = all_studies()
+SPACES = STUDIES
 
 
 def asked(study: str, *sets: str, preset: str = "quick") -> Request:

@@ -51,7 +51,7 @@ def test_what_is_written_is_read_again(
         return real(*tables)
 
     monkeypatch.setattr("study.results.cell_file.rows_of", rows_of)
-    monkeypatch.setattr("tests.made_up.attention_path_results.rows_of", rows_of)
+    monkeypatch.setattr("tests.chapters.paths.path_results.rows_of", rows_of)
     make(results)
     expected = [
         pa.concat_tables(tables)

@@ -21,10 +21,10 @@ from study.models import kept
 from study.results import FURTHER, METRICS, Results, TrainedNetwork, load_network
 from study.results.merging import compact
 from study.tasks.mosaics.mosaics import MosaicTask
+from tests.chapters.paths import small_networks
+from tests.chapters.texts.post_files import load, text_cell, write_posts
 from tests.conftest import tiny_cell
-from tests.made_up import small_networks
 from tests.made_up.jobs import trained
-from tests.made_up.posts import load, text_cell, write_posts
 
 STUDY = """digits --shard 1/1 --threads 1 --pack seed,lr --keep-weights --set n=100 m=3 epochs=2
 lr=0.1,0.2 seed=0,1 confirm=100,101 paradigm=soft,hybrid batch_size=10 evaluations=2

@@ -17,8 +17,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import chapters.captions.studies
 import search_spaces.digits
-import search_spaces.mscoco
 from search_spaces.base import By
 from study.cell import Cell, Schedule
 from study.cell.axis import rules_of
@@ -368,7 +368,7 @@ def test_the_rate_before_it_drops_is_the_one_that_is_searched() -> None:
 
 
 def test_a_search_of_captions_improves_bleu_and_keeps_what_depends_on_the_paradigm() -> None:
-    space = Space.of(resolve(search_spaces.mscoco.SPACE, "paper", ("lr=1e-4,1e-3",)))
+    space = Space.of(resolve(chapters.captions.studies.MSCOCO, "paper", ("lr=1e-4,1e-3",)))
     assert space.improved(["accuracy"]) == "validation Bleu-4"
     alone, after = (space.points[name] for name in ("hard-running", "hybrid-running"))
     assert (alone["drop_at"], alone["teacher_forcing"]) == (0.4, 0.7)

@@ -12,23 +12,23 @@ from typing import Any
 import pytest
 import torch
 
+from chapters.captions.data.captions import CaptionTask
+from chapters.captions.data.encoded_images import ImageFiles
+from chapters.texts import texts
+from chapters.texts.texts import TextTask
 from study.cell import PARADIGMS, Cell, Phase, Schedule
 from study.evaluate import classification
 from study.launch.failures import failure_of
-from study.tasks.captions.captions import CaptionTask
-from study.tasks.captions.encoded_images import ImageFiles
 from study.tasks.mosaics.mosaics import MosaicTask
-from study.tasks.posts import texts
-from study.tasks.posts.texts import TextTask
 from study.train.steps import loop, pack_member, side_by_side
 from study.train.steps.checkpoints import Checkpoints
 from study.train.steps.pack_member import Member
 from study.train.steps.step import train_step
+from tests.chapters.captions import coco_files as coco_data
+from tests.chapters.texts.post_files import load, text_cell, write_posts
 from tests.conftest import needs_cuda, tiny_cell
-from tests.made_up import coco as coco_data
 from tests.made_up import cuda_graphs
 from tests.made_up.gpu import padding_computed, waiting_refused
-from tests.made_up.posts import load, text_cell, write_posts
 from tests.made_up.training import Killed, Killing, make_storage, numbers
 
 CPU = torch.device("cpu")
@@ -68,7 +68,7 @@ def cell_of(task: Any, name: str, lr: float, seed: int, of: str = "embedding") -
             task,
             Schedule((Phase(name, lr, encoder_lr=lr),)),
             seed=seed,
-            decoder=replace(coco_data.SIZES, dropout=0.0),  # whose draws depend on the width
+            settings=replace(coco_data.SIZES, dropout=0.0),  # whose draws depend on the width
         )
     if isinstance(task, TextTask):
         return text_cell(task, schedule(name, lr), of, seed=seed, batch_size=4, epochs=2)

@@ -96,7 +96,7 @@ def test_bfloat16_rounds_products_and_keeps_weights_in_float32() -> None:
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 @pytest.mark.parametrize("paradigm", PARADIGMS)
 def test_a_step_waits_for_nothing(paradigm: str, precision: str) -> None:
-    """Of posts: tests/contracts/test_text_models.py."""
+    """Of posts: tests/chapters/texts/test_text_models.py."""
     model, mosaics = build_model("small", precision=precision), some_mosaics()
     with waits() as found:
         loss = take_steps(model, paradigm, mosaics, micro_batch=5, steps=1)

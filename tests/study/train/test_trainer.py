@@ -24,8 +24,9 @@ from study.train.steps.loop import train, train_pack
 from study.train.steps.order import BatchOrder
 from study.train.steps.pack_member import Member, Outcome
 from study.train.steps.step import SGD, Adam, Together
+from tests.chapters.captions import coco_files as coco
+from tests.chapters.texts import post_files as posts
 from tests.conftest import tiny_cell, tiny_flops
-from tests.made_up import coco, posts
 from tests.made_up.training import Killed, Killing, make_storage, numbers
 
 MOSAICS, BATCHES, HELD, CAPTIONS = "mosaics", "batch normalisation", "held", "captions"
@@ -168,7 +169,7 @@ def test_parts_of_a_batch_add_up(data: dict[str, Any], of: str) -> None:
     """Of mosaics: tests/study/train/test_step.py."""
     case = Case(of, data[of], SOFT if of == CAPTIONS else Schedule.single("lvml", 0.05))
     plain = dataclasses.replace(coco.SIZES, dropout=0.0)
-    cell = case.cell(**({"decoder": plain} if of == CAPTIONS else {"epochs": 2}))
+    cell = case.cell(**({"settings": plain} if of == CAPTIONS else {"epochs": 2}))
     whole, parts = (train(cell, case.task, micro_batch=size).evaluations for size in (16, 5))
     for one, other in zip(whole, parts, strict=True):
         assert one["loss"] == pytest.approx(other["loss"], rel=1e-4)

@@ -1,0 +1,35 @@
+"""What was written of single images, as pictures of the report."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from analysis.comparison.compare import Comparison
+from analysis.comparison.report.looks import recorded
+from analysis.figures.style import by_paradigm
+from analysis.section.picture import Picture
+from analysis.words import listed
+from chapters.captions.caption_figure import caption_figure
+from chapters.captions.evaluation.caption_examples import Example
+
+
+def pictures(comparison: Comparison) -> Iterator[Picture]:
+    """A picture an object: the captions of all paradigms that recorded the same one."""
+    rows = by_paradigm(recorded(comparison))
+    examples = {name: json.loads(mine["examples"].iloc[0]) for name, mine in rows.items()}
+    found = {name: {_object(each): each for each in of} for name, of in examples.items()}
+    objects = dict.fromkeys(key for of in found.values() for key in of)
+    for number, key in enumerate(objects, start=1):
+        shown = {name: of[key] for name, of in found.items() if key in of}
+        image, category = key
+        yield Picture(
+            name=f"captions-{number}",
+            title=f"{category} ({image})",
+            caption=f"Captions of {image} by {listed(list(shown))}; box: {category}.",
+            figure=caption_figure(shown),
+        )
+
+
+def _object(example: Example) -> tuple[str, str]:
+    return example["image"], example["category"]

@@ -1,0 +1,106 @@
+"""Figures of the heads of trained networks: figure 3e and f of the paper.
+
+Theory is blue, as in `chapters.paths.figures.path_figures`; what was trained is green.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from analysis.figures.marks import draw
+from analysis.figures.style import (
+    BLACK,
+    BLUE,
+    GREEN,
+    GREY,
+    HEIGHT,
+    VERMILION,
+    WIDTH,
+    LineStyle,
+    label,
+    own_settings,
+    panel,
+    shared_legend,
+)
+from chapters.paths.figures.path_figures import Series
+
+PUBLISHED = "published"
+"""Name of the published drops in the legend."""
+
+_STYLES = {
+    "weight-norm": LineStyle("#E69F00", (0, (5.0, 2.0)), "s"),
+    "entropy": LineStyle(GREEN, "-.", "^"),
+    "sensitivity": LineStyle("#CC79A7", (0, (3.0, 1.2, 1.0, 1.2)), "D"),
+    "random": LineStyle(GREY, ":", "o"),
+    "greedy": LineStyle("#56B4E9", (0, (7.0, 1.5)), "v"),
+}
+_THEORY = LineStyle(BLUE, "-", "P")
+_REVERSED = LineStyle("#7FB7DA", (0, (1.5, 1.5)), "X")
+_APART = 0.055
+"""Removed heads between the points of two lines, so that all bars are seen."""
+
+
+@own_settings()
+def scores_figure(scores: Series, drops: Series, published: Sequence[float]) -> Figure:
+    """Scores of heads above, and what the network loses without each, by rank of the score.
+
+    Args:
+        scores: `x` is the rank, 1 the lowest.
+        drops: likewise, in points.
+        published: drops of the paper in points, by rank; may be empty.
+    """
+    figure = Figure(figsize=(WIDTH, 1.25 * HEIGHT))
+    above, below = figure.subplots(2, 1, sharex=True)
+    for axes, (name, table), colour in ((above, scores, BLUE), (below, drops, VERMILION)):
+        axes.bar(table["x"], table["mean"], 0.62, color=colour, alpha=0.4, label=name)
+        draw(axes, table, LineStyle(colour, "", "o"), name, joined=False, legend=False)
+    if published:
+        ranks = np.arange(1, len(published) + 1)
+        table = pd.DataFrame({"x": ranks, "mean": published, "low": np.nan, "high": np.nan})
+        look = LineStyle(BLACK, "", "D")
+        draw(below, table, look, PUBLISHED, joined=False, filled=False, size=4.5, zorder=3)
+    below.axhline(0, color=GREY, linewidth=0.7)
+    label(above, y="score")
+    label(below, "rank of the head's score in its network (1: lowest)", "lost accuracy (points)")
+    below.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=16))
+    above.set_ylim(bottom=0)
+    shared_legend(figure, [above, below])
+    return figure
+
+
+@own_settings()
+def pruning_figure(
+    theory: Sequence[Series], rules: Mapping[str, Series], bound: Series | None,
+    chance: float,
+) -> Figure:  # fmt: skip
+    """Accuracy against the number of removed heads, a line an order.
+
+    Args:
+        theory: its order, and the reverse one, if there are.
+        rules: method -> its line.
+        bound: the best of all subsets, if it is known.
+        chance: accuracy in % that guessing reaches.
+    """
+    figure, axes = panel()
+    lines = [*zip(theory, (_THEORY, _REVERSED), strict=False)]
+    lines += [(series, _STYLES.get(name, _THEORY)) for name, series in rules.items()]
+    if bound is not None:
+        name, best = bound
+        look: dict[str, Any] = {"color": BLACK, "linestyle": "--", "linewidth": 1.3, "zorder": 1}
+        axes.plot(best["x"], best["mean"], label=name, url=name, **look)
+    for number, ((name, table), style) in enumerate(lines):
+        shift = _APART * (number - (len(lines) - 1) / 2)
+        shifted = table.assign(x=table["x"] + shift, at=table["x"])
+        width, zorder = (1.9, 3) if style is _THEORY else (1.2, 2)
+        draw(axes, shifted, style, name, unit=" %", size=4.2, width=width, zorder=zorder)
+    axes.axhline(chance, color=GREY, linewidth=0.9, linestyle=(0, (1.0, 3.0)), label="chance")
+    label(axes, "removed heads", "accuracy (%)")
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=12))
+    shared_legend(figure, [axes], [series.name for series, _ in lines])
+    return figure

@@ -1,0 +1,172 @@
+"""A setting as a section of the report, and the chapter that says of what kind it is.
+
+Theory beside sampling (`theory_section`) and trained networks (`heads_section`) are each a
+`Paths`: a declaration of what they show.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from analysis.section.blocks import Block, Details, Heading, Shown, Text
+from analysis.section.claim import Claim
+from analysis.section.parts import LONG_COLUMNS, again_blocks, claim_details, end_states
+from analysis.section.picture import Picture
+from analysis.section.section import Chapter
+from analysis.section.summary import claims_note, run_files, summary_run
+from analysis.words import aligned
+from chapters.paths.section.networks import SLICE, SOLVED
+from chapters.paths.section.path_tables import Listing
+from chapters.paths.section.settings import Setting
+from study.tracking.runs import Run
+
+_LISTS = [
+    "path_names", "order_parameter", "order_parameter_error", "overlaps", "temperatures",
+    "head_scores", "removal_order",
+]  # fmt: skip
+"""Columns of cells with a list in every row."""
+
+
+class Part(NamedTuple):
+    """What MLflow compares: its name, parameters and metrics."""
+
+    name: str
+    params: Mapping[str, str]
+    metrics: Mapping[str, float]
+
+
+@dataclass(frozen=True, eq=False)
+class Paths(Chapter["PathsSection"]):
+    """What sections of one kind show; each function is called with a setting.
+
+    Attributes:
+        name, about: see `analysis.section.section.Chapter`.
+        study: the study, as MLflow names it.
+        says: what is asked, in a paragraph.
+        method: how it was computed, in paragraphs.
+        found: what was found, in a paragraph.
+        warnings: what must be said beside the numbers.
+        claims, drawn: claims and pictures of the setting.
+        listings: tables for people.
+        beside: the table of numbers of others.
+        tables_of: stem of a file -> table at full precision.
+        parts: what MLflow compares.
+    """
+
+    name: str
+    about: str
+    study: str
+    says: str
+    method: Sequence[str]
+    found: Callable[[Any], str]
+    warnings: Callable[[Any], Sequence[str]]
+    claims: Callable[[Any], Sequence[Claim]]
+    drawn: Callable[[Any], Sequence[Picture]]
+    listings: Callable[[Any], Sequence[Listing]]
+    beside: Callable[[Any], Listing]
+    tables_of: Mapping[str, Callable[[Any], pd.DataFrame]]
+    parts: Callable[[Any], Iterable[Part]]
+
+    has_published = True
+
+    def answer(self, sections: Sequence[PathsSection]) -> list[str]:
+        """How many claims hold, and what was found in each setting."""
+        found = {section.title: self.found(section.setting) for section in sections}
+        return [*super().answer(sections), *(f"{k}. {text}" for k, text in found.items() if text)]
+
+
+class PathsSection:
+    """See `analysis.section.section.Section`.
+
+    Args:
+        chapter: says what it shows.
+        setting: what it is of.
+    """
+
+    def __init__(self, chapter: Paths, setting: Setting) -> None:
+        self.chapter, self.setting = chapter, setting
+        self.cells, self.key = setting.recorded, setting.id[:8]
+        self.title = f"{chapter.about}: {setting.name}"
+        self.labels = {"task": setting.task, "variant": setting.label, "key": self.key}
+
+    @functools.cached_property
+    def claims(self) -> Sequence[Claim]:
+        return self.chapter.claims(self.setting)
+
+    @functools.cached_property
+    def pictures(self) -> Sequence[Picture]:
+        return self.chapter.drawn(self.setting)
+
+    def _listings(self, published: bool) -> list[Listing]:
+        """All tables that have rows."""
+        beside = [self.chapter.beside(self.setting)] if published else []
+        every = [*self.chapter.listings(self.setting), *beside]
+        return [each for each in every if each.table.rows]
+
+    def text(self, published: bool = False) -> str:
+        """For the terminal."""
+        lines, shown = [self.title, ""], self._listings(published)
+        for each in shown:
+            lines += [each.heading, *aligned(*each.in_terminal()), ""]
+        notes = [each.words for each in shown if each.of_others]
+        notes += [note for each in shown for note in each.notes]
+        lines += [f"note: {note}" for note in (*notes, *self.chapter.warnings(self.setting))]
+        for claim in self.claims:
+            verdict = ": ".join(filter(None, [claim.verdict, claim.why]))
+            lines.append(f"{claim.name} {claim.statement.removesuffix('.')}: {verdict}")
+        return "\n".join(lines)
+
+    def tables(self) -> dict[str, pd.DataFrame]:
+        """All that the section shows, and the numbers behind its figures."""
+        return {name: make(self.setting) for name, make in self.chapter.tables_of.items()}
+
+    def cell_rows(self) -> pd.DataFrame:
+        """Its cells with the short columns that they have."""
+        return self.cells.drop(columns=[*LONG_COLUMNS, *_LISTS]).dropna(axis="columns", how="all")
+
+    def blocks(self, shown: Sequence[Shown], results: str, published: bool = False) -> list[Block]:
+        """The section below its heading."""
+        setting, cells = self.setting, self.cells
+        blocks: list[Block] = [Text(text, "warning") for text in self.chapter.warnings(setting)]
+        blocks += [*([Heading("Figures")] if shown else []), *shown]
+        for each in self._listings(published):
+            said = [Text(note, "quiet") for note in each.notes]
+            table = replace(each.table, csv=f"{each.stem}-{self.key}.csv")
+            blocks.append(Details(each.heading, [Text(each.words), table, *said]))
+        seeds = ", ".join(map(str, setting.seeds))
+        code = ", ".join(sorted(set(cells["code_version"])))
+        facts = f"{setting.said}, seeds {seeds}, code {code}."
+        # Cells that train have no method, and rules no width.
+        width = cells["network_width"].where(cells["method"].isin([*SOLVED, SLICE]), math.nan)
+        states = cells.assign(network_width=width, method=cells["method"].fillna("training"))
+        method = [Text(text) for text in (self.chapter.says, facts, *self.chapter.method)]
+        return [
+            *blocks,
+            *claim_details(self.claims),
+            Details("Cells by end state", end_states(states, "method", "network_width")),
+            Details("How this was computed", method),
+            Details("Repeat any cell", again_blocks(cells.iloc[0], results)),
+        ]
+
+    def summaries(self) -> list[Run]:
+        """For MLflow: a summary of each part that has a seed."""
+        files = functools.cache(lambda: run_files(self.tables(), self.pictures))
+        return [
+            summary_run(
+                key=f"{self.setting.id}/{part.name}",
+                what=part.name,
+                where=f"{self.chapter.study} {self.setting.variant}",
+                note=claims_note(self.claims),
+                params=part.params,
+                metrics=part.metrics,
+                files=files,
+            )
+            for part in self.chapter.parts(self.setting)
+            if part.metrics.get("n")
+        ]

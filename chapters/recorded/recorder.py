@@ -1,0 +1,210 @@
+"""Writes runs of another training loop as a results directory.
+
+All that `analysis` reads of a run is in its table, so whoever trains elsewhere gets equal compute,
+choice, intervals, verdicts and the report. Nothing else in `analysis` writes results.
+"""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import json
+import math
+import os
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from analysis.reading import opened
+from chapters.recorded.table import COSTS, KNOWN, SETTING, Runs, by_run, checked_table
+from study.results import RECORDED, SPLITS, Results, ResultsError, as_seen
+
+_STUDY = re.compile(r"[A-Za-z0-9][\w.-]*")
+_VERSION = {"recorded": 1}
+
+
+def record(
+    results_dir: str | os.PathLike[str] | Results,
+    runs: Runs,
+    *,
+    options: Sequence[str] = (),
+    measures: Sequence[str] = (),
+    study: str = RECORDED,
+) -> list[str]:
+    """Records runs that another training loop trained.
+
+    A row is one evaluation. The rows of one setting, paradigm, seed and option are a run, which is
+    recorded when it has ended; what was recorded before is left as it is. All runs of a call are
+    checked before the first is written. Of several commands that record, each waits for the last.
+
+    Args:
+        results_dir: local path, fsspec URL or an open `Results`; made if missing.
+        runs: one row an evaluation, with the columns
+
+            - `paradigm`, what is compared; `seed`, a whole number: paradigms are paired by it;
+            - `compute`, training FLOPs spent until the evaluation, or `seconds` of training (or
+              durations), or `examples` trained on, or several of them;
+            - `accuracy`, `saif` or a measure of its own, fractions in [0, 1], the larger the
+              better; NaN: not measured there;
+
+            and perhaps `split` (train, validation or test; without the column all rows are of the
+            test split), `loss` (nats), `status` (done or diverged: its last evaluation is where
+            that was seen, and from there on it counts as 0, in accuracy as 1 / num_classes),
+            `stage` (tune: options are tried on this seed; confirm: it is a fresh one), and those
+            of the setting: `task` (by default ``runs``), `m` (segments), `num_classes`, `n`
+            (training examples), `architecture`.
+        options: columns of what was tried for each paradigm, such as ``lr``. One option a paradigm
+            is chosen on the validation split, which is needed where there are several; NaN: the
+            option is not for this paradigm. Durations become seconds, moments and complex
+            numbers text.
+        measures: columns of measures with names of their own.
+        study: name under which the runs are found again.
+
+    Returns:
+        Ids of the runs, in the order of the table.
+
+    Raises:
+        ResultsError: a column is missing or neither named nor known, a value is out of range, a
+            run has two rows of one evaluation, it was recorded with other numbers, or the
+            directory cannot be written; the message names the row.
+    """
+    if runs is None or isinstance(runs, str | os.PathLike):
+        raise ResultsError(
+            f"runs are a table or rows, as pandas.read_csv gives them, got {runs!r}."
+        )
+    if not isinstance(results_dir, Results) and not str(results_dir):
+        raise ResultsError("results_dir is empty. Name a directory, such as 'results'.")
+    options, measures = (
+        list(dict.fromkeys(map(as_seen, [names] if isinstance(names, str) else names)))
+        for names in (() if each is None else each for each in (options, measures))
+    )
+    measures = [name for name in measures if name not in KNOWN]
+    if not _STUDY.fullmatch(study):
+        raise ResultsError(
+            f"the name of a study has letters, digits, _, . and - only, got {study!r}."
+        )
+    table = checked_table(runs, options, measures)
+    cells = _cells(table, options, measures, study)
+    results = opened(results_dir)
+    results.prepare()
+    with results.recording():
+        there = _unchanged(results, cells)
+        for cell, evaluations in cells:
+            if cell["cell_id"] not in there:
+                results.write_cell(cell, evaluations)
+    return [str(cell["cell_id"]) for cell, _ in cells]
+
+
+def _cells(
+    table: pd.DataFrame, options: Sequence[str], measures: Sequence[str], study: str
+) -> list[tuple[dict[str, Any], list[dict[str, Any]]]]:
+    """The row of `cells` and the rows of `evaluations` of each run, in the order of the table."""
+    setting = [name for name in SETTING if name in table]
+    now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    found = []
+    alike: dict[str, dict[str, Any]] = {}
+    for _, rows in by_run(table, options):
+        first = {name: _plain(value) for name, value in rows.iloc[0].items()}
+        own = {name: first[name] for name in setting if first[name]}  # m is 0 where unknown
+        option = {name: first[name] for name in options if first[name] is not None}
+        text = ", ".join(f"{name} {value}" for name, value in option.items())
+        if json.dumps(alike.setdefault(text, option)) != json.dumps(option):
+            raise ResultsError(
+                f"the options {alike[text]} and {option} look alike. Give them other values."
+            )
+        comparison = {"kind": RECORDED, **own}
+        schedule: dict[str, Any] = {"paradigm": first["paradigm"], "options": option}
+        run = {**comparison, "schedule": schedule, "seed": first["seed"]}
+        run_id = _hash(run)
+        evaluations = _evaluations(rows, measures, run_id)
+        # What follows is no part of the id: a run has one result.
+        points = {row["budget_fraction"] for row in evaluations}
+        numbers = _hash({"evaluations": evaluations, "status": first["status"]})
+        schedule |= {"evaluation_points": sorted(points), "numbers": numbers}
+        cell = {
+            **own,
+            "study": study,
+            "kind": RECORDED,
+            "cell_id": run_id,
+            "comparison_id": _hash(comparison),
+            "m": first["m"] or 0,
+            "paradigm": first["paradigm"],
+            "schedule": text,
+            "lr": option.get("lr"),
+            "last_lr": option.get("lr"),
+            "seed": first["seed"],
+            "stage": first["stage"],
+            "cell": json.dumps(run, sort_keys=True),
+            "status": first["status"],
+            "pack": 1,
+            "shared_prefix": False,
+            "finished_at": now,
+        }
+        found.append((cell, evaluations))
+    return found
+
+
+def _evaluations(rows: pd.DataFrame, measures: Sequence[str], run_id: str) -> list[dict[str, Any]]:
+    """Rows of `evaluations`: one for each amount spent and each split, as whole cells have.
+
+    Where a run diverged, its last evaluation is where that was seen, and has no values.
+
+    Without a budget, the k-th evaluation of any run is at k / (k + 1) of it: a key by which curves
+    of several runs go together, whatever each has spent there.
+    """
+    costs = [name for name in COSTS if name in rows]
+    place = rows[costs[0]].rank(method="dense").astype(float)
+    fractions = place / (place + 1)
+    lost_at = fractions.max() if rows["status"].eq("diverged").any() else None
+    keys = zip(fractions, rows["split"], strict=True)
+    at = dict(zip(keys, rows.to_dict("records"), strict=True))
+    found = []
+    for fraction, point in rows[costs].groupby(fractions):
+        shared = {COSTS[name]: _plain(point[name].max()) for name in costs}
+        for split in SPLITS:
+            given = {} if fraction == lost_at else at.get((fraction, split), {})
+            values = {name: _plain(value) for name, value in given.items()}
+            own = {name: values[name] for name in measures if values.get(name) is not None}
+            row = {"cell_id": run_id, "budget_fraction": fraction, "split": split, **shared}
+            row |= {name: values.get(name) for name in KNOWN}
+            row["loss"] = None if row["loss"] in (math.inf, -math.inf) else row["loss"]
+            row["measures"] = json.dumps(own, sort_keys=True) if own else None
+            found.append(row)
+    return found
+
+
+def _unchanged(results: Results, cells: Sequence[tuple[dict[str, Any], Any]]) -> set[str]:
+    """Ids of the runs that the directory has; refuses those that it has with other numbers."""
+    new = {str(cell["cell_id"]): cell for cell, _ in cells}
+    there = results.cells(new, ["cell_id", "cell"])
+    for run_id, text in zip(there["cell_id"], there["cell"], strict=True):
+        if text != new[run_id]["cell"]:
+            cell = new[run_id]
+            which = ", ".join(filter(None, [cell["paradigm"], cell["schedule"]]))
+            raise ResultsError(
+                f"{which}, seed {cell['seed']} is in {results.url} with other numbers (run "
+                f"{run_id}). Nothing was recorded: record these runs into another directory."
+            )
+    return set(there["cell_id"])
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON has it: whole numbers as such, None where it is missing."""
+    if pd.isna(value):
+        return None
+    if isinstance(value, bool | np.bool_):
+        return bool(value)
+    if isinstance(value, int | np.integer):
+        return int(value)
+    if isinstance(value, float | np.floating):
+        number = float(value)
+        return int(number) if number.is_integer() and abs(number) < 2**62 else number
+    return str(value)
+
+
+def _hash(values: Mapping[str, Any]) -> str:
+    text = json.dumps({**_VERSION, **values}, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -1,0 +1,301 @@
+"""The table that `analysis.record` takes: what it may hold, and what is refused.
+
+Messages name the row, counted from 0.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import re
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from study.results import (
+    CELLS_SCHEMA,
+    CONFIRM,
+    EVALUATIONS_SCHEMA,
+    SPLITS,
+    ResultsError,
+    as_seen,
+    unknown,
+)
+
+COSTS = {"compute": "compute_flops", "seconds": "train_seconds", "examples": "mosaics_seen"}
+"""What a run has spent: column of the table -> column of the results. Training FLOPs, seconds of
+training, examples trained on; each is an axis at which runs can be compared."""
+
+SETTING = ("task", "m", "num_classes", "n", "architecture")
+"""Columns of the setting: runs that differ in one of them are never compared."""
+
+KNOWN = ("accuracy", "saif", "loss")
+"""Columns of measures that results have by themselves."""
+
+_OF_A_RUN = {"status": ("done", "diverged"), "stage": ("tune", CONFIRM)}
+_ROUNDING = 1e-6
+"""Of a cost, the share that may be lost where it is no whole number, such as 1e9 / 3 FLOPs."""
+
+_LONGEST = 60  # characters of a name: longer ones fit into no table
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+_DERIVED = re.compile(
+    r"(between|given|last|later|learned|mean|needed|num|seen|validation)_"
+    r"|.*_(above|given|high|learned|low|of_one_image|se|share)$"
+)
+_TAKEN = {
+    *CELLS_SCHEMA.names, *EVALUATIONS_SCHEMA.names, "above", "axis", "base_images",
+    "can_be_chosen", "chosen", "code", "confidence", "counted_as_diverged", "cut", "cut_at",
+    "difference", "differs", "diverged", "ended_seeds", "first", "high", "low", "mean", "metric",
+    "most_seeds", "next_fraction", "p", "p_holm", "p_signs", "reason", "second", "select",
+    "setting", "threshold", "verdict", "weight",
+}  # fmt: skip
+"""Columns of the tables that comparisons make; those of numbers are in `_DERIVED`."""
+
+Runs = pd.DataFrame | Mapping[str, Any] | Iterable[Mapping[str, Any]]
+
+
+def checked_table(runs: Runs, options: Sequence[str], measures: Sequence[str]) -> pd.DataFrame:
+    """The rows with plain values, every column that has a usual value, and nothing amiss.
+
+    Args:
+        runs, options, measures: as `chapters.recorded.recorder.record` takes them.
+
+    Raises:
+        ResultsError: as there; the message names the row.
+    """
+    table = _plain_table(runs)
+    _refuse_columns(table, options, measures)
+    table = _with_values_in_range(table, [*measures, *(n for n in KNOWN if n in table)], options)
+    _refuse_untold_choice(table, options, measures)
+    for _, rows in by_run(table, options):
+        _refuse_rows(rows)
+    return table
+
+
+def by_run(table: pd.DataFrame, options: Sequence[str]) -> Any:
+    """The rows of each run, in the order of the table."""
+    setting = [name for name in SETTING if name in table]
+    by = [*setting, "paradigm", *options, "seed"]
+    return table.groupby(by, sort=False, dropna=False)
+
+
+def _plain_table(runs: Runs) -> pd.DataFrame:
+    """The table with plain values in place of tensors, categories and such."""
+    if isinstance(runs, pd.DataFrame):
+        table = runs.reset_index(drop=True)
+    else:
+        rows: Any = runs
+        if not isinstance(runs, Mapping):  # tensors before pandas sees them
+            rows = list(runs)
+            if not all(isinstance(row, Mapping) for row in rows):
+                raise ResultsError("a row of a list is a dictionary: name of a column -> value.")
+            rows = [{name: _plain(row[name]) for name in row} for row in rows]
+        # As objects, since whole numbers beside a missing one would become floats.
+        table = pd.DataFrame(rows, dtype=object)
+    table.columns = [as_seen(name) if isinstance(name, str) else name for name in table.columns]
+    for place, dtype in enumerate(table.dtypes):
+        if isinstance(dtype, pd.ArrowDtype) or dtype.kind not in "biuf":
+            plain = [_plain(value) for value in table.iloc[:, place]]
+            values: Any = pd.Series(plain, table.index, dtype=object)
+            table.isetitem(place, values)
+    return table
+
+
+def _plain(value: Any) -> Any:
+    """A value without tensor, and text as it is seen; what is no real number is text."""
+    if isinstance(value, np.timedelta64 | np.datetime64):  # its item may be a mere whole number
+        return pd.Series([value])[0]
+    with contextlib.suppress(AttributeError, ValueError, RuntimeError):  # plain, or several values
+        value = value.item()
+    if isinstance(value, str):
+        return as_seen(value)
+    return str(value) if isinstance(value, complex) else value
+
+
+def _refuse_columns(table: pd.DataFrame, options: Sequence[str], measures: Sequence[str]) -> None:
+    if table.empty:
+        raise ResultsError("there is no run to record: the table has no rows.")
+    if table.columns.has_duplicates:
+        twice = table.columns[table.columns.duplicated()][0]
+        raise ResultsError(f"the table has two columns {twice!r}. Leave one out.")
+    lacking = [name for name in ("paradigm", "seed", *options, *measures) if name not in table]
+    if not any(name in table for name in COSTS):
+        lacking.append("compute (training FLOPs, or else seconds or examples)")
+    if not measures and not {"accuracy", "saif"} & set(table):
+        lacking.append("accuracy or saif, or one that measures=[...] names")
+    if lacking:
+        raise ResultsError(
+            f"the table has no column {', nor '.join(lacking)}. It has: "
+            f"{', '.join(map(str, table.columns))}."
+        )
+    known = ("paradigm", "seed", "split", *COSTS, *SETTING, *_OF_A_RUN, *KNOWN)
+    for name in (name for name in table.columns if name not in (*known, *options, *measures)):
+        raise ResultsError(
+            f"record knows no column {name!r}. Name it in options=[...] or measures=[...], or "
+            "leave it out."
+        )
+    for name in (*options, *measures):
+        if name in known or (name in measures and is_taken(name)):
+            raise ResultsError(
+                f"{name!r} cannot be an option or a measure: it has another meaning in results."
+            )
+    for name in measures:
+        if not _NAME.fullmatch(name):
+            raise ResultsError(
+                f"a measure cannot be called {name!r}: names have letters, digits and _, and "
+                "begin with a letter."
+            )
+
+
+def is_taken(name: str) -> bool:
+    """Whether tables of comparisons have a column of this name, or make such of measures."""
+    return name in _TAKEN or bool(_DERIVED.match(name))
+
+
+def _with_values_in_range(
+    table: pd.DataFrame, shares: Sequence[str], options: Sequence[str]
+) -> pd.DataFrame:
+    """The table with all columns but those of costs and measures, and every value in range."""
+    usual: dict[str, Any] = {
+        "task": "runs",
+        "m": 0,
+        "split": "test",
+        "status": "done",
+        "stage": None,
+    }
+    for name, value in usual.items():
+        if name not in table:
+            table[name] = value
+    whole = {"seed": 0, "m": 0, "num_classes": 2, "n": 1}
+    for name, least in whole.items():
+        rule = f"a whole number from {least} to 2**63 - 1"
+        _refuse(table, name, rule, least, 2**63 - 1, of_whole=True, missing=name in SETTING)
+    for name in ("compute", "examples"):
+        rule = "a whole number from 0 to 9e18 (of more, count billions)"
+        _refuse(table, name, rule, 0, 9e18, of_whole=True, rounding=_ROUNDING)
+    for name in ("seconds", *options):
+        if name in table and table[name].dtype == object:
+            simple = [_simple(value) for value in table[name]]
+            table[name] = pd.Series(simple, table.index, dtype=object)
+    _refuse(table, "seconds", "a number >= 0, or a duration")
+    if "seconds" in table:  # 3 * .1 and .3 are one moment
+        table["seconds"] = table["seconds"].round(9)
+    _refuse(table, "lr", "a number > 0, or missing", sys.float_info.min, missing=True)
+    for name in shares:
+        if name == "loss":
+            _refuse(table, name, "nats, or missing", -np.inf, np.inf, missing=True)
+        else:
+            rule = "a fraction in [0, 1], or missing (87 % is .87)"
+            _refuse(table, name, rule, 0, 1, missing=True)
+    table["status"] = table["status"].fillna("done")
+    for name, valid in {"split": SPLITS, **_OF_A_RUN}.items():
+        wrong = ~table[name].isin(valid) & ~(table[name].isna() if name == "stage" else False)
+        if wrong.any():
+            row = int(np.flatnonzero(wrong)[0])
+            raise ResultsError(f"{_row(table, row)}: {unknown(name, table[name][row], valid)}")
+    for name in ("paradigm", "task"):
+        named = table[name].map(_is_name)
+        if not named.all():
+            row = int(np.flatnonzero(~named)[0])
+            raise ResultsError(
+                f"{_row(table, row)}: {name} must be a name of at most {_LONGEST} printable "
+                f"characters, got {table[name][row]!r}."
+            )
+    measured = [name for name in shares if name != "loss"]
+    for name in measured:
+        if table[name].isna().all():
+            raise ResultsError(f"{name} has no value in any row. Leave it out.")
+    if not table.loc[table["split"].eq("test"), measured].notna().any(axis=None):
+        raise ResultsError(
+            "no row of the test split has a value, and all numbers and verdicts are of that split."
+        )
+    return table
+
+
+def _simple(value: Any) -> Any:
+    """A duration as its seconds; a list, say, as text."""
+    if isinstance(value, datetime.timedelta):
+        return value.total_seconds()
+    return value if pd.api.types.is_scalar(value) else str(value)
+
+
+def _is_name(value: Any) -> bool:
+    return isinstance(value, str) and value.isprintable() and 0 < len(value) <= _LONGEST
+
+
+def _refuse(
+    table: pd.DataFrame,
+    name: str,
+    rule: str,
+    least: float = 0,
+    most: float = sys.float_info.max,
+    of_whole: bool = False,
+    missing: bool = False,
+    rounding: float = 0,
+) -> None:
+    """Makes a column numbers, if it is there, and refuses a value out of range."""
+    if name not in table:
+        return
+    # Of this sort, whole numbers stay exact beyond 2**53, and beside missing ones.
+    values = pd.to_numeric(table[name], errors="coerce", dtype_backend="numpy_nullable")
+    if not (of_whole and pd.api.types.is_integer_dtype(values)):
+        values = values.astype(float)
+    whole = values.round()
+    is_whole = (values - whole).abs() <= rounding * values
+    fits = (values >= least) & (values <= most) & (is_whole | (not of_whole))
+    fits = fits.fillna(False).astype(bool) | (missing & table[name].isna())
+    if not fits.all():
+        row = int(np.flatnonzero(~fits)[0])
+        value = table[name][row]
+        got = repr(value) if isinstance(value, str) else value
+        raise ResultsError(f"{_row(table, row)}: {name} must be {rule}, got {got}.")
+    table[name] = whole.astype("Int64") if of_whole else values
+
+
+def _refuse_rows(rows: pd.DataFrame) -> None:
+    """Refuses the rows of a run that contradict each other or say nothing."""
+    run = _row(rows, rows.index[0])
+    for name in _OF_A_RUN:
+        if rows[name].nunique(dropna=False) > 1:
+            raise ResultsError(f"{run}: the rows of this run differ in {name}.")
+    cost, *others = [name for name in COSTS if name in rows]
+    for other in others:
+        if not rows.sort_values([cost, other])[other].is_monotonic_increasing:
+            raise ResultsError(
+                f"{run}: {other} fall where {cost} rises. Both count from the start of the run."
+            )
+    if not rows[cost].gt(0).any():
+        raise ResultsError(f"{run}: {cost} is 0 in all rows of this run, which has spent nothing.")
+    twice = rows.duplicated([cost, "split"])
+    if twice.any():
+        row = rows[twice].iloc[0]
+        raise ResultsError(
+            f"{_row(rows, rows.index[twice][0])}: a second row at {cost} {row[cost]:g} on the "
+            f"{row['split']} split. What tells the two apart? Name it in options=[...]."
+        )
+    lost = rows["status"].eq("diverged").any() and "accuracy" in rows
+    if lost and ("num_classes" not in rows or rows["num_classes"].isna().any()):
+        raise ResultsError(f"{run}: it diverged and counts as accuracy 1/C: give num_classes.")
+
+
+def _refuse_untold_choice(
+    table: pd.DataFrame, options: Sequence[str], measures: Sequence[str]
+) -> None:
+    """Refuses several options of a paradigm where no validation split can choose among them."""
+    shares = [name for name in (*measures, "accuracy", "saif") if name in table]
+    validated = table["split"].eq("validation") & table[shares].notna().any(axis=1)
+    group = [*(name for name in SETTING if name in table), "paradigm"]
+    for _, rows in table[~table["stage"].eq(CONFIRM)].groupby(group, sort=False, dropna=False):
+        several = bool(options) and len(rows[[*options]].drop_duplicates()) > 1
+        if several and not validated[rows.index].any():
+            raise ResultsError(
+                f"{rows['paradigm'].iloc[0]} has several options and no validation split to "
+                "choose by: record one, in rows whose split is validation."
+            )
+
+
+def _row(table: pd.DataFrame, row: int) -> str:
+    return f"row {row} ({table['paradigm'][row]}, seed {table['seed'][row]})"

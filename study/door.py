@@ -1,0 +1,124 @@
+"""The door by which chapters come in, those of the project and those of other packages.
+
+A chapter is a module that an entry point of the group `attention_study.parts` names. It registers
+what it brings by the functions of `study.parts`; the core imports no chapter and names none.
+"""
+
+from __future__ import annotations
+
+import functools
+import pkgutil
+import threading
+import tomllib
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from importlib.metadata import EntryPoint, PackageNotFoundError, distribution
+from pathlib import Path
+from typing import Any, TypeVar
+
+V = TypeVar("V")
+
+ENTRY_POINTS = "attention_study.parts"
+"""Group of entry points, each naming a module that registers parts."""
+
+_PROJECT = "attention-study"
+
+_LOCK = threading.RLock()  # a chapter may read a registry while it is imported
+_BEGUN: list[str] = []
+_FAULTS: list[str] = []
+
+
+@functools.cache
+def chapters() -> tuple[EntryPoint, ...]:
+    """The project's own chapters, in the order of their names.
+
+    In a checkout those of its pyproject.toml: what was installed may be older.
+    """
+    declared = Path(__file__).parents[1] / "pyproject.toml"
+    if declared.is_file():
+        project = tomllib.loads(declared.read_text(encoding="utf-8"))["project"]
+        if project["name"] == _PROJECT:
+            named = project["entry-points"][ENTRY_POINTS].items()
+            return tuple(EntryPoint(name, place, ENTRY_POINTS) for name, place in sorted(named))
+    try:
+        points = distribution(_PROJECT).entry_points.select(group=ENTRY_POINTS)
+    except PackageNotFoundError:  # copied without pyproject.toml: it has its core alone
+        return ()
+    return tuple(sorted(points, key=lambda point: point.name))
+
+
+@functools.cache
+def packages() -> frozenset[str]:
+    """The top-level packages of the project's own chapters."""
+    return frozenset(point.module.partition(".")[0] for point in chapters())
+
+
+def is_own(module: str) -> bool:
+    """Whether a module is of a chapter of the project, whose parts make no other cells."""
+    return module.partition(".")[0] in packages()
+
+
+def open_door() -> None:
+    """Imports the project's own chapters, each once; one that cannot be imported stays outside."""
+    with _LOCK:
+        if _BEGUN:
+            return
+        for point in chapters():
+            _BEGUN.append(point.name)
+            try:
+                point.load()
+            except (Exception, SystemExit) as error:
+                why = f"{type(error).__name__}: {error}".rstrip(".")
+                _FAULTS.append(f"the chapter {point.name} cannot be imported ({why})")
+
+
+def faults() -> Sequence[str]:
+    """Why chapters stayed outside, in words without a full stop; empty: all came in."""
+    open_door()
+    return _FAULTS
+
+
+class Registry(MutableMapping[str, V]):
+    """Name -> part. Whoever reads it first lets the project's chapters in.
+
+    Args:
+        core: what the core itself declares, which comes first.
+
+    Attributes:
+        core: the names of that.
+    """
+
+    def __init__(self, core: Mapping[str, Any]) -> None:
+        self.core = tuple(core)
+        self._parts: dict[str, Any] = dict(core)
+
+    def taken(self, name: str) -> bool:
+        """Whether it has the name already; lets no chapter in, since one may be asking."""
+        return name in self._parts
+
+    def __getitem__(self, name: str) -> V:
+        if name not in self._parts:
+            open_door()
+        part: V = self._parts[name]
+        return part
+
+    def __setitem__(self, name: str, part: Any) -> None:
+        self._parts[name] = part
+
+    def __delitem__(self, name: str) -> None:
+        del self._parts[name]
+
+    def __iter__(self) -> Iterator[str]:
+        open_door()
+        return iter(tuple(self._parts))
+
+    def __len__(self) -> int:
+        open_door()
+        return len(self._parts)
+
+
+class Places(Registry[V]):
+    """Name -> part, entered as its place ``module:name``, which is imported when it is read."""
+
+    def __getitem__(self, name: str) -> V:
+        found: V = pkgutil.resolve_name(str(super().__getitem__(name)))
+        return found

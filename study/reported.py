@@ -1,0 +1,41 @@
+"""What parts bring to the analysis, which `study` itself never imports."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from study.door import Registry
+
+
+@dataclass(frozen=True)
+class SectionOf:
+    """A kind of sections of the report, and the cells that are shown there instead of compared.
+
+    Attributes:
+        place: its module, an `analysis.section.section.Kind`.
+        files: pattern of the stems of its files: figures, and tables of data.
+        kinds: names of kinds of cells, all of which are its own.
+        tasks: of the others, those of these tasks.
+        held: of the others, those whose attention is held (True) or not (False); None: either.
+    """
+
+    place: str
+    files: str
+    kinds: tuple[str, ...] = ()
+    tasks: tuple[str, ...] = ()
+    held: bool | None = None
+
+    def claims(self, cell: Mapping[str, Any], held: bool) -> bool:
+        """Whether a cell, with the columns of results, may be its own."""
+        if cell["kind"] in self.kinds or not (self.tasks or self.held is not None):
+            return cell["kind"] in self.kinds
+        return (not self.tasks or cell["task"] in self.tasks) and self.held in (None, held)
+
+
+SECTIONS: Registry[SectionOf] = Registry({})
+"""Module -> kind of sections, in the order of the report, behind comparisons."""
+
+FUNCTIONS: Registry[str] = Registry({})
+"""Name -> place of a further function of the package `analysis`."""

@@ -1,0 +1,96 @@
+"""The chapters: they come in by the door that outsiders use, and the core knows none of them."""
+
+from __future__ import annotations
+
+import ast
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
+from importlib.metadata import distribution
+
+import pytest
+
+from search_spaces import STUDIES
+from study import door, models, paradigms, tasks
+from study.cell import Cell, Phase
+from study.cell.column_groups import GROUPS
+from study.cell.declared import axes_of
+from study.cell.settings import SETTINGS
+from study.commands import COMMANDS
+from study.door import Registry
+from study.kinds import KINDS
+from study.reported import FUNCTIONS, SECTIONS
+from study.results import CELLS_SCHEMA, EVALUATIONS_SCHEMA
+from tests.architecture.test_architecture import CHAPTERS, OF_CORE, imports
+from tests.conftest import PROJECT
+
+NEEDS: Mapping[str, set[str]] = {name: set() for name in CHAPTERS}
+"""Chapter -> the others that it may import: none so far."""
+
+
+HOMONYMS = {"attention", "linear", "texts"}
+"""Names that mean something else in the core: a key of examples, a scale of a chart in MLflow, and
+a type of columns."""
+
+
+def brought() -> set[str]:
+    """Every name that a chapter brings, unless the core has it, too."""
+    registries: tuple[Registry[object], ...] = (
+        STUDIES, tasks.TASKS, models.ARCHITECTURES, paradigms.REGISTERED, KINDS, COMMANDS,
+        SETTINGS, SECTIONS, FUNCTIONS,
+    )  # fmt: skip
+    names = {name for each in registries for name in {*each} - {*each.core}}
+    own = {name for task in tasks.TASKS.core for name in tasks.TASKS[task].options}
+    columns = {name for group in GROUPS.values() for name in group.columns}
+    options = {name for task in tasks.TASKS.values() for name in task.options} - own
+    settings = {name for each in SETTINGS.values() for name in axes_of(each)}
+    of_core = {*CELLS_SCHEMA.names, *EVALUATIONS_SCHEMA.names} - columns
+    of_core |= {*axes_of(Cell), *axes_of(Phase), *(field.name for field in fields(Cell))}
+    return (names | columns | options | settings) - of_core - HOMONYMS
+
+
+def texts_of(module: str) -> Iterator[str]:
+    """The strings of a module but its docstrings."""
+    tree = ast.parse(OF_CORE[module].read_text())
+    alone = {each.value for each in ast.walk(tree) if isinstance(each, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in alone:
+            yield node.value
+
+
+def test_the_core_imports_no_chapter() -> None:
+    assert not [
+        (module, name)
+        for module in OF_CORE
+        for name in imports(module)
+        if name.partition(".")[0] == "chapters"
+    ]
+
+
+def test_the_core_holds_no_name_that_a_chapter_brings() -> None:
+    names = brought()
+    assert {"mscoco", "heads", "bleu_4", "prune", "flow_time"} <= names
+    assert not [(module, text) for module in OF_CORE for text in texts_of(module) if text in names]
+
+
+def test_entry_points_are_the_folders_and_what_is_installed() -> None:
+    project = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]
+    declared = project["entry-points"][door.ENTRY_POINTS]
+    assert declared == {name: f"chapters.{name}.parts" for name in CHAPTERS}
+    installed = distribution("attention-study").entry_points.select(group=door.ENTRY_POINTS)
+    assert {point.name: point.value for point in installed} == declared
+    assert not door.faults()
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_a_chapter_imports_another_only_where_it_says_so(chapter: str) -> None:
+    from tests.architecture.test_architecture import MODULES
+
+    others = {f"chapters.{name}" for name in CHAPTERS if name not in {chapter, *NEEDS[chapter]}}
+    mine = [name for name in MODULES if name.startswith(f"chapters.{chapter}")]
+    assert not [
+        (module, name)
+        for module in mine
+        for name in imports(module)
+        if ".".join(name.split(".")[:2]) in others
+    ]

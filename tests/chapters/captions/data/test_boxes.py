@@ -1,0 +1,49 @@
+"""How much of each region lies in a box, on grids that a hand can check."""
+
+from __future__ import annotations
+
+import hypothesis.strategies as st
+import pytest
+import torch
+from hypothesis import given
+
+from chapters.captions.data.boxes import boxed, shares_inside
+from chapters.captions.data.mscoco import Captioned
+
+
+def shares(box: tuple[float, ...], side: int) -> torch.Tensor:
+    (found,) = shares_inside(torch.tensor([box], dtype=torch.float64), side)
+    return found.reshape(side, side)
+
+
+@pytest.mark.parametrize(
+    ("box", "expected"),
+    [
+        ((0.5, 0, 0.5, 0.5), [[0, 1], [0, 0]]),  # on the edges of a region: upper right
+        ((0, 0.25, 0.25, 0.75), [[0.25, 0], [0.5, 0]]),  # at the left edge, down to the bottom
+        ((0.75, 0.75, 0.25, 0.25), [[0, 0], [0, 0.25]]),  # in the last corner
+    ],
+)
+def test_shares_of_boxes_by_hand(box: tuple[float, ...], expected: list[list[float]]) -> None:
+    assert shares(box, 2).tolist() == expected
+
+
+@given(st.tuples(*[st.floats(0, 1)] * 4), st.integers(1, 14))
+def test_shares_add_up_to_the_area(corners: tuple[float, ...], side: int) -> None:
+    (left, right), (top, bottom) = sorted(corners[:2]), sorted(corners[2:])
+    found = shares((left, top, right - left, bottom - top), side)
+    assert 0 <= found.min() <= found.max() <= 1
+    area = (right - left) * (bottom - top)
+    assert found.double().mean().item() == pytest.approx(area, abs=1e-6)
+
+
+def test_objects_that_are_scored_keep_the_order_of_their_images() -> None:
+    scored = {3: ("cat", (4,)), 8: ("dog", (5, 6))}
+    images = [
+        Captioned("", "", [], [(category, (0, 0, 0.5, 0.5)) for category in categories])
+        for categories in ([3, 7, 8], [], [8])
+    ]
+    found = boxed(images, scored, 4, torch.device("cpu"))
+    assert [each[:3] for each in found] == [(0, *scored[3]), (0, *scored[8]), (2, *scored[8])]
+    assert all(each.inside.tolist() == [1, 0, 0, 0] for each in found)
+    assert boxed(images, {}, 4, torch.device("cpu")) == []

@@ -1,0 +1,146 @@
+"""Pixels and features: as computed one by one, once a machine, anew whenever they must change."""
+
+from __future__ import annotations
+
+import io
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from torch import Tensor, nn
+
+from chapters.captions.data import encoded_images, image_files
+from chapters.captions.data.encoded_images import ImageFiles
+from chapters.captions.encoders import encoder_networks
+from chapters.captions.encoders.encoders import Encoder
+from study.errors import RequestError
+from study.tasks.sources.places import Places
+from tests.chapters.captions.coco_files import coco, write_coco
+
+CPU = torch.device("cpu")
+M, SIDE = 4, 32  # of the small encoder, whose stride is 16
+
+
+@pytest.fixture
+def images(tmp_path: Path) -> ImageFiles:
+    folder = write_coco(tmp_path / "coco", coco(5, 2))
+    files = sorted((folder / "train2017").iterdir())
+    return ImageFiles(files, "digest", "small", Places(cache_dir=str(tmp_path / "cache")))
+
+
+def kept(images: ImageFiles) -> list[Path]:
+    return sorted((images.places.cache / "prepared").glob("mscoco-*"))
+
+
+class Means(nn.Module):
+    """An encoder whose features are the mean red, green and blue of a region, and a weight."""
+
+    def __init__(self, weight: float) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.tensor(weight))
+
+    def forward(self, pixels: Tensor) -> Tensor:
+        return nn.functional.avg_pool2d(pixels.float(), 16) + self.weight
+
+
+@pytest.fixture
+def means(images: ImageFiles, monkeypatch: pytest.MonkeyPatch) -> ImageFiles:
+    """Images whose encoder is `Means`, with the weight that their places name."""
+    known = {"means": Encoder(16, 3, True, (0, 0, 0), (1, 1, 1))}
+    monkeypatch.setattr(encoded_images, "ENCODERS", known)
+    monkeypatch.setattr(
+        encoder_networks, "pretrained", lambda _, places: Means(float(places.weights))
+    )
+    monkeypatch.setattr(encoder_networks, "weights_digest", lambda _, places: places.weights)
+    return replace(images, encoder="means", places=images.places._replace(weights="1"))
+
+
+def test_pixels_are_those_of_the_files(images: ImageFiles) -> None:
+    pixels = images.pixels(M)
+    assert (pixels.shape, pixels.dtype) == ((5, 3, SIDE, SIDE), torch.uint8)
+    for row, path in zip(pixels, images.files, strict=True):
+        with Image.open(path) as image:
+            expected = np.asarray(image.resize((SIDE, SIDE), Image.Resampling.BILINEAR))
+        np.testing.assert_array_equal(row.permute(1, 2, 0).numpy(), expected)
+
+
+@pytest.mark.parametrize("mode", ["L", "CMYK", "RGB"])
+def test_images_of_every_mode_are_three_colours(mode: str, tmp_path: Path) -> None:
+    Image.new(mode, (40, 20)).save(tmp_path / mode, "JPEG")
+    assert image_files.image_pixels(tmp_path / mode, 16).shape == (3, 16, 16)
+
+
+def test_features_kept_are_features_computed(images: ImageFiles) -> None:
+    """Region by region, row by row."""
+    features, pixels = images.features(M, CPU), images.pixels(M)
+    assert (features.shape, features.dtype) == ((5, M, 256), torch.float16)
+    with torch.no_grad():
+        computed = encoder_networks.build("small")(pixels)
+    for region in range(M):
+        expected = computed[:, :, region // 2, region % 2]
+        torch.testing.assert_close(features[:, region].float(), expected, rtol=1e-3, atol=1e-5)
+
+
+def test_features_are_of_full_precision(
+    means: ImageFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Even if a cell of tf32 is the first to ask for them."""
+    found = []
+
+    class Told(Means):
+        def forward(self, pixels: Tensor) -> Tensor:
+            found.append(torch.backends.cudnn.allow_tf32)
+            return super().forward(pixels)
+
+    monkeypatch.setattr(encoder_networks, "pretrained", lambda *_: Told(0.0))
+    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", True)
+    means.features(M, CPU)
+    assert set(found) == {False}
+
+
+def test_other_images_weights_or_regions_are_computed_anew(means: ImageFiles) -> None:
+    first = means.features(M, CPU)
+    heavier = replace(means, places=means.places._replace(weights="2"))
+    assert torch.equal(heavier.features(M, CPU), (first + 1).half())
+    assert means.features(9, CPU).shape == (5, 9, 3)
+    other = replace(means, files=means.files[::-1], digest="another")
+    assert torch.equal(other.features(M, CPU), first.flip(0))
+    assert len(kept(means)) == 4
+
+
+def test_an_array_that_is_damaged_is_made_again(images: ImageFiles) -> None:
+    first = images.pixels(M).clone()
+    (folder,) = kept(images)
+    os.truncate(folder / "array.raw", 9)
+    assert torch.equal(images.pixels(M), first)
+
+
+def test_an_array_may_be_larger_than_memory(images: ImageFiles) -> None:
+    m = (os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // (5 * 3 * 16**2)) ** 0.5 // 1
+    side = 16 * int(m + 1)
+    images.pixels(M)
+    (folder,) = kept(images)
+    os.truncate(folder / "array.raw", 5 * 3 * side**2)
+    whole = images._kept(iter(()), np.uint8, (3, side, side), "pixels", str(SIDE))
+    assert not whole[-1, -1, -1].any()
+
+
+def test_an_image_that_went_is_named(images: ImageFiles) -> None:
+    images.files[0].unlink()
+    for use in (lambda: images.pixels(M), lambda: images.thumbnail(0)):
+        with pytest.raises(RequestError, match=rf"{images.files[0]} cannot be read \(No su"):
+            use()
+    assert kept(images) == []
+
+
+def test_a_trained_encoder_starts_from_the_pretrained_weights(means: ImageFiles) -> None:
+    assert means.encoder_weights == {"weight": torch.tensor(1.0)}
+
+
+def test_a_thumbnail_is_a_jpeg(images: ImageFiles) -> None:
+    with Image.open(io.BytesIO(images.thumbnail(0))) as image:
+        assert (image.format, image.size) == ("JPEG", (224, 224))

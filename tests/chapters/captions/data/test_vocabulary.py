@@ -1,0 +1,60 @@
+"""Words of captions: how text becomes words, and which words are numbered or stand for what."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from chapters.captions.data.vocabulary import make_vocabulary, read_category_words, tokenise
+from study.errors import RequestError
+from tests.chapters.captions.coco_files import CATEGORIES, CATEGORY_WORDS
+
+NAMES = tuple(CATEGORIES.values())
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("Two dogs, one ball -- and it's RED!", "two dogs one ball and it 's red"),
+        ("They don't; he can’t", "they do n't he ca n't"),
+        ("a t-shirt and a 2-year-old", "a t-shirt and a 2-year-old"),
+        ('"8:25" skating/skiing (on_ice)', "8 25 skating skiing on ice"),
+        ("a café's sign", "a café 's sign"),
+        (" . ... -!", ""),
+    ],
+)
+def test_words_are_those_of_the_official_evaluation(text: str, words: str) -> None:
+    assert " ".join(tokenise(text)) == words
+    assert tokenise(words) == words.split()  # references are joined by blanks and split again
+
+
+def test_the_vocabulary_is_words_that_occur_often_enough() -> None:
+    captions = ["a red cat", "a cat and a dog", "the dog"]
+    assert make_vocabulary(captions, 2) == ("", "", "", "", "a", "cat", "dog")
+    with pytest.raises(RequestError, match=r"occurs 4 times .* 3 times\. .*--set min_count"):
+        make_vocabulary(captions, 4)
+
+
+def test_single_words_stand_for_a_category(tmp_path: Path) -> None:
+    (tmp_path / "category_words.txt").write_text(CATEGORY_WORDS)
+    expected = {"cat": ("cat", "kitten"), "dog": ("dog", "puppy"), "traffic light": ()}
+    assert read_category_words(tmp_path, None, NAMES) == expected
+    (tmp_path / "other").write_text("\ufeffcat\ndog, Dog, dog\nlight, traffic light\n\n")
+    assert read_category_words(tmp_path, str(tmp_path / "other"), NAMES) == {
+        "cat": ("cat",), "dog": ("dog",), "traffic light": ("light",),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [(None, "No such file"), ("cat\ndog", "2 lines"), ("dog\ncat\ntraffic light", "'cat'")],
+)
+def test_category_words_that_are_missing_or_wrong_are_refused(
+    content: str | None, reason: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "category_words.txt"
+    if content:
+        file.write_text(content)
+    with pytest.raises(RequestError, match=rf"{file} .*{reason}.*each of the 3.*--category-words"):
+        read_category_words(tmp_path, None, NAMES)

@@ -1,0 +1,174 @@
+"""Fixed-focus cells: their curves, the rate that is chosen, figures, and the closed form.
+
+Words, names and tables are in the golden record.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from analysis.groups import PARADIGMS
+from analysis.kinds import find
+from analysis.rendering import html
+from chapters.dynamics.section.fixed_focus import FixedFocus
+from chapters.dynamics.section.focus_settings import MEASURES, Setting, read_settings
+from study.results import Results
+from tests.chapters.dynamics.focus_results import (
+    ALPHAS,
+    CLASSES,
+    EPOCHS,
+    TIMES,
+    focus_cell,
+    record,
+    record_all,
+    record_linear,
+)
+from tests.made_up.comparisons import NUM_CLASSES
+from tests.made_up.summaries import metrics_of
+
+
+def setting_in(results: Results) -> Setting:
+    (found,) = read_settings(results, results.cells())
+    return found
+
+
+def only(results: Results) -> FixedFocus:
+    (found,) = find(results)
+    assert isinstance(found, FixedFocus)
+    return found
+
+
+def test_curves_are_means_over_seeds_of_the_train_split_against_epochs(results: Results) -> None:
+    """Of what did not diverge; figure 2c draws them."""
+    record_all(results, seeds=3)
+    record(results, focus_cell("hard", 0.2, 3), 9.0, status="diverged")
+    found = only(results)
+    (setting,) = found.settings
+    row = setting.final.set_index(["paradigm", "alpha"]).loc[("hard", 0.2)]
+    ends = np.array([0.8, 0.9, 1.0])
+    interval = stats.t.interval(0.95, 2, ends.mean(), stats.sem(ends))
+    numbers = row[["loss", "loss_low", "loss_high", "epoch", "num_seeds"]].tolist()
+    assert numbers == pytest.approx([0.9, *interval, EPOCHS, 3])
+    assert "1 at alpha 0.2" in found.text()
+    hard = setting.curves.query("paradigm == 'hard' and alpha == 0.2")
+    line = next(
+        each for each in found.pictures[0].figure.axes[1].lines if len(each.get_xdata()) == 11
+    )
+    np.testing.assert_allclose(line.get_xydata(), hard[["epoch", "loss"]])
+    (summary,) = [run for run in found.summaries() if run.params["paradigm"] == "hard"]
+    assert metrics_of(summary)["final_loss_alpha_0.2"] == pytest.approx(0.9)
+
+
+def test_values_that_are_not_known_are_missing(results: Results) -> None:
+    """Of one seed each, which has no interval."""
+    unknown = {"incentive": [math.nan] * 11, "incentive_slope": [math.inf] * 11}
+    for name in PARADIGMS:
+        record(results, focus_cell(name), 0.5, **unknown)
+    found = only(results)
+    curves = found.settings[0].curves
+    assert curves[["incentive", "incentive_slope", "loss_low"]].isna().all(axis=None)
+    assert curves["loss"].notna().all()
+    assert found.pictures[1].png.startswith(b"\x89PNG")
+    assert not any("incentive" in name for run in found.summaries() for name in metrics_of(run))
+
+
+def test_wide_intervals_do_not_squeeze_the_means(results: Results) -> None:
+    for seed, end in enumerate((0.2, 0.9)):  # half the width of its interval is 4.4
+        record(results, focus_cell("soft", 0.2, seed), end)
+    for picture in only(results).pictures[::2]:
+        low, high = picture.figure.axes[0].get_ylim()
+        assert -0.4 < low < 0
+        assert math.log(NUM_CLASSES) < high < 1.2 * math.log(NUM_CLASSES)
+
+
+# --- one learning rate a paradigm
+
+
+def tried(accuracy: float, loss: float = 0.3, status: str = "done", seeds: int = 2) -> Any:
+    return accuracy, loss, status, seeds
+
+
+@pytest.mark.parametrize(
+    ("scores", "chosen", "means"),
+    [
+        # One rate for all alphas; the best at each alpha by itself is another one.
+        ({(0.1, 0.2): tried(0.7), (0.1, 0.8): tried(0.8), (0.2, 0.2): tried(0.4),
+          (0.2, 0.8): tried(0.9), (0.3, 0.2): tried(0.72), (0.3, 0.8): tried(0.6)},
+         0.1, [0.76, 0.66, 0.67]),
+        # A tie goes to the lower loss, then to the smaller rate.
+        ({(0.1, 0.2): tried(0.9, 0.5), (0.2, 0.2): tried(0.9, 0.4), (0.3, 0.2): tried(0.9, 0.4)},
+         0.2, [0.91, 0.91, 0.91]),
+        # A rate that lacks cells, or was stopped early, cannot be chosen.
+        ({(0.1, 0.8): tried(0.5), (0.2, 0.8): tried(0.9, seeds=1),
+          (0.3, 0.8): tried(0.8, status="censored")}, 0.1, [0.51, 0.9, 0.81]),
+        # Accuracy grows with alpha: rates that lack other cells are compared on common ones.
+        ({(0.1, 0.2): tried(0.2, seeds=1), (0.1, 0.8): tried(0.8), (0.2, 0.2): tried(0.3),
+          (0.2, 0.8): tried(0.9, seeds=1)}, 0.2, [0.5, 0.6]),
+        # A diverged cell counts as chance.
+        ({(0.1, 0.2): tried(0.3), (0.2, 0.2): tried(0.5, status="diverged")},
+         0.1, [0.31, 1 / NUM_CLASSES]),
+    ],
+)  # fmt: skip
+def test_the_learning_rate_is_chosen_by_validation(
+    results: Results, scores: dict[tuple[float, float], Any], chosen: float, means: list[float]
+) -> None:
+    """(rate, alpha) -> accuracy of seed 0, loss, how its cells ended, and how many there are."""
+    for (lr, alpha), (accuracy, loss, status, seeds) in scores.items():
+        for seed in range(seeds):
+            scored = {"accuracy": accuracy + 0.02 * seed, "validation_loss": loss}
+            cell = focus_cell("soft", alpha, seed, lr)
+            record(results, cell, lr, status=status, **scored)
+    setting = setting_in(results)
+    assert setting.choice["lr"].tolist() == [chosen]
+    assert setting.options["validation_accuracy"].tolist() == pytest.approx(means)
+    assert setting.final["loss"].tolist() == pytest.approx([chosen] * len(setting.final))
+
+
+def test_rates_that_were_all_stopped_early_leave_no_curve_and_a_gap(results: Results) -> None:
+    record_all(results, paradigms=("soft", "lvml"), alphas=(0.8,))
+    record(results, focus_cell("hard", 0.8), status="censored")
+    found = only(results)
+    assert set(found.settings[0].choice["paradigm"]) == {"soft", "lvml"}
+    assert "hard: no learning rate can be chosen" in found.text()
+    assert [run.params["paradigm"] for run in found.summaries()] == ["soft", "lvml"]
+    for picture in found.pictures:
+        assert [text.get_text() for text in picture.figure.axes[1].texts] == ["no cells"]
+
+
+def test_all_diverged_leaves_no_picture(results: Results) -> None:
+    for name in PARADIGMS:
+        record(results, focus_cell(name), status="diverged")
+    found = only(results)
+    assert found.pictures == found.summaries() == []
+    assert html.render("t", found.blocks([], "results"))
+
+
+# --- settings
+
+
+def test_settings_differ_in_more_than_alpha_schedule_and_seed(results: Results) -> None:
+    one: dict[str, Any] = {"seeds": 1, "alphas": (0.2,)}
+    for changes in ({}, {"n": 4_000}, {"batch_size": 32}):
+        record_all(results, **one, **changes)
+    record_linear(results, **one)
+    assert len({setting.name for setting in read_settings(results, results.cells())}) == 4
+
+
+# --- the closed form
+
+
+def test_trained_linear_models_lie_on_the_closed_form(results: Results) -> None:
+    record_linear(results, seeds=2)
+    setting = setting_in(results)
+    keys = ["paradigm", "alpha", "budget_fraction"]
+    both = setting.curves.merge(setting.closed_form, on=keys, suffixes=("", "_exact"))
+    assert len(both) == len(setting.closed_form) == len(PARADIGMS) * len(ALPHAS) * len(TIMES)
+    for measure in MEASURES:
+        np.testing.assert_allclose(both[measure], both[f"{measure}_exact"], rtol=1e-12)
+    final = only(results).tables()["fixed-focus-final"].set_index(["paradigm", "alpha"])
+    assert final["floor"]["hard", 0.8] == pytest.approx(0.2 * math.log(CLASSES))

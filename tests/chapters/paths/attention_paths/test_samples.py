@@ -1,0 +1,234 @@
+"""The posterior's expectations against a plain sampler, closed answers and the theory."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.signal import lfilter
+from scipy.special import softmax
+
+from chapters.paths import attention_paths as ap
+from chapters.paths.attention_paths.samples import estimate
+from tests.chapters.paths.path_networks import Floats, problem
+
+FIELDS = (
+    "mean", "variance", "training_mean", "training_variance", "order_parameter", "readout",
+)  # fmt: skip
+
+
+def away(found: ap.Estimate, known: Any, error: Any = 0.0) -> float:
+    """The largest difference from what is known (to an error), in Monte Carlo errors of both."""
+    return float(np.max(np.abs(found.mean - known) / np.hypot(found.error, error)))
+
+
+def autoregressive(memory: float, draws: int, count: int) -> Floats:
+    """(4 chains, draws, count) of variance 1, stationary: x_t = memory x_(t-1) + noise."""
+    noise = np.random.default_rng(0).normal(size=(4, draws, count))
+    noise[:, 1:] *= math.sqrt(1 - memory**2)
+    return lfilter([1.0], [1.0, -memory], noise, axis=1)
+
+
+@pytest.mark.parametrize("memory", [0.9, -0.5])
+def test_the_effective_size_and_error_of_an_autoregressive_chain(memory: float) -> None:
+    """n (1 - memory) / (1 + memory), to 10 %, over 40 quantities."""
+    found = estimate(autoregressive(memory, 2000, 40))
+    size = 4 * 2000 * (1 - memory) / (1 + memory)
+    assert found.effective_sample_size.mean() == pytest.approx(size, rel=0.1)
+    assert found.error.mean() == pytest.approx(1 / math.sqrt(size), rel=0.1)
+    # 40 means in units of their errors: their root mean square is 1 +- .11
+    assert math.sqrt(np.mean((found.mean / found.error) ** 2)) == pytest.approx(1, abs=0.35)
+    assert found.r_hat.max() < 1.02
+
+
+def test_constants_are_known_exactly() -> None:
+    values = autoregressive(0.3, 50, 6).reshape(4, 50, 2, 3)
+    values[..., 1, 2] = 0.1
+    found = estimate(values)
+    np.testing.assert_allclose(found.by_chain, values.mean(axis=1))
+    np.testing.assert_allclose(found.mean, values.mean(axis=(0, 1)))
+    assert found.error[1, 2] == 0
+    for each in (found.r_hat, found.effective_sample_size):
+        assert np.isnan(each).sum() == np.isnan(each[1, 2]) == 1
+    elsewhere = np.broadcast_to(np.arange(4.0)[:, None, None], (4, 100, 1))
+    assert estimate(elsewhere).r_hat[0] > 1e6
+
+
+AXES = ("pghf", "cnf", "cgmn", "chkm", "ck")
+"""Of Phi, V^0, V^1, V^2 and a: samples, heads g and h, features, neurons n, m, k; chains."""
+
+
+def gibbs(
+    inputs: Floats, labels: Floats, width: int, temperature: float
+) -> Iterator[tuple[Floats, Floats, Floats]]:
+    """Outputs, U and U_a of four chains, after each sweep over the weights of two layers.
+
+    The output is linear in each block of weights, which given the others is a Bayesian linear
+    regression on the first of the inputs, and is drawn from its posterior.
+    """
+    random = np.random.default_rng(0)
+    sizes = {"c": 4, "g": 2, "h": 2, "f": inputs.shape[3]} | dict.fromkeys("nmk", width)
+    shapes = [[sizes[axis] for axis in axes] for axes in AXES[1:]]
+    blocks = [2 * random.standard_normal(shape) for shape in shapes]  # wider than the prior
+    while True:
+        for number, (axes, shape) in enumerate(zip(AXES[1:], shapes, strict=True)):
+            arrays = [inputs[: len(labels)], *blocks[:number], *blocks[number + 1 :]]
+            others = ",".join(each for each in AXES if each != axes)
+            design = np.einsum(f"{others}->cp{axes[1:]}", *arrays, optimize=True)
+            design = design.reshape(4, len(labels), -1) / width**1.5
+            weighed = design.swapaxes(1, 2) / temperature
+            count = design.shape[2]
+            precision = weighed @ design + np.eye(count)
+            noise = np.linalg.cholesky(precision) @ random.standard_normal((4, count, 1))
+            drawn = np.linalg.solve(precision, weighed @ labels[:, None] + noise)
+            blocks[number] = drawn.reshape(shape)
+        outputs = np.einsum(f"{','.join(AXES)}->cp", inputs, *blocks, optimize=True) / width**1.5
+        paths = np.einsum("cgmn,chkm,ck->cghn", *blocks[1:], optimize=True) / width**1.5
+        paths = paths.reshape(4, -1, width)
+        yield outputs, paths @ paths.swapaxes(1, 2), np.square(blocks[3]).mean(axis=1)
+
+
+@pytest.mark.faults  # ten seconds
+def test_samples_are_those_of_all_weights() -> None:
+    """Within 4.5 Monte Carlo errors, 70 numbers, and those errors are small.
+
+    How far apart they are is a matter of the draws, which are others on another processor.
+    """
+    features, labels = problem(20, (2, 2), 12)
+    at, _ = problem(10, (2, 2), 12, seed=1)
+    found = ap.sample(features, labels, (2, 2), 6, 0.3, seed=0, at=at, draws=1000, warmup=1000)
+    assert found.converged
+
+    inputs = np.concatenate([features, at]).reshape(30, 2, 2, 12)
+    states = itertools.islice(gibbs(inputs, labels, 6, 0.3), 300, 5300, 10)
+    outputs, order_parameters, readouts = (np.stack(x, axis=1) for x in zip(*states, strict=True))
+    mean = estimate(outputs)
+    variance = estimate((outputs - outputs.mean(axis=(0, 1))) ** 2)
+    training, asked = slice(None, 20), slice(20, None)
+    others = [each.part(part) for part in (asked, training) for each in (mean, variance)]
+    others += [estimate(order_parameters), estimate(readouts)]
+    for name, other in zip(FIELDS, others, strict=True):
+        assert other.r_hat.max() < 1.02
+        assert away(getattr(found, name), other.mean, other.error) < 4.5
+    for means, variances in ((found.mean, found.variance), (mean, variance)):
+        assert means.error.max() < 0.03
+        assert np.max(variances.error / variances.mean) < 0.06
+
+
+def test_a_single_path_against_quadrature() -> None:
+    """L = H = 1: U = sigma_a^2 sigma_1^2 chi^2_{N_a} chi^2_{N_1} / (N_a N_1), two scalars."""
+    features, labels = problem(8, (1,), 5)
+    at, _ = problem(3, (1,), 5, seed=1)
+    widths, variances, temperature = (4, 3), (1.3, 0.7), 0.2
+    found = ap.sample(
+        features, labels, (1,), widths, temperature,
+        seed=0, at=at, draws=600, warmup=500, variance=variances,
+    )  # fmt: skip
+
+    grid = np.linspace(-7, 4, 100)  # log chi
+    hidden, readout = np.meshgrid(grid, grid, indexing="ij")
+    size = np.exp(2 * (hidden + readout)) * math.prod(variances) / math.prod(widths)
+    inputs = np.concatenate([features, at])[:, 0]
+    kernel = size[..., None, None] * (inputs @ inputs.T)
+    regular = kernel[..., :8, :8] + temperature * np.eye(8)
+    logs = widths[0] * hidden + widths[1] * readout
+    logs -= (np.exp(2 * hidden) + np.exp(2 * readout)) / 2
+    logs -= (
+        np.linalg.slogdet(regular)[1] + np.linalg.solve(regular, labels[:, None])[..., 0] @ labels
+    ) / 2
+    weights = softmax(logs)
+
+    gain = np.linalg.solve(regular, kernel[..., :8, 8:])
+    means = labels @ gain
+    own = np.diagonal(kernel[..., 8:, 8:] - kernel[..., 8:, :8] @ gain, axis1=-2, axis2=-1)
+    mean = np.tensordot(weights, means)
+    for got, quantity in (
+        (found.order_parameter, size),
+        (found.readout, np.exp(2 * readout) * variances[1] / widths[1]),
+        (found.mean, means),
+        (found.variance, own + (means - mean) ** 2),
+    ):
+        want = np.tensordot(weights, quantity)
+        assert away(got, want) < 4
+        assert (got.error < 0.03 * np.abs(want).max()).all()
+
+
+def test_at_infinite_temperature_the_prior_remains() -> None:
+    """E U = I, E f = 0, Var f = |Phi|^2, whatever the labels; within 4.5 errors.
+
+    Of four paths and three neurons U has no full rank.
+    """
+    features, labels = problem(5, (2, 2), 6)
+    found = ap.sample(features, labels, (2, 2), 3, math.inf, seed=0, draws=600, warmup=500, thin=2)
+    assert away(found.order_parameter, np.eye(4)) < 4.5
+    assert away(found.readout, 1.0) < 4.5
+    assert away(found.training_variance, np.square(features).sum(axis=(1, 2))) < 4.5
+    assert not found.training_mean.mean.any()  # zero, without error
+
+
+@pytest.mark.faults  # ten seconds
+def test_the_theory_errs_as_one_over_the_width() -> None:
+    """At P / N = 2: N times the relative error of the mean stays put while N grows 8-fold.
+
+    It is .25 to .5, of which .07 to .17 are Monte Carlo error.
+    """
+    for width in (5, 10, 20, 40):
+        features, labels = problem(2 * width, (2, 1), 2 * width)
+        at, _ = problem(40, (2, 1), 2 * width, seed=1)
+        given = (features, labels, (2, 1), width, 0.05)
+        exact = ap.sample(*given, seed=0, at=at, draws=250, warmup=500, thin=3).mean
+        theory, _ = ap.solve(*given).predict(at)
+        length = np.linalg.norm(exact.mean)
+        assert 0.15 < width * np.linalg.norm(theory - exact.mean) / length < 0.75
+        assert np.linalg.norm(exact.error) < 0.02 * length
+
+
+def test_few_draws_from_far_starts_do_not_converge() -> None:
+    features, labels = problem(20, (2, 2), 12)
+    found = ap.sample(
+        features, labels, (2, 2), 30, 1e-3, seed=0, at=features[:2], draws=20, warmup=1, thin=1
+    )
+    assert not found.converged
+    assert found.r_hat > 1.05
+    assert found.effective_sample_size < 80
+    every = [getattr(found, name) for name in FIELDS]  # of which the worst entry speaks for all
+    assert found.r_hat == max(each.r_hat.max() for each in every)
+    assert found.effective_sample_size == min(e.effective_sample_size.min() for e in every)
+
+
+def test_equal_seeds_give_equal_numbers_and_other_seeds_others() -> None:
+    given = (*problem(6, (2,), 4), (2,), 5, 1.0)
+
+    def mean(seed: int, **options: int) -> Floats:
+        found = ap.sample(*given, seed=seed, draws=10, warmup=20, **options)
+        return found.training_mean.by_chain
+
+    np.testing.assert_array_equal(mean(1), mean(1))
+    assert (mean(1) != mean(2)).all()
+    # A chain has its own stream: more chains leave the first ones as they are.
+    np.testing.assert_array_equal(mean(1, chains=6)[:4], mean(1))
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"width": math.inf}, "width must be a whole number"),
+        ({"at": np.ones((2, 4, 5))}, r"at must have .* the shape \(Q, 4, 3\)"),
+        ({"draws": 7}, "draws must be an integer >= 8"),
+        ({"chains": 1}, "chains must be an integer >= 2"),
+        ({"draws": 10**15}, "keeping 4,000,000,000,000,000 predictions needs"),
+    ],
+)
+def test_what_cannot_be_sampled_is_refused_in_one_line(change: dict[str, Any], said: str) -> None:
+    features, labels = problem(6, (2, 2), 3)
+    given: dict[str, Any] = {
+        "features": features, "labels": labels, "heads": (2, 2), "width": 5,
+        "temperature": 1.0, "seed": 0, "draws": 10, "warmup": 10,
+    }  # fmt: skip
+    with pytest.raises((ValueError, MemoryError), match=said) as raised:
+        ap.sample(**given | change)
+    assert "\n" not in str(raised.value)

@@ -1,0 +1,137 @@
+"""Heads removed by mask are heads left out; orders, their bound, and scores made by hand."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from chapters.paths.heads import pruning, scores
+from tests.chapters.paths.one_shot.test_attention_paths_model import images, network, plain
+
+HEADS = st.lists(st.integers(1, 3), min_size=1, max_size=3).map(tuple)
+
+
+def outputs(heads: tuple[int, ...], seed: int = 0, count: int = 40) -> tuple[np.ndarray, ...]:
+    """What each path adds (n, D), and labels (n,), which the sum predicts better than chance."""
+    random = np.random.default_rng(seed)
+    labels = random.choice([-1.0, 1.0], count)
+    paths = int(np.prod(heads))
+    by_path = random.standard_normal((count, paths)) + labels[:, None] * random.random(paths)
+    return by_path, labels
+
+
+def test_removed_by_mask_is_left_out_with_the_rescale() -> None:
+    """A network without these heads, its layers scaled by the heads that they have left."""
+    model = network().double()
+    tokens = model.encoder(images())
+    by_path = model.by_path(images()).detach().numpy()
+    whole = model.classifier.values.detach().clone()
+    for layers in itertools.product([(True, True), (True, False), (False, True)], repeat=3):
+        kept = np.array(layers)
+        with torch.no_grad():
+            mask = torch.from_numpy(kept).double()
+            scale = (2 / mask.sum(dim=1, keepdim=True)).sqrt() * mask
+            model.classifier.values.copy_(whole * scale[:, :, None, None])
+            expected = plain(model, tokens).numpy()
+        found = by_path @ pruning.path_weights(kept.reshape(1, -1), (2, 2, 2))[0]
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+
+
+def test_weights_of_paths_by_hand() -> None:
+    """Heads 2/3: without head 2 of layer 2, its other two count sqrt(3 / 2)."""
+    kept = np.array([[True, True, True, False, True], [False, True, True, True, True]])
+    one = np.sqrt(3 / 2)
+    expected = [[one, 0, one, one, 0, one], [0, 0, 0, *[np.sqrt(2)] * 3]]
+    np.testing.assert_allclose(pruning.path_weights(kept, (2, 3)), expected)
+
+
+def test_an_output_of_zero_is_a_guess() -> None:
+    outputs = np.array([2.0, -1.0, 0.0, 0.0])
+    assert pruning.accuracy(outputs, np.array([1.0, 1.0, 1.0, -1.0])) == 0.5
+    assert pruning.accuracy(outputs[:1], np.ones(1)) == 1.0
+
+
+def test_orders_keep_a_head_in_each_layer() -> None:
+    assert pruning.by_score([0.1, 0.2, 0.9, 0.8], (2, 2)) == [0, 3]
+    assert pruning.by_score([5, 5, 1, 1, 1], (2, 3)) == [2, 3, 0]
+    assert pruning.by_score([3.0, 2.0, 1.0], (3,)) == [2, 1]
+    assert pruning.by_score([1.0, 2.0], (1, 1)) == []
+
+
+@given(HEADS, st.integers(0, 100))
+@settings(max_examples=60, deadline=None)
+def test_curves_are_accuracies_of_sets_of_heads(heads: tuple[int, ...], seed: int) -> None:
+    """The bound is the best set of each size, and greedy the best next step."""
+    by_path, labels = outputs(heads, seed)
+    every, layers = range(sum(heads)), np.repeat(range(len(heads)), heads)
+    without = {}
+    for kept in itertools.product([True, False], repeat=sum(heads)):
+        if set(layers[list(kept)]) == set(layers):
+            (weights,) = pruning.path_weights(np.array([kept]), heads)
+            removed = frozenset(head for head in every if not kept[head])
+            without[removed] = pruning.accuracy(by_path @ weights, labels)
+    best = [
+        max(found for removed, found in without.items() if len(removed) == count)
+        for count in range(sum(heads) - len(heads) + 1)
+    ]
+    assert pruning.best_curve(by_path, labels, heads).tolist() == best
+    greedy = pruning.greedy(by_path, labels, heads)
+    scored = pruning.by_score(np.random.default_rng(seed).random(sum(heads)), heads)
+    for order in (greedy, scored):
+        expected = [without[frozenset(order[:count])] for count in range(len(best))]
+        assert pruning.curve(by_path, labels, order, heads).tolist() == expected
+    for step, head in enumerate(greedy):
+        next_sets = [frozenset([*greedy[:step], each]) for each in every]
+        tried = [without[each] for each in next_sets if len(each) > step and each in without]
+        assert without[next_sets[head]] == max(tried)
+    alone = [without.get(frozenset([head]), 0.5) for head in every]  # without any, it guesses
+    assert pruning.without_each_head(by_path, labels, heads).tolist() == alone
+
+
+def test_random_orders_are_all_orders_in_the_mean() -> None:
+    """Of two layers of two heads: the mean over all orders, which many draws approach."""
+    heads = (2, 2)
+    by_path, labels = outputs(heads, count=200)
+    curves = [
+        pruning.curve(by_path, labels, pruning.by_score(list(each), heads), heads)
+        for each in itertools.permutations(range(4))
+    ]
+    found = pruning.random_curve(by_path, labels, heads, 5_000, 0)
+    np.testing.assert_allclose(found, np.mean(curves, axis=0), atol=0.01)
+    np.testing.assert_array_equal(found, pruning.random_curve(by_path, labels, heads, 5_000, 0))
+
+
+def test_subsets_of_too_many_heads_are_refused() -> None:
+    with pytest.raises(ValueError, match="17 heads have more than 65,536 subsets"):
+        pruning.best_curve(np.ones((2, 17)), np.ones(2), (17,))
+
+
+# Rules
+
+
+def test_norms_by_hand() -> None:
+    weights = [np.array([[[3.0, 4.0]], [[0.0, 1.0]]]), np.array([[[2.0, 0.0]]])]
+    assert scores.weight_norm(weights).tolist() == [5, 1, 2]
+
+
+def test_sensitivity_is_the_gradient_of_a_factor_on_each_head() -> None:
+    """By autograd, sample by sample; each layer has norm 1."""
+    heads = (2, 3)
+    by_path, labels = outputs(heads)
+    found = scores.sensitivity(by_path, labels, heads)
+    total = torch.zeros(5, dtype=torch.float64)
+    for row, label in zip(torch.from_numpy(by_path), labels, strict=True):
+        factors = torch.ones(5, dtype=torch.float64, requires_grad=True)
+        product = (factors[:2, None] * factors[None, 2:]).flatten()
+        ((row * product).sum() - label).square().backward()
+        total += factors.grad.abs()
+    mean = total.numpy() / len(labels)
+    expected = np.concatenate(
+        [mean[:2] / np.linalg.norm(mean[:2]), mean[2:] / np.linalg.norm(mean[2:])]
+    )
+    np.testing.assert_allclose(found, expected, rtol=1e-12)

@@ -1,0 +1,215 @@
+"""Attention paths and trained networks in the report: what is missing, drawn, summed up, decided.
+
+Its words and tables are in the golden record.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import analysis
+from analysis.comparison.compare import compare, compare_results
+from analysis.kinds import find
+from chapters.paths.figures.head_scores import PUBLISHED, scores_figure
+from chapters.paths.figures.path_figures import Series, order_parameter_figure
+from chapters.paths.section import path_tables
+from chapters.paths.section.paths_section import PathsSection
+from chapters.paths.section.pruned import paired
+from study.results import Results, ResultsError
+from tests.chapters.paths import heads_results
+from tests.chapters.paths import path_results as paths
+from tests.chapters.paths.heads_results import train
+from tests.made_up import comparisons
+from tests.made_up.summaries import metrics_of
+
+TRAINED = heads_results.Law()
+write = partial(paths.write, law=paths.Law())
+score = partial(heads_results.write, law=TRAINED)
+
+
+def only(results: Results) -> PathsSection:
+    (section,) = find(results)
+    assert isinstance(section, PathsSection)
+    return section
+
+
+def drawn(results: Results) -> list[str]:
+    prefix = re.compile("attention-paths-|heads-")
+    return [prefix.sub("", picture.name) for picture in only(results).pictures]
+
+
+def test_equal_compute_leaves_out_what_trains_nothing(results: Results) -> None:
+    paths.write_study(results, paths.Law(), seeds=1)
+    assert compare_results(results) == []
+    with pytest.raises(ResultsError, match="no cell of the table was trained"):
+        analysis.equal_compute(analysis.load(results))
+    trained = {comparisons.write(results, comparisons.make_cell(p)).id for p in ("soft", "hard")}
+    both = analysis.load(results)
+    assert len(compare(both)) == 1
+    assert set(analysis.equal_compute(both)["cell_id"]) == trained
+
+
+# --- what is missing
+
+
+def test_an_interrupted_study_shows_its_networks_and_what_is_missing(results: Results) -> None:
+    for seed in range(4):
+        train(results, TRAINED, seed, status="done" if seed < 3 else "diverged")
+    section = only(results)
+    assert "No heads are scored yet" in section.text(published=True)
+    assert {claim.verdict for claim in section.claims} == {"not run"}
+    assert drawn(results) == []
+    (summary,) = section.summaries()
+    assert summary.params["paradigm"] == "soft"
+    score(results, status="diverged")
+    score(results, seed=1)
+    score(results, method="random", status="diverged")
+    text = only(results).text()
+    for fact in (
+        "no cell of limit, weight-norm, entropy, sensitivity, greedy and bound",
+        "without a cell of theory N=10: networks of seed 2",
+        "in no mean: theory N=10 seed 0",
+        "without numbers: random seed 0",
+    ):
+        assert fact in text, fact
+
+
+@pytest.mark.parametrize(
+    ("choice", "names"),
+    [
+        ("validation", " theory N=10 the least; theory N=100 the largest"),
+        ("published", " theory N=10 the least; theory N=100 the largest; limit the least"),
+        ("fixed", ""),
+    ],
+)
+def test_a_temperature_at_an_end_of_its_grid_is_said(
+    results: Results, choice: str, names: str
+) -> None:
+    """As published, the limit has five of the ten."""
+    law = heads_results.Law(choice=choice)
+    for method, width, temperature in (
+        ("theory", 10.0, 0.01), ("theory", 100.0, 1.5), ("theory", 1e3, 1.0), ("gp", 1.0, 0.02),
+    ):  # fmt: skip
+        chosen = 0.1 if choice == "fixed" else temperature
+        heads_results.write(results, law, method, width, temperature=chosen)
+    found = re.findall(r"([^,:]*) in 1 of 1 cell", only(results).text())
+    assert ";".join(found) == names
+
+
+def test_nothing_is_decided_where_the_test_episodes_chose(results: Results) -> None:
+    """And no number of networks would decide it."""
+    rules = ("random", *heads_results.SIMPLE)
+    law = heads_results.Law(choice="published")
+    heads_results.write_study(results, law, widths=(10.0,), rules=rules)
+    section, why = only(results), "the temperature was chosen on the test episodes"
+    assert {claim.verdict for claim in section.claims} == {"undecided"}
+    assert set(paired(section.setting)["verdict"]) == {"undecided"}
+    (against,) = (
+        each for each in path_tables.of_trained(section.setting) if "against" in each.heading
+    )
+    assert {row[-1] for row in against.table.rows} == {"-"}
+    assert f"Undecided, as {why}: theory against " in " ".join(section.chapter.answer([section]))
+    assert f"Undecided: every pair: {why}." in section.text()
+
+
+def test_of_many_removed_heads_both_ends_are_shown() -> None:
+    shown = path_tables.shown_counts(pd.Series(range(23)))
+    assert (shown[0], shown[-1], len(shown)) == (0, 22, 9)
+
+
+# --- pictures
+
+
+@pytest.mark.parametrize(
+    ("write", "cells", "expected"),
+    [
+        (write, [{"status": "diverged"}], ""),
+        (write, [{"method": "gp"}], "accuracy"),
+        (write, [{}], "accuracy order-parameter interplay"),
+        (score, [{"method": "random"}], "pruning"),
+        (score, [{"method": "random"}, {}], "accuracy order-parameter pruning"),
+    ],
+)
+def test_what_there_are_no_numbers_for_is_not_drawn(
+    results: Results, write: Callable[..., str], cells: list[dict[str, str]], expected: str
+) -> None:
+    for cell in cells:
+        write(results, **cell)
+    assert drawn(results) == expected.split()
+
+
+def test_matrices_share_one_scale_and_name_as_many_paths_as_have_room() -> None:
+    names = [f"path {i}" for i in range(64)]
+    matrices = [np.eye(64), 20 * np.eye(64)]
+    figure = order_parameter_figure({"theory": matrices}, ["N=1", "limit"], names)
+    norms = [axes.images[0].norm for axes in figure.axes[:2]]
+    assert {(norm.vmin, norm.vmax) for norm in norms} == {(-20, 20)}
+    labels = [label.get_text() for label in figure.axes[0].get_yticklabels()]
+    assert labels == names[::4]
+
+
+def test_the_published_drops_are_marked() -> None:
+    means = pd.Series([1.0, 2.0])
+    series = Series(
+        "name", pd.DataFrame({"x": [1, 2], "mean": means, "low": means, "high": means})
+    )
+    _, below = scores_figure(series, series, [2.0, 0.8]).axes
+    said = {text for marks in below.collections for text in marks.get_urls() if text}
+    assert {f"{PUBLISHED}, 1: 2", f"{PUBLISHED}, 2: 0.8"} <= said
+
+
+# --- summaries
+
+
+@pytest.mark.parametrize(
+    ("study", "names", "numbers"),
+    [
+        (
+            partial(paths.write_study, law=paths.Law(noise=0.0), seeds=2),
+            "theory N=10, theory N=100, theory N=1000, slice N=10, limit all paths, "
+            "limit good path alone, limit good and denoising path",
+            {
+                "theory N=10": {"gain": 0.14, "largest_overlap": 0.8},
+                "slice N=10": {"r_hat": 1.001},
+            },
+        ),
+        (
+            partial(heads_results.write_study, law=heads_results.Law(noise=1e-4), widths=(10.0,)),
+            ", ".join(("trained", "theory N=10", "limit", *heads_results.RULES)),
+            {"theory N=10": {"gain": 0.03}},
+        ),
+    ],
+)
+def test_each_network_has_a_summary(
+    results: Results,
+    study: Callable[[Results], None],
+    names: str,
+    numbers: dict[str, dict[str, float]],
+) -> None:
+    study(results)
+    runs = {run.name.partition(" · ")[0]: run for run in only(results).summaries()}
+    assert list(runs) == names.split(", ")
+    for name, expected in numbers.items():
+        found = metrics_of(runs[name])
+        assert {key: found[key] for key in expected} == pytest.approx(expected, abs=3e-4)
+
+
+# --- what must not decide
+
+
+def test_cells_that_took_other_weights_apart_are_in_no_number(results: Results) -> None:
+    for seed in range(3):
+        train(results, TRAINED, seed, network_digest="new")
+        score(results, seed=seed, network_digest="new" if seed else "old")
+        score(results, method="random", seed=seed, network_digest="new")
+    section = only(results)
+    found = paired(section.setting)
+    assert found["num_pairs"].tolist() == [2, 2]
+    assert found["num_lost"].tolist() == [1, 1]
+    assert "other weights, so these cells are in no number: theory N=10 seed 0" in section.text()

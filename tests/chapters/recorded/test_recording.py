@@ -1,0 +1,408 @@
+"""Runs of another training loop: recorded as plain numbers, they are compared as our own are."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+import analysis
+from analysis import report
+from analysis.comparison.compare import compare_results
+from analysis.comparison.report.exported_tables import cell_rows, comparison_tables
+from analysis.comparison.report.limits import unusual_cut
+from analysis.conclude import conclude
+from chapters.recorded.table import is_taken
+from study import run as command
+from study.results import Results, ResultsError
+from study.tracking.cells import of_cell
+from tests.conftest import not_drawn
+from tests.made_up.commands import called, one_line
+from tests.made_up.comparisons import compared, make_cell, write, write_seeds
+from tests.made_up.tables import contents
+
+SEEDS = range(6)
+METRICS = ("saif", "accuracy", "loss")
+Change = Callable[[pd.DataFrame], pd.DataFrame]
+
+
+def runs(scores: Mapping[str, float] | None = None, **columns: Any) -> pd.DataFrame:
+    """Runs of two evaluations on two splits; scores grow in proportion to what was spent."""
+    normal = np.random.default_rng(0).normal
+    ends = [
+        (paradigm, seed, score + normal(0, 0.01))
+        for paradigm, score in (scores or {"a": 0.4, "b": 0.6}).items()
+        for seed in SEEDS
+    ]
+    table = pd.DataFrame(ends, columns=["paradigm", "seed", "dice"])
+    at = itertools.product((500, 1_000), ("validation", "test"))
+    table = table.merge(pd.DataFrame(at, columns=["compute", "split"]), how="cross")
+    return table.assign(dice=table["dice"] * table["compute"] / 1_000, **columns)
+
+
+def record(results: Results | Path, table: Any, options: Sequence[str] = ()) -> list[str]:
+    return analysis.record(results, table, options=options, measures=["dice"])
+
+
+def dicts(table: pd.DataFrame) -> list[dict[Any, Any]]:
+    return table.to_dict("records")
+
+
+# --- as our own
+
+
+def test_recorded_runs_have_the_verdicts_of_the_same_cells(
+    results: Results, tmp_path: Path
+) -> None:
+    random = np.random.default_rng(1)
+    for seed, paradigm, lr in itertools.product(SEEDS, ("soft", "hard"), (0.1, 0.2)):
+        score = 0.5 + lr + random.normal(0, 0.02)
+        write(results, make_cell(paradigm, lr, seed), accuracy=score, saif=score / 2)
+    write(results, make_cell("lvml", 0.1, 0), status="diverged", points=(0.25,))
+    table = analysis.load(results).rename(columns={"compute_flops": "compute"})
+    names = ["paradigm", "seed", "lr", "split", "compute", *METRICS, "status", "num_classes", "m"]
+    elsewhere = Results(tmp_path / "elsewhere")
+    runs = table[[*names, "task"]].dropna(subset="compute")
+    analysis.record(elsewhere, runs, options=["lr"])
+    ours, theirs = compared(results), compared(elsewhere)
+    of_pairs = ["metric", "first", "second", "num_pairs", "difference", "low", "high", "verdict"]
+    of_groups = [f"{name}{end}" for name in METRICS for end in ("", "_low", "_high")]
+    of_groups += ["paradigm", "lr", "num_seeds"]
+    for name, same in (("paired", of_pairs), ("summary", of_groups)):
+        pd.testing.assert_frame_equal(*(getattr(each, name)[same] for each in (theirs, ours)))
+
+
+def _masked(table: pd.DataFrame, rows: str, near: int | None = None) -> pd.DataFrame:
+    """Dice is not known in some rows; near there are evaluations of all."""
+    table = table.assign(accuracy=0.5)
+    whole = table[table["compute"] == 500].assign(compute=near) if near else table[:0]
+    return pd.concat([table.assign(dice=table["dice"].mask(table.eval(rows))), whole])
+
+
+def _later(rows: str, by: int) -> Change:
+    """Evaluations of some rows are later."""
+    return lambda table: table.assign(compute=table["compute"] + by * table.eval(rows))
+
+
+@pytest.mark.parametrize(
+    ("change", "budget", "told"),
+    [
+        (_later("paradigm == 'b'", 0), 1_000, ""),
+        (_later("paradigm == 'b'", 300), 1_000, "interpolated"),
+        (_later("seed == 0 and compute == 1_000", 50), 500, "--interpolate"),
+        (
+            lambda t: t.query("paradigm == 'a' or split == 'validation'"),
+            1_000,
+            "so without numbers: b",
+        ),
+        # A measure that is not known there is not known, unless all are known nearby.
+        (lambda t: _masked(t, "paradigm == 'b' and compute == 1_000"), 1_000, ""),
+        (lambda t: _masked(t, "paradigm == 'b' and compute == 1_000", near=950), 950, ""),
+        (lambda t: _masked(t, "paradigm == 'b' or seed > 0 or compute > 500"), 1_000, ""),
+    ],
+    ids=itertools.count(),
+)
+def test_where_the_cut_lies(results: Results, change: Change, budget: int, told: str) -> None:
+    table = change(runs())
+    record(results, table)
+    found = compared(results, select="accuracy" if "accuracy" in table else None)
+    assert found.budget == budget
+    assert found.interpolated == (told == "interpolated")
+    assert told in "".join(unusual_cut(found)) if told else unusual_cut(found) == []
+    for row in found.summary.to_dict("records"):
+        of_test = table[table["paradigm"].eq(row["paradigm"]) & table["split"].eq("test")]
+        if len(of_test):
+            means = of_test.groupby("compute")["dice"].agg(lambda dice: dice.mean(skipna=False))
+            expected = np.interp(budget, means.index, means)
+            assert row.get("dice", math.nan) == pytest.approx(expected, nan_ok=True)
+
+
+@pytest.mark.parametrize(("axis", "column"), [("seconds", "seconds"), ("mosaics", "examples")])
+def test_any_cost_is_an_axis_and_equal_amounts_are_one_moment(
+    results: Results, axis: Any, column: str
+) -> None:
+    table = runs().rename(columns={"compute": column})
+    scale = table["paradigm"].map({"a": 1_529, "b": 1.1 * 1_390})  # 1.1 * 1390 > 1529
+    record(results, table.assign(**{column: scale * table[column]}))
+    found = compared(results, axis=axis)
+    assert (found.budget, found.interpolated) == (1_529_000, False)
+    assert found.summary["dice"].notna().all()
+    with pytest.raises(ResultsError, match=f"recorded without compute. .*--axis .*{axis}"):
+        compare_results(results)
+
+
+def test_a_run_without_an_evaluation_in_what_all_have_spent_is_named(results: Results) -> None:
+    late = _later("paradigm == 'b'", 200)(runs()).query("compute >= 1_000")
+    record(results, late)
+    with pytest.raises(ResultsError, match=r"b, seed 0\) has no .* within the 1,000 FLOPs"):
+        compare_results(results)
+
+
+# --- measures
+
+
+def test_measures_are_chosen_and_tested_by_name(results: Results, tmp_path: Path) -> None:
+    table = runs(accuracy=0.5, width=1)
+    better = pd.concat([table, table.assign(width=2, dice=table["dice"] + 0.1)])
+    record(results, better, ["width"])
+    usual = compared(results)
+    assert (usual.select, tuple(usual.metrics)) == ("accuracy", ("accuracy", "dice"))
+    asked = compared(results, select="dice", test=["dice"])
+    assert asked.choice["schedule"].tolist() == ["width 2"] * 2
+    assert asked.paired["metric"].unique().tolist() == ["dice"]
+    without = Results(tmp_path / "without")
+    several = table.drop(columns=["accuracy", "width"]).assign(iou=0.5)
+    analysis.record(without, several, measures=["dice", "iou"])
+    with pytest.raises(ResultsError, match=r"no accuracy to choose .*--select dice"):
+        compare_results(without)
+
+
+def test_a_measure_of_the_tuning_runs_alone_is_not_known(results: Results) -> None:
+    one, two = (runs(accuracy=0.5, width=width, stage="tune") for width in (1, 2))
+    fresh = one.assign(seed=one["seed"] + 6, dice=np.nan, stage="confirm")
+    record(results, pd.concat([one, two, fresh]), ["width"])
+    comparison = compared(results)
+    for table in (comparison.summary, comparison.evaluations):
+        assert table["dice"].isna().all()
+
+
+@pytest.mark.parametrize("loss", [{}, {"loss": np.inf}])
+def test_a_diverged_run_counts_as_nothing_from_its_last_evaluation_on(
+    results: Results, loss: dict[str, float]
+) -> None:
+    table = runs(accuracy=0.9, num_classes=4, status="done", **loss)
+    table.loc[table.eval("paradigm == 'b' and seed == 0"), "status"] = "diverged"
+    record(results, table)
+    comparison = compared(results)
+    (row,) = comparison.chosen.query("diverged and split == 'test'").to_dict("records")
+    assert (row["dice"], row["accuracy"], row["paradigm"]) == (0, 0.25, "b")
+    assert not compared(results, budget=500).chosen["diverged"].any()
+    with pytest.raises(ResultsError, match=r"it diverged and counts as accuracy 1/C: give num_cl"):
+        record(results, table.drop(columns="num_classes"))
+
+
+# --- the directory
+
+
+def test_what_is_there_stays(results: Results) -> None:
+    table = runs({"a": 0.4})
+    ids = record(results, table)
+    files = contents(results)
+    assert len(files) == len(ids) == len(SEEDS)
+    more = pd.concat([runs({"b": 0.3}), table.sample(frac=1, random_state=0)])
+    assert set(ids) < set(record(results, more))
+    changed = pd.concat([runs({"c": 0.3}), table.assign(dice=table["dice"] / 2)])
+    with pytest.raises(ResultsError, match=r"a, seed \d is in .* with other numbers \(run"):
+        record(results, changed)
+    assert files.items() <= contents(results).items()
+    assert set(results.cells()["paradigm"]) == {"a", "b"}
+
+
+def test_other_commands_that_record_are_waited_for_and_studies_are_not(
+    results: Results, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = Results(results.url)
+    with ThreadPoolExecutor() as pool, other.lock():
+        with other.recording():
+            recorded = pool.submit(record, results, runs())
+            said = ""
+            while not said:
+                said = capsys.readouterr().err
+                time.sleep(0.01)
+            assert not contents(results)
+        assert set(recorded.result()) == results.finished()
+    assert said == f"waiting for other commands that record runs in {results.url}\n"
+
+
+def test_recorded_runs_stand_beside_trained_cells(
+    results: Results, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_seeds(results, {"soft": 0.4, "hard": 0.5})
+    before = compared(results)
+    (run, *_) = record(results, runs())
+    mine, others = compare_results(results)
+    assert (mine.recorded, others.recorded) == (False, True)
+    pd.testing.assert_frame_equal(mine.paired, before.paired)
+    status, line = one_line(
+        command.main, capsys, "digits", "--results", results.url, "--again", run
+    )
+    assert (status, run in line, "recorded by analysis.record" in line) == (2, True, True)
+    (cell,) = results.cells([run]).to_dict("records")
+    logged = of_cell(cell, results.evaluations([run]), "done").points
+    last = analysis.load(results, [run]).query("split == 'test'")["dice"].iloc[-1]
+    assert [point.value for point in logged if point.name == "test/dice"] == [last]
+
+
+def test_the_report_speaks_of_what_was_recorded(
+    results: Results, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    table = pd.concat([runs().assign(lr=lr) for lr in (0.1, 0.2)])
+    record(results, table, ["lr"])
+    with not_drawn():
+        status, _, _ = called(report.main, capsys, results.url, "--out", str(tmp_path))
+    text = (tmp_path / "report.md").read_text()
+    assert status == 0
+    assert "b beats a in dice." in text
+    for word in ("SAIF", "accuracy", "mosaic", "None", "nan", "m=0", "--again", "batch size"):
+        assert word not in text, word
+    assert list((tmp_path / "figures").glob("compute-dice-*.png"))
+    assert not (tmp_path / "claims.csv").exists()
+
+
+def test_files_stay_in_the_folder_whatever_a_task_is_called(
+    results: Results, tmp_path: Path
+) -> None:
+    for n in (100, 200):
+        table = runs(task="../../scans/β", n=n)
+        record(results, table)
+    with not_drawn():
+        conclude(results).write(tmp_path / "out" / "report")
+    (page,) = tmp_path.rglob("report.html")
+    across = [path for path in tmp_path.rglob("*.png") if "across" in path.name]
+    assert [path.parent for path in across] == [page.parent / "figures"]
+
+
+def test_names_that_look_alike_are_one(results: Results, tmp_path: Path) -> None:
+    table = runs({"soft": 0.4, "lvml \xe9": 0.6}, task="a b")
+    expected = record(tmp_path / "plain", table)
+    odd = table.replace({"soft": "soft ", "lvml \xe9": "lvml\xa0e\u0301", "test": " test"})
+    odd = odd.rename(columns={"paradigm": "\ufeffparadigm", "dice": " dice "})
+    mixed = pd.concat([table[:8], odd.set_axis(table.columns, axis=1)[8:]])
+    for rows in (odd, mixed.to_dict("records")):
+        assert record(results, rows) == expected
+
+
+# --- what is refused
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"paradigm": None}, "has no column paradigm. It has: seed"),
+        ({"compute": None}, r"no column compute \(training FLOPs, or else seconds or examples\)"),
+        ({"step": 3}, "record knows no column 'step'. Name it in options"),
+        ({"dice": 87.2}, r"row 0 \(a, seed 0\): dice must be a fraction .*87 % is .87.*got 87.2"),
+        ({"seed": "1 a"}, "seed must be a whole number from 0 to .* got '1 a'"),
+        ({"compute": 1.5}, "compute must be a whole number from 0 to 9e18 .* got 1.5"),
+        ({"compute": pd.Timedelta(5)}, "compute must be a whole number .* got 0 days"),
+        ({"seconds": pd.Timestamp(2026, 1, 1)}, "seconds must be a number >= 0, or a duration"),
+        ({"dice": 0.5 + 0.1j}, r"dice must be a fraction .* got '\(0.5\+0.1j\)'"),
+        ({"seed": 2**63}, "seed must be a whole number .* got 9223372036854775808"),
+        ({"seconds": range(24, 0, -1)}, "seconds fall where compute rises"),
+        ({"dice": np.nan}, "dice has no value in any row"),
+        ({"split": "validation"}, "no row of the test split has a value"),
+        ({"compute": 0}, "compute is 0 in all rows of this run, which has spent nothing"),
+        ({"compute": 1_000}, "a second row at compute 1000 on the validation split"),
+        ({"split": "val"}, r"row 0 \(a, seed 0\): unknown split 'val'. Did you mean 'validation'"),
+        ({"paradigm": ""}, "paradigm must be a name of at most 60 printable characters"),
+        ({"stage": ["tune", "confirm"] * 12}, "the rows of this run differ in stage"),
+        ([], "the table has no rows"),
+        ("runs.csv", r"as pandas.read_csv gives them, got 'runs.csv'"),
+        (lambda table: pd.concat([table, table[["seed"]]], axis=1), "two columns 'seed'"),
+    ],
+)
+def test_bad_rows_are_told_and_nothing_is_written(
+    tmp_path: Path, changes: Any, message: str
+) -> None:
+    table: Any = changes
+    if callable(changes):
+        table = changes(runs({"a": 0.4}))
+    elif isinstance(changes, dict):
+        gone = [name for name, value in changes.items() if value is None]
+        table = runs({"a": 0.4}).assign(**changes).drop(columns=gone)
+    with pytest.raises(ResultsError, match=message):
+        record(tmp_path / "results", table)
+    assert not (tmp_path / "results").exists()
+
+
+@pytest.mark.parametrize("values", [(1, "1"), (1, 2)])
+def test_options_that_cannot_be_told_apart_are_refused(
+    results: Results, values: tuple[Any, Any]
+) -> None:
+    """They look alike, or there is no validation split to choose by; one option needs none."""
+    table = runs()
+    if values == (1, 2):
+        table = table.query("split == 'test'").drop(columns="split")
+        record(results, table)
+        assert compared(results).paired["verdict"].tolist() == ["better"]
+    several = pd.concat([table.assign(width=width) for width in values])
+    with pytest.raises(ResultsError, match=r"look alike|several options and no validation split"):
+        record(results, several, ["width"])
+
+
+def test_no_measure_can_be_called_as_a_column_of_a_comparison(results: Results) -> None:
+    record(results, runs())
+    found = compare_results(results)
+    (comparison,) = found
+    tables = [*comparison_tables(found).values(), cell_rows(comparison), comparison.at_budget]
+    columns = {str(name) for table in tables for name in table if "dice" not in str(name)}
+    assert {"num_images", "setting", "select", "cut_at"} < columns
+    assert not {name for name in columns - set(METRICS) if not is_taken(name)}
+    for name in ("top-1", "dice_low", "step", "seed", "num_images"):
+        odd = runs({"a": 0.4}).assign(**{name: 0})
+        with pytest.raises(ResultsError, match=f"'{name}' cannot be an option|be called '{name}'"):
+            analysis.record(results, odd, measures=["dice", name])
+
+
+def test_tensors_whole_numbers_written_as_floats_and_odd_options_are_taken(
+    results: Results,
+) -> None:
+    table = runs(clip=math.inf).astype({"seed": float})
+    rows = table.assign(compute=table["compute"] * 1e6 / 3).to_dict("records")
+    rows = [row | {"dice": torch.tensor(row["dice"]), "widths": [1, 2]} for row in rows]
+    record(results, rows, ["clip", "widths"])
+    assert set(results.evaluations()["compute_flops"]) == {333_333_333, 166_666_667}
+    assert compared(results).choice["schedule"].tolist() == ["clip inf, widths [1, 2]"] * 2
+
+
+BIG = 2**53 + 1
+"""No float."""
+WHOLE = {"code": "Int64", "seed": "int64"}
+
+
+@pytest.mark.parametrize(
+    "form", [dicts, lambda table: table.to_dict("list"), lambda table: table.astype(WHOLE)]
+)
+def test_whole_numbers_stay_as_they_are(
+    results: Results, form: Callable[[pd.DataFrame], Any]
+) -> None:
+    """Beside missing ones, and as seeds and counts, too."""
+    table = runs().assign(seed=lambda t: t["seed"] + BIG, examples=lambda t: t["compute"] + BIG)
+    for code in (BIG, BIG - 1):
+        rows = [row | {"code": code if row["paradigm"] == "a" else None} for row in dicts(table)]
+        record(results, form(pd.DataFrame(rows, dtype=object)), ["code"])
+    found = analysis.load(results)
+    assert set(found["schedule"]) == {"", f"code {BIG}", f"code {BIG - 1}"}
+    assert set(found["seed"]) == set(table["seed"])
+    assert set(found["mosaics_seen"].dropna()) == set(table["examples"])
+
+
+@pytest.mark.parametrize("unit", ["s", "ns"])
+def test_durations_are_seconds_whatever_their_unit(results: Results, unit: str) -> None:
+    table = runs().assign(warmup=pd.Timedelta(minutes=5))
+    durations = pd.to_timedelta(table.pop("compute"), unit="s").astype(f"timedelta64[{unit}]")
+    table = table.assign(seconds=durations)
+    record(results, table, ["warmup"])
+    rows = [row | {"seconds": row["seconds"].to_timedelta64()} for row in dicts(table)]
+    record(results, rows, ["warmup"])
+    found = analysis.load(results)
+    assert set(found["train_seconds"]) == {500.0, 1_000.0}
+    assert set(found["schedule"]) == {"warmup 300"}
+
+
+def test_scalars_of_numpy_and_pandas_are_taken(results: Results) -> None:
+    record(results, runs())
+    table = analysis.load(results, pd.Series(sorted(results.finished())))
+    given = {"budget": np.int32(750), "axis": np.str_("flops"), "interpolate": np.bool_(True)}
+    given |= {"threshold": pd.NA, "select": np.str_("dice"), "test": np.array(["dice"])}
+    (found,) = analysis.compare(table, **given)
+    assert (found.budget, found.interpolated, found.metrics) == (750, True, ("dice",))
