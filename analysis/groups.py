@@ -37,6 +37,9 @@ STAND_INS = {
 PARADIGMS = ("soft", "hard", "lvml")
 """Paradigms that sections 3 and 4 of the paper define, in the order of its panels."""
 
+_TRAINED = ("training", RECORDED)
+"""Kinds of cells that spent a budget."""
+
 Select = str
 """Name of the measure that chooses among options: ``accuracy``, ``saif``, or one of its own."""
 
@@ -89,11 +92,14 @@ def is_recorded(cells: pd.DataFrame) -> pd.Series:
 
 def trains_nothing(cells: pd.DataFrame) -> pd.Series:
     """Whether each row has no budget: it is of a kind that takes no training steps."""
-    return ~cells["kind"].isin(("training", RECORDED))
+    return ~cells["kind"].isin(_TRAINED)
 
 
 def claimed(cells: pd.DataFrame) -> pd.Series:
-    """Of each row the module of the section that shows it; empty: it belongs to a comparison."""
+    """Of each row the module of the section that shows it; empty: it belongs to a comparison.
+
+    Of a kind of cell that no section shows, the name of the kind.
+    """
     columns = cells["kind"], cells["task"], cells["alpha"].notna()
     return pd.Series([*map(_claimed, *columns)], cells.index, dtype=object)
 
@@ -103,7 +109,8 @@ def _claimed(kind: str, task: str, held: bool) -> str:
     cell = {"kind": kind, "task": task}
     of_kind = (name for name, each in SECTIONS.items() if kind in each.kinds)
     others = (name for name, each in SECTIONS.items() if each.claims(cell, held))
-    return next(of_kind, None) or next(others, "")
+    known = next(of_kind, None) or next(others, "")
+    return known or ("" if kind in _TRAINED else kind)
 
 
 def is_compared(cells: pd.DataFrame) -> pd.Series:

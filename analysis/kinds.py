@@ -9,7 +9,7 @@ from analysis.groups import claimed
 from analysis.reading import cells_of
 from analysis.section.section import Kind, Question, Section
 from study.reported import SECTIONS
-from study.results import Results
+from study.results import Results, ResultsError
 
 
 def find(results: Results, question: Question | None = None) -> list[Section]:
@@ -27,6 +27,11 @@ def find(results: Results, question: Question | None = None) -> list[Section]:
     cells = cells_of(results, question.study, question.cell_ids)
     found: list[Section] = []
     shown_by = claimed(cells)
+    if lost := {*shown_by} - {"", *SECTIONS}:
+        raise ResultsError(
+            f"no section shows cells of the kind {', '.join(sorted(lost))}. Install the package "
+            "that brings it, or name another study with --study."
+        )
     for place in ("", *SECTIONS):
         ids = cells.loc[shown_by == place, "cell_id"]
         if len(ids):

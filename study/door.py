@@ -10,7 +10,8 @@ import functools
 import pkgutil
 import threading
 import tomllib
-from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+import warnings
+from collections.abc import Iterator, Mapping, MutableMapping
 from importlib.metadata import EntryPoint, PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any, TypeVar
@@ -20,11 +21,10 @@ V = TypeVar("V")
 ENTRY_POINTS = "attention_study.parts"
 """Group of entry points, each naming a module that registers parts."""
 
-_PROJECT = "attention-study"
+PROJECT = "attention-study"
 
 _LOCK = threading.RLock()  # a chapter may read a registry while it is imported
 _BEGUN: list[str] = []
-_FAULTS: list[str] = []
 
 
 @functools.cache
@@ -36,11 +36,11 @@ def chapters() -> tuple[EntryPoint, ...]:
     declared = Path(__file__).parents[1] / "pyproject.toml"
     if declared.is_file():
         project = tomllib.loads(declared.read_text(encoding="utf-8"))["project"]
-        if project["name"] == _PROJECT:
-            named = project["entry-points"][ENTRY_POINTS].items()
-            return tuple(EntryPoint(name, place, ENTRY_POINTS) for name, place in sorted(named))
+        if project["name"] == PROJECT:
+            named = project.get("entry-points", {}).get(ENTRY_POINTS, {})
+            return tuple(EntryPoint(n, named[n], ENTRY_POINTS) for n in sorted(named))
     try:
-        points = distribution(_PROJECT).entry_points.select(group=ENTRY_POINTS)
+        points = distribution(PROJECT).entry_points.select(group=ENTRY_POINTS)
     except PackageNotFoundError:  # copied without pyproject.toml: it has its core alone
         return ()
     return tuple(sorted(points, key=lambda point: point.name))
@@ -58,7 +58,7 @@ def is_own(module: str) -> bool:
 
 
 def open_door() -> None:
-    """Imports the project's own chapters, each once; one that cannot be imported stays outside."""
+    """Imports the project's own chapters, each once; warns of one that cannot be imported."""
     with _LOCK:
         if _BEGUN:
             return
@@ -68,13 +68,11 @@ def open_door() -> None:
                 point.load()
             except (Exception, SystemExit) as error:
                 why = f"{type(error).__name__}: {error}".rstrip(".")
-                _FAULTS.append(f"the chapter {point.name} cannot be imported ({why})")
-
-
-def faults() -> Sequence[str]:
-    """Why chapters stayed outside, in words without a full stop; empty: all came in."""
-    open_door()
-    return _FAULTS
+                warnings.warn(
+                    f"what the chapter {point.name} brings is missing, as it cannot be imported "
+                    f"({why}).",
+                    stacklevel=2,
+                )
 
 
 class Registry(MutableMapping[str, V]):

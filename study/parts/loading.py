@@ -16,7 +16,7 @@ from importlib.util import decode_source
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from study.door import ENTRY_POINTS, is_own
+from study.door import ENTRY_POINTS, PROJECT
 from study.errors import RequestError
 from study.parts.origin import ORIGINS
 
@@ -88,7 +88,7 @@ def load(files: Iterable[str | PartFile]) -> None:
 def _load_installed() -> None:
     """Imports the parts of installed packages, by their entry points."""
     for point in entry_points(group=ENTRY_POINTS):
-        if is_own(point.module):  # which comes in at the first read of a registry
+        if _package(point) == PROJECT:  # its chapters come in at the first read of a registry
             continue
         try:
             point.load()

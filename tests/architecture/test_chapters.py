@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import ast
+import os
+import shutil
+import subprocess
+import sys
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from importlib.metadata import distribution
+from pathlib import Path
 
 import pytest
 
@@ -21,7 +26,8 @@ from study.door import Registry
 from study.kinds import KINDS
 from study.reported import FUNCTIONS, SECTIONS
 from study.results import CELLS_SCHEMA, EVALUATIONS_SCHEMA
-from tests.architecture.test_architecture import CHAPTERS, OF_CORE, imports
+from study.terminal.command import DONE, UNUSABLE
+from tests.architecture.test_architecture import CHAPTERS, CORE, MODULES, OF_CORE, imports
 from tests.conftest import PROJECT
 
 NEEDS: Mapping[str, set[str]] = {name: set() for name in CHAPTERS}
@@ -79,13 +85,10 @@ def test_entry_points_are_the_folders_and_what_is_installed() -> None:
     assert declared == {name: f"chapters.{name}.parts" for name in CHAPTERS}
     installed = distribution("attention-study").entry_points.select(group=door.ENTRY_POINTS)
     assert {point.name: point.value for point in installed} == declared
-    assert not door.faults()
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS)
 def test_a_chapter_imports_another_only_where_it_says_so(chapter: str) -> None:
-    from tests.architecture.test_architecture import MODULES
-
     others = {f"chapters.{name}" for name in CHAPTERS if name not in {chapter, *NEEDS[chapter]}}
     mine = [name for name in MODULES if name.startswith(f"chapters.{chapter}")]
     assert not [
@@ -94,3 +97,47 @@ def test_a_chapter_imports_another_only_where_it_says_so(chapter: str) -> None:
         for name in imports(module)
         if ".".join(name.split(".")[:2]) in others
     ]
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> Path:
+    """A copy of the project."""
+    for name in (*CORE, "chapters"):
+        without = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(PROJECT / name, tmp_path / name, ignore=without)
+    shutil.copy(PROJECT / "pyproject.toml", tmp_path)
+    return tmp_path
+
+
+def typed(house: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """What `study.run` of the copy does."""
+    return subprocess.run(
+        [sys.executable, "-m", "study.run", *words],
+        cwd=house, env={**os.environ, "PYTHONPATH": str(house)}, capture_output=True, text=True,
+    )  # fmt: skip
+
+
+def test_a_chapter_can_be_left_out(house: Path) -> None:
+    shutil.rmtree(house / "chapters" / "series")
+    declared = house / "pyproject.toml"
+    line = 'series = "chapters.series.parts"\n'
+    assert line in declared.read_text()
+    declared.write_text(declared.read_text().replace(line, ""))
+    refused, planned = typed(house, "series", "--plan"), typed(house, "digits", "--plan")
+    assert refused.returncode == UNUSABLE
+    assert "unknown study 'series'" in refused.stderr
+    assert planned.returncode == DONE
+    assert "chapter" not in planned.stderr
+
+
+def test_one_that_cannot_be_imported_costs_what_it_brings(house: Path) -> None:
+    with (house / "chapters" / "series" / "task.py").open("a") as file:
+        file.write("import nothing_there\n")
+    refused, planned = typed(house, "series", "--plan"), typed(house, "digits", "--plan")
+    assert refused.returncode == UNUSABLE
+    assert "unknown study 'series'" in refused.stderr
+    assert planned.returncode == DONE
+    for each in (refused, planned):
+        (line,) = (line for line in each.stderr.splitlines() if "chapter" in line)
+        assert "the chapter series brings is missing" in line
+        assert "No module named 'nothing_there'" in line
