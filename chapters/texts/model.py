@@ -5,9 +5,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from chapters.texts.layers import Part, SelfAttention
 from study.cell.seeds import stream_seed
 from study.hardware import in_precision
-from study.models.layers import Part, SelfAttention, sinusoids
+from study.models.layers import sinusoids
 from study.models.model import Model, Network, initialise, scaled
 from study.paradigms.padding import padded, real
 

@@ -1,8 +1,8 @@
 """What a forward pass costs, counted analytically.
 
-One multiply-add is 2 FLOPs. Convolutions, linear layers and attention between segments are
-counted; biases, activations, normalisation, pooling, weighted sums of segments and embedding
-look-ups are not.
+One multiply-add is 2 FLOPs. Convolutions and linear layers are counted, and what a layer says by
+`own_flops(output)` that it costs besides its parts, as attention between segments does. Biases,
+activations, normalisation, pooling, weighted sums of segments and embedding look-ups are not.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ import torch
 from torch import Tensor, nn
 
 from study.errors import RequestError
-from study.models.layers import SelfAttention
 
 _UNCOUNTED = nn.Embedding, nn.BatchNorm1d, nn.BatchNorm2d, nn.GroupNorm
 
@@ -85,16 +84,15 @@ def counted(module: nn.Module, run: Callable[[], object]) -> int:
             total += 2 * output.numel() * fan_in
         elif isinstance(layer, nn.Linear):
             total += 2 * output.numel() * layer.in_features
-        elif isinstance(layer, SelfAttention):  # its projections are counted as layers
-            segments, size = output.shape
-            total += 2 * segments * segments * 2 * size  # scores and weighted sums
+        elif own := getattr(layer, "own_flops", None):
+            total += own(output)
         elif (
             not isinstance(layer, _UNCOUNTED)
             and next(layer.parameters(recurse=False), None) is not None
         ):
             raise RequestError(
                 f"no cost is known for a {type(layer).__name__} layer, and equal compute needs "
-                "one. Make networks of nn.Linear and nn.Conv2d layers."
+                "one. Make networks of nn.Linear and nn.Conv2d layers, or give it own_flops."
             )
 
     hooks = [layer.register_forward_hook(count) for layer in module.modules()]

@@ -7,7 +7,6 @@ from collections.abc import Collection, Sequence
 
 import pandas as pd
 
-from analysis.figures.illustration import illustration_figure
 from analysis.groups import PARADIGMS, paradigm_order
 from analysis.section.blocks import Block, Details, Table, Text
 from analysis.section.claim import Claim
@@ -23,6 +22,7 @@ from chapters.dynamics.figures.growth import (
     of_pair,
     trajectory_figure,
 )
+from chapters.dynamics.figures.illustration import illustration_figure
 from chapters.dynamics.linear_orthogonal import one_dimensional
 from chapters.dynamics.section import closed_form, trained_trajectories
 from chapters.dynamics.section.closed_form import (

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.flop_counter import FlopCounterMode
 
+from chapters.texts.layers import SelfAttention
 from chapters.texts.model import EMBEDDING_SIZE
 from chapters.texts.plausibility import plausibility
 from chapters.texts.texts import TextTask
@@ -16,7 +17,6 @@ from study import models, paradigms
 from study.cell import PARADIGMS
 from study.evaluate.classification import evaluate, without_rounding
 from study.evaluate.saif_and_heat_map import saif
-from study.models.layers import SelfAttention
 from study.models.model import Model
 from study.paradigms.paradigm import Sampling
 from study.tasks.task import Batch
