@@ -183,9 +183,11 @@ def test_a_node_that_cannot_train_is_named(nodes: Nodes) -> None:
             nodes.lose(node)
 
 
-def typed(nodes: Nodes, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+def typed(
+    nodes: Nodes, *words: str, study: str = "digits", **environment: str
+) -> subprocess.CompletedProcess[str]:
     """A study of the cluster, as a user types it."""
-    command = [sys.executable, "-m", "study.run", "digits", "--address", nodes.address, *words]
+    command = [sys.executable, "-m", "study.run", study, "--address", nodes.address, *words]
     return subprocess.run(
         command, cwd=PROJECT, env={**os.environ, **environment}, capture_output=True, text=True,
         timeout=280,
@@ -217,6 +219,17 @@ def test_a_plan_counts_the_nodes_and_times_cells_on_one(one_node: Nodes) -> None
     assert found, plan
     hours, cost = map(float, found.groups())
     assert cost == pytest.approx(2.5 * hours, rel=0.06)
+
+
+def test_a_node_knows_the_chapters(one_node: Nodes, tmp_path: Path) -> None:
+    results = tmp_path / "results"
+    small = "variant=plain method=theory width=30 seed=0"
+    done = typed(
+        one_node, "--results", str(results), "--tracking", "none", "--set", *small.split(),
+        study="attention-paths",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert list(Results(results).cells()["kind"]) == ["posterior"]
 
 
 def test_parts_travel_to_workers(one_node: Nodes, tmp_path: Path) -> None:

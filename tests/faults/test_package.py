@@ -49,7 +49,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Call:
     (site / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
     elsewhere = folder / "elsewhere"
     elsewhere.mkdir()
-    for name in ("study", "analysis"):
+    for name in ("study", "analysis", "chapters"):
         (elsewhere / f"{name}.py").write_text("raise SystemExit('a file of the user')\n")
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
 
@@ -68,11 +68,15 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Call:
 
 def test_it_is_imported_from_the_wheel(installed: Call) -> None:
     code = (
-        "import analysis, search_spaces, study.cell.version as version;"
-        "print(version.__file__, version.code_version())"
+        "import analysis, study.cell.version as version;"
+        "from search_spaces import STUDIES;"
+        "import sys; print(version.__file__, version.code_version(), 'series' in STUDIES);"
+        "print(sys.modules['chapters.series.parts'].__file__)"
     )
     done = installed("python", "-P", "-c", code)
-    assert re.search(r"site-packages.*\+source\.", done.stdout), done.stderr
+    project, chapter = done.stdout.splitlines()
+    assert re.search(r"site-packages.*\+source\..* True", project), done.stderr
+    assert "site-packages" in chapter
 
 
 def test_a_repository_of_ones_own_is_found_checked_and_run(
