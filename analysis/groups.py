@@ -106,11 +106,8 @@ def claimed(cells: pd.DataFrame) -> pd.Series:
 
 @functools.cache
 def _claimed(kind: str, task: str, held: bool) -> str:
-    cell = {"kind": kind, "task": task}
-    of_kind = (name for name, each in SECTIONS.items() if kind in each.kinds)
-    others = (name for name, each in SECTIONS.items() if each.claims(cell, held))
-    known = next(of_kind, None) or next(others, "")
-    return known or ("" if kind in _TRAINED else kind)
+    shown = (name for name, each in SECTIONS.items() if each.shows(kind, task, held))
+    return next(shown, "" if kind in _TRAINED else kind)
 
 
 def is_compared(cells: pd.DataFrame) -> pd.Series:

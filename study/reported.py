@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from study.door import Registry
 
@@ -27,11 +25,11 @@ class SectionOf:
     tasks: tuple[str, ...] = ()
     held: bool | None = None
 
-    def claims(self, cell: Mapping[str, Any], held: bool) -> bool:
-        """Whether a cell, with the columns of results, may be its own."""
-        if cell["kind"] in self.kinds or not (self.tasks or self.held is not None):
-            return cell["kind"] in self.kinds
-        return (not self.tasks or cell["task"] in self.tasks) and self.held in (None, held)
+    def shows(self, kind: str, task: str, held: bool) -> bool:
+        """Whether it shows a cell of a kind and a task, whose attention is held or not."""
+        if kind in self.kinds or not (self.tasks or self.held is not None):
+            return kind in self.kinds
+        return (not self.tasks or task in self.tasks) and self.held in (None, held)
 
 
 SECTIONS: Registry[SectionOf] = Registry({})
