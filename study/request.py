@@ -17,7 +17,7 @@ from study.cell.declared import Number, Whole
 from study.cell.work import DEFAULT_INTERVAL, MOST_EXAMPLES
 from study.errors import RequestError, unknown
 from study.storage.urls import protocol
-from study.tasks.sources.places import FILES, NO_PLACES, Places, absolute
+from study.tasks.sources.places import FOLDERS, NO_PLACES, Places, absolute
 from study.terminal.options import above_zero, mlflow_uri, option, positive, typed
 
 OBJECTIVES = ("accuracy", "saif")
@@ -378,16 +378,13 @@ def add_places(parser: Any, further: Any = None) -> None:
         help="for downloads and prepared data; a URL shares the downloads among machines, each "
         "of which keeps the rest in its own cache",
     )
-    add(
-        "--weights",
-        metavar="FILE",
-        help="pretrained weights of the encoder of captions; default: downloaded",
-    )
-    add(
-        "--category-words",
-        metavar="FILE",
-        help="words of each category of captions; default: beside the data",
-    )
+    for name, about in tasks.places().items():
+        add(f"--{name.replace('_', '-')}", metavar="FILE", help=about)
+
+
+def named_places(args: argparse.Namespace) -> dict[str, str | None]:
+    """Name -> place, as typed, of the options of `add_places`."""
+    return {name: getattr(args, name) for name in (*FOLDERS, *tasks.places())}
 
 
 def places_of(args: argparse.Namespace) -> Places:
@@ -396,9 +393,9 @@ def places_of(args: argparse.Namespace) -> Places:
     Raises:
         RequestError: a file does not exist, or a URL has a mistake.
     """
-    places = Places(*(absolute(getattr(args, place)) for place in Places._fields))
-    for place in FILES:
-        file = getattr(places, place)
-        if file and not os.path.isfile(file):
-            raise RequestError(f"--{place.replace('_', '-')} {file}: there is no such file.")
-    return places
+    places = {name: absolute(place) for name, place in named_places(args).items()}
+    found = Places.of(places)
+    for name, file in found.files:
+        if not os.path.isfile(file):
+            raise RequestError(f"--{name.replace('_', '-')} {file}: there is no such file.")
+    return found

@@ -22,8 +22,8 @@ from study.errors import RequestError, nearest, unknown
 from study.kinds import KINDS
 from study.parts import add_parts, load_parts, loaded
 from study.plan.axes import as_assignments, resolve, tasks_in, tasks_of
-from study.request import Request, add_places, places_of
-from study.tasks.sources.places import Places
+from study.request import Request, add_places, named_places, places_of
+from study.tasks.sources.places import FOLDERS, Places
 from study.terminal.command import Parser
 from study.terminal.options import add_option, flags_of
 from study.terminal.width import readable
@@ -67,8 +67,7 @@ def requested(argv: Sequence[str] | None = None) -> Request:
                 f"{' '.join(files)} names every value, so --preset {args.preset} would change "
                 "none: leave one out."
             )
-    asked = Places(*(getattr(args, place) for place in Places._fields))
-    tasks.require_use(asked, tasks_of(axes), space.name)
+    tasks.require_use(Places.of(named_places(args)), tasks_of(axes), space.name)
     given = {name: getattr(args, name) for name in _OPTIONS}
     return Request(**{**given, "changes": changes}, places=places_of(args), space=space, axes=axes)
 
@@ -152,9 +151,8 @@ def _other_options(request: Request) -> Iterator[list[str]]:
     yield ["--preset", request.preset]
     for file in loaded():
         yield ["--with", file.name]
-    for place, given in request.places._asdict().items():
-        if given:
-            yield [f"--{place.replace('_', '-')}", given]
+    for place, given in request.places.given.items():
+        yield [f"--{place.replace('_', '-')}", given]
     for name, each in _OPTIONS.items():
         value = getattr(request, name)
         if value != each.default and name not in ("preset", "verb", "changes"):
@@ -166,7 +164,7 @@ def _refuse_options_as_axes(space: SearchSpace, changes: Sequence[str]) -> None:
     """Refuses --set with an option of the command."""
     axes = KINDS[space.kind].axes(tuple(tasks.TASKS))
     flags = {flag for each in _OPTIONS.values() for flag in flags_of(each)}
-    flags |= {f"--{place.replace('_', '-')}" for place in Places._fields}
+    flags |= {f"--{name.replace('_', '-')}" for name in (*FOLDERS, *tasks.places())}
     for change in changes:
         name = _axis_of(change)
         flag = f"--{name.replace('_', '-')}"

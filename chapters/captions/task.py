@@ -12,7 +12,7 @@ from chapters.captions.evaluation.caption_scores import require_scorers
 from chapters.captions.modality import CAPTIONS
 from study.cell import Cell, Options
 from study.cell.declared import Axis, Name
-from study.tasks.sources.places import FILES, Places
+from study.tasks.sources.places import Places
 from study.tasks.task import Declaration, TaskInfo, min_count
 
 
@@ -35,7 +35,10 @@ MSCOCO = Declaration(
         ),
     },
     DATA_SET,
-    FILES,
+    {
+        "weights": "pretrained weights of the encoder of captions; default: downloaded",
+        "category_words": "words of each category of captions; default: beside the data",
+    },
     why_not="chapters.captions.task:why_not",
     requires="chapters.captions.evaluation.caption_scores:require_scorers",
     at_hand="chapters.captions.task:at_hand",

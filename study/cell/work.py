@@ -92,7 +92,7 @@ class Work:
         confirm: seeds that confirm the chosen options; empty: the study has one stage.
         threads: CPU threads of the worker, >= 1.
         gpu: whether to use a GPU if there is one.
-        data_dir, cache_dir, weights, category_words: see `study.tasks.sources.places.Places`.
+        places: a `study.tasks.sources.places.Places`, or its values.
         micro_batch: inputs a forward and backward pass; None: chosen by the device.
         checkpoint_every: seconds between checkpoints.
         examples: test inputs of a cell to record with where it looks, at most `MOST_EXAMPLES`;
@@ -114,10 +114,7 @@ class Work:
     confirm: tuple[int, ...] = ()
     threads: int = 1
     gpu: bool = True
-    data_dir: str | None = None
-    cache_dir: str | None = None
-    weights: str | None = None
-    category_words: str | None = None
+    places: Sequence[Any] = ()
     micro_batch: int | None = None
     checkpoint_every: float = DEFAULT_INTERVAL
     examples: int | None = None

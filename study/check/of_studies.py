@@ -86,7 +86,7 @@ def tiny_study(paradigm: str, task: str, architecture: str, places: Places) -> N
             results=folder,
             code_version=code_version(),
             gpu=False,
-            **places._asdict(),
+            places=places,
         )
         run_job(Job(tuple((cell,) for cell in plan.cells)), work)
         rows = results.cells().merge(results.evaluations(), on="cell_id")

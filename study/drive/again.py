@@ -70,7 +70,7 @@ def again(asked: str, url: str, study: str, places: Places) -> int:
             code_version=code_version(),
             threads=int(recorded["threads"]),
             gpu=not str(recorded["device"]).startswith("cpu"),
-            **places._asdict(),
+            places=places,
             parts=parts.loaded(),
             micro_batch=None if pd.isna(recorded["micro_batch"]) else int(recorded["micro_batch"]),
             checkpoint_every=math.inf,

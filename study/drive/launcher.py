@@ -135,7 +135,7 @@ def work_of(request: Request, plan: Plan, results: str) -> Work:
         confirm=plan.confirm,
         threads=plan.threads,
         gpu=plan.gpus_per_trial != 0,
-        **request.places._asdict(),
+        places=request.places,
         parts=parts.loaded(),
         micro_batch=request.micro_batch,
         checkpoint_every=request.checkpoint_every,

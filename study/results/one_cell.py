@@ -78,8 +78,8 @@ def load_network(
     Args:
         results: the results directory, local path or URL.
         cell_id: of the cell, or the beginning of it.
-        places: of the task's files, as the command's options: `data_dir`, `cache_dir`, `weights`,
-            `category_words`. Without, they are found as the command finds them.
+        places: of the task's files, as the command's options: `data_dir`, `cache_dir`, and those
+            of its task. Without, they are found as the command finds them.
 
     Raises:
         RequestError: no such cell or several; its network was not kept, or is damaged; its data
@@ -104,7 +104,7 @@ def load_network(
     if pd.notna(row["network_digest"]) and row["network_digest"] != kept.digest(weights):
         where = directory.storage.path(kept.file_of(cell.id))
         raise RequestError(f"{where} is damaged: its weights are not those of the cell's record.")
-    task = task_of(cell, Places(**{name: absolute(place) for name, place in places.items()}))
+    task = task_of(cell, Places.of({name: absolute(place) for name, place in places.items()}))
     model = models.model_of(cell, task)
     model.load_state_dict(weights)
     return TrainedNetwork(cell, task, model.eval())

@@ -73,15 +73,20 @@ def resolved(name: str, options: Options) -> Options:
     return Options(**found)
 
 
+def places() -> dict[str, str]:
+    """Option -> its line in `--help`, of the files that tasks take besides their data sets."""
+    return {name: about for task in TASKS.values() for name, about in task.files.items()}
+
+
 def require_use(places: Places, names: Sequence[str], asked: str = "") -> None:
     """Refuses places that none of these tasks takes; `asked` is what they are of, for messages.
 
     Raises:
         RequestError: one is given, and no task takes it.
     """
-    for place, given in places._asdict().items():
+    for place in places.given:
         reading = (name for name in names if name in TASKS and TASKS[name].reads(place))
-        if given and place != "cache_dir" and not any(reading):
+        if place != "cache_dir" and not any(reading):
             raise RequestError(
                 f"--{place.replace('_', '-')} is of no use to {asked or names[0]}; leave the "
                 "option out."

@@ -344,7 +344,7 @@ class Declaration:
         info: options -> the task with them; raises `RequestError` if one is of no use.
         options: what determines its data besides its files: name -> its values and default.
         data_set: the data set that it reads; None: it is bundled or made up.
-        files: further places that it takes, of `study.tasks.sources.places.FILES`.
+        files: further files that it takes: name of the option -> its line in `--help`.
         warning: what readers are told before they see its inputs, which are shown only where a
             person asks for it; empty: nothing.
         chooses: whether options are chosen among; else a study has one stage.
@@ -358,7 +358,7 @@ class Declaration:
     info: Callable[[Options], TaskInfo]
     options: Mapping[str, Axis] = field(default_factory=dict)
     data_set: DataSet | None = None
-    files: tuple[str, ...] = ()
+    files: Mapping[str, str] = field(default_factory=dict)
     warning: str = ""
     chooses: bool = True
     why_not: Place = ""

@@ -60,8 +60,7 @@ class Trainer:
 
 def loaded(cell: Cell, work: Work) -> Task:
     """The task of a cell where a worker finds its files, see `task_of`."""
-    places = Places(work.data_dir, work.cache_dir, work.weights, work.category_words)
-    return task_of(cell, places)
+    return task_of(cell, Places(*work.places))
 
 
 def task_of(cell: Cell, places: Places) -> Task:

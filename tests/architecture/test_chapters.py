@@ -34,9 +34,9 @@ NEEDS: Mapping[str, set[str]] = {name: set() for name in CHAPTERS}
 """Chapter -> the others that it may import: none so far."""
 
 
-HOMONYMS = {"attention", "linear", "texts"}
-"""Names that mean something else in the core: a key of examples, a scale of a chart in MLflow, and
-a type of columns."""
+HOMONYMS = {"attention", "linear", "texts", "weights"}
+"""Names that mean something else in the core: a key of examples, a scale of a chart in MLflow, a
+type of columns, and what networks learn."""
 
 
 def brought() -> set[str]:
@@ -49,6 +49,7 @@ def brought() -> set[str]:
     own = {name for task in tasks.TASKS.core for name in tasks.TASKS[task].options}
     columns = {name for group in GROUPS.values() for name in group.columns}
     options = {name for task in tasks.TASKS.values() for name in task.options} - own
+    options |= {*tasks.places()}
     settings = {name for each in SETTINGS.values() for name in axes_of(each)}
     of_core = {*CELLS_SCHEMA.names, *EVALUATIONS_SCHEMA.names} - columns
     of_core |= {*axes_of(Cell), *axes_of(Phase), *(field.name for field in fields(Cell))}

@@ -47,7 +47,7 @@ def caption_task(options: Options, places: Places) -> CaptionTask:
             encoder's weights are not at hand.
     """
     coco, encoder = load_coco(places), options["encoder"]
-    words_of = read_category_words(coco.folder, places.category_words, coco.categories)
+    words_of = read_category_words(coco.folder, places.file("category_words"), coco.categories)
     every = [*coco.parts["train"], *coco.parts["val"]]
     train = (caption for image in coco.parts["train"] for caption in image.captions)
     vocabulary = make_vocabulary(train, options["min_count"])

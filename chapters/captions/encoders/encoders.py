@@ -51,7 +51,8 @@ def at_hand(name: str, places: Places = NO_PLACES) -> bool:
     Raises:
         RequestError: the cache is on shared storage, which cannot be read.
     """
-    return name != "vgg19" or bool(places.weights) or data_set.at_hand(_VGG19, _cache(places))
+    given = name != "vgg19" or places.file("weights")
+    return bool(given) or data_set.at_hand(_VGG19, _cache(places))
 
 
 def fetch_vgg19(places: Places) -> Path:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from study.storage import urls
 
 CACHE_VARIABLE = "ATTENTION_STUDY_CACHE"
+
+FOLDERS = ("data_dir", "cache_dir")
+"""The places that all commands take."""
 
 HUB = "hf://"
 """How the URL of a data set of the Hugging Face Hub begins."""
@@ -24,15 +28,28 @@ class Places(NamedTuple):
             cached or downloaded. Made-up tasks take none.
         cache_dir: for downloads and prepared data; None: the user's cache directory. A URL keeps
             only downloads, for all machines; the rest is in the user's cache directory.
-        weights: file of the encoder's pretrained weights; None: shipped in a package, or
-            downloaded.
-        category_words: file of the words of each category; None: beside the data set.
+        files: name and path of further files.
     """
 
     data_dir: str | None = None
     cache_dir: str | None = None
-    weights: str | None = None
-    category_words: str | None = None
+    files: tuple[tuple[str, str], ...] = ()
+
+    @classmethod
+    def of(cls, given: Mapping[str, str | None]) -> Places:
+        """The places that are given by name: `data_dir`, `cache_dir`, and further files."""
+        files = ((name, each) for name, each in given.items() if each and name not in FOLDERS)
+        return cls(given.get("data_dir"), given.get("cache_dir"), tuple(files))
+
+    @property
+    def given(self) -> dict[str, str]:
+        """Name -> place, of those that are given."""
+        named = {name: getattr(self, name) for name in FOLDERS} | dict(self.files)
+        return {name: place for name, place in named.items() if place}
+
+    def file(self, name: str) -> str | None:
+        """A further file; None: it is not given."""
+        return dict(self.files).get(name)
 
     @property
     def cache(self) -> Path:
@@ -43,9 +60,6 @@ class Places(NamedTuple):
 
 
 NO_PLACES = Places()
-
-FILES = ("weights", "category_words")
-"""The places that are single files."""
 
 
 def is_url(place: str | None) -> bool:

@@ -135,7 +135,8 @@ def test_training_leaves_the_statistics_of_batches_alone() -> None:
 def test_weights_and_their_digest_are_those_of_any_file(
     published: Path, built: dict[str, EncoderNetwork], tmp_path: Path
 ) -> None:
-    given, other = Places(weights=str(published)), Places(weights=str(tmp_path / "other"))
+    given = Places.of({"weights": str(published)})
+    other = Places.of({"weights": str(tmp_path / "other")})
     got = pretrained("vgg19", given).state_dict()
     for name, expected in built["vgg19"].state_dict().items():
         assert torch.equal(got[name], expected)
@@ -183,7 +184,7 @@ def test_weights_of_another_network_are_refused(
     entries = built["vgg19"].layers.state_dict().items()  # with zeros, which take no room
     stored = {name: torch.zeros(1).expand(each.shape) for name, each in entries} | change
     torch.save({k: v for k, v in stored.items() if v is not None}, "weights.pth")
-    message = refusal(lambda: pretrained("vgg19", Places(weights="weights.pth")))
+    message = refusal(lambda: pretrained("vgg19", Places.of({"weights": "weights.pth"})))
     assert message.startswith("weights.pth, for the weights of vgg19, cannot be read (")
     assert fault in message
     assert not Path("trace").exists()
@@ -214,7 +215,7 @@ def test_weights_are_downloaded_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     places, encoded = Places(cache_dir=str(tmp_path)), Options(encoder="vgg19")
-    given = Places(weights=str(served))
+    given = Places.of({"weights": str(served)})
     assert task.at_hand(given, encoded)
     assert not task.at_hand(places, encoded)
     assert weights_digest("vgg19", places) == weights_digest("vgg19", given)

@@ -82,7 +82,7 @@ def test_posts_of_hate_speech_are_recorded_only_where_asked(
     folder = write_posts(tmp_path / "posts")
     for seed, asked in enumerate((None, 12)):
         cell = text_cell(load(folder), seed=seed)
-        run_job(Job(((cell,),)), work_in(results, examples=asked, data_dir=str(folder)))
+        run_job(Job(((cell,),)), work_in(results, examples=asked, places=(str(folder),)))
         assert results.evaluations([cell.id])["examples"].notna().sum() == bool(asked)
 
 

@@ -91,7 +91,7 @@ def test_of_a_study_of_one_stage_all_are_kept_behind_a_url_too(
         cell = tiny_cell(digits, network=NetworkSettings(normalisation="batch"))
     else:
         cell = text_cell(load(tmp_path), Schedule.hybrid(0.1, 0.1, 0.5), architecture)
-    train(results, cell, data_dir=data_dir)
+    train(results, cell, places=(data_dir,))
     network = load_network(results.url, cell.id, data_dir=data_dir)
     assert_as_recorded(network, last(results, cell.id))
 

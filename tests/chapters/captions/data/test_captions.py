@@ -183,7 +183,7 @@ def test_a_plan_computes_no_features(tmp_path: Path) -> None:
 def test_category_words_may_lie_elsewhere(folder: Path, task: CaptionTask, tmp_path: Path) -> None:
     words = tmp_path / "words"
     words.write_text(CATEGORY_WORDS)
-    places = Places(str(folder), str(tmp_path / "cache"), category_words=str(words))
+    places = Places(str(folder), str(tmp_path / "cache"), (("category_words", str(words)),))
     assert tasks.load("mscoco", places, OPTIONS).facts == task.facts
 
 

@@ -52,11 +52,14 @@ def means(images: ImageFiles, monkeypatch: pytest.MonkeyPatch) -> ImageFiles:
     """Images whose encoder is `Means`, with the weight that their places name."""
     known = {"means": Encoder(16, 3, True, (0, 0, 0), (1, 1, 1))}
     monkeypatch.setattr(encoded_images, "ENCODERS", known)
-    monkeypatch.setattr(
-        encoder_networks, "pretrained", lambda _, places: Means(float(places.weights))
-    )
-    monkeypatch.setattr(encoder_networks, "weights_digest", lambda _, places: places.weights)
-    return replace(images, encoder="means", places=images.places._replace(weights="1"))
+
+    def weights(_: str, places: Places) -> str:
+        return places.file("weights") or ""
+
+    monkeypatch.setattr(encoder_networks, "weights_digest", weights)
+    monkeypatch.setattr(encoder_networks, "pretrained", lambda *of: Means(float(weights(*of))))
+    places = images.places._replace(files=(("weights", "1"),))
+    return replace(images, encoder="means", places=places)
 
 
 def test_pixels_are_those_of_the_files(images: ImageFiles) -> None:
@@ -104,7 +107,7 @@ def test_features_are_of_full_precision(
 
 def test_other_images_weights_or_regions_are_computed_anew(means: ImageFiles) -> None:
     first = means.features(M, CPU)
-    heavier = replace(means, places=means.places._replace(weights="2"))
+    heavier = replace(means, places=means.places._replace(files=(("weights", "2"),)))
     assert torch.equal(heavier.features(M, CPU), (first + 1).half())
     assert means.features(9, CPU).shape == (5, 9, 3)
     other = replace(means, files=means.files[::-1], digest="another")
