@@ -7,17 +7,12 @@ import os
 import sys
 import traceback
 from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from study.cell import Cell
 from study.door import is_own
 from study.errors import RequestError
 from study.parts.used import used_digest
-
-Sort = Literal[
-    "paradigm", "model", "task", "study", "settings", "kind", "columns", "section", "function",
-    "command",
-]  # fmt: skip
 
 
 class Origin(NamedTuple):
@@ -37,7 +32,7 @@ class Origin(NamedTuple):
         return same or self.digest == other.digest
 
 
-ORIGINS: dict[tuple[Sort, str], Origin] = {}
+ORIGINS: dict[tuple[str, str], Origin] = {}
 """Sort and name -> its file, of all that is registered; the project's own names are not."""
 
 
@@ -63,7 +58,7 @@ def caller(package: str) -> Origin | None:
     return Origin(file, used_digest(text, next(top, None)))
 
 
-def digest_of(sort: Sort, name: str) -> str | None:
+def digest_of(sort: str, name: str) -> str | None:
     """The digest of what a name uses of its file; None: the name is the project's own."""
     origin = ORIGINS.get((sort, name))
     return origin and origin.digest

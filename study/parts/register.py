@@ -23,7 +23,7 @@ from study.cell.work import RECORDED
 from study.door import Registry, open_door
 from study.errors import RequestError
 from study.kinds import KINDS
-from study.parts.origin import ORIGINS, Sort, caller
+from study.parts.origin import ORIGINS, caller
 from study.reported import FUNCTIONS, SECTIONS, SectionOf
 from study.tasks.task import Declaration
 
@@ -241,7 +241,7 @@ def register_synonyms(words: Mapping[str, str]) -> None:
     errors.SYNONYMS.update(words)
 
 
-def _take(sort: Sort, name: Any, known: Registry[Any], *others: str, typed: bool = True) -> None:
+def _take(sort: str, name: Any, known: Registry[Any], *others: str, typed: bool = True) -> None:
     """Notes which file a name is of; a file may register its own names again when it changed.
 
     A name of a chapter of the project is of no file, since the version of the code stands for it.

@@ -6,12 +6,6 @@ import ast
 import hashlib
 from collections.abc import Iterable
 
-_SORTS = (
-    "paradigm", "model", "task", "study", "settings", "kind", "columns", "section", "function",
-    "command", "synonyms",
-)  # fmt: skip
-_REGISTERS = {f"register_{sort}" for sort in _SORTS}
-
 
 class _Code(ast.NodeTransformer):
     """Leaves out texts that stand alone, such as docstrings, and what a script alone runs."""
@@ -49,7 +43,8 @@ def used_digest(text: str, line: int | None) -> str:
 def _registers(statement: ast.stmt) -> bool:
     """Whether a statement registers a part, as a decorator or by a call."""
     calls = [*getattr(statement, "decorator_list", []), getattr(statement, "value", None)]
-    return any(_REGISTERS & _names([each]) for each in calls if each)
+    names = _names(each for each in calls if each)
+    return any(name.startswith("register_") for name in names)
 
 
 def _has(statement: ast.stmt, line: int | None) -> bool:
