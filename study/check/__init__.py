@@ -14,7 +14,6 @@ from study.terminal.command import DONE, FAILED, Parser, guarded, importing
 
 if TYPE_CHECKING:
     from study.check.promises import State
-    from study.parts.origin import Sort
     from study.tasks.sources.places import Places
 
 
@@ -56,7 +55,7 @@ def _run(argv: Sequence[str] | None) -> int:
     return FAILED
 
 
-def _checked(sort: Sort, name: str, file: str, places: Places) -> Iterator[tuple[State, str, str]]:
+def _checked(sort: str, name: str, file: str, places: Places) -> Iterator[tuple[State, str, str]]:
     """As `study.check.promises.kept`, of all that a part promises."""
     with importing():
         from search_spaces import STUDIES
