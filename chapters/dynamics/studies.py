@@ -8,18 +8,26 @@ its expectation, and momentum is off, so that a cell follows Theorem 2.
 """
 
 from collections.abc import Mapping
+from typing import Any
 
 from search_spaces.base import By, Preset, SearchSpace, Values
 
 _ALPHAS = (0.2, 0.4, 0.6, 0.8, 1.0)
 _LINEAR = "linear-orthogonal"
+
+
+def _by_task(linear: Any, digits: Any, others: Any) -> By:
+    """One value for the linear orthogonal setting, one for digits, and one for all others."""
+    return By("task", {_LINEAR: (linear,), "digits": (digits,)}, (others,))
+
+
 _FIXED: Mapping[str, Values | By] = {
     "task": ("cifar10", "cifar100", _LINEAR),
     "alpha": _ALPHAS,
     "m": By("task", {_LINEAR: (20,)}, otherwise=(5,)),
     "num_classes": By("task", {_LINEAR: (20,)}, otherwise=(None,)),
     "n": By("task", {_LINEAR: (5_000,)}, otherwise=(10_000,)),
-    "architecture": By("task", {_LINEAR: ("linear",), "digits": ("perceptron",)}, ("scripts",)),
+    "architecture": _by_task("linear", "perceptron", "scripts"),
     "batch_size": (256,),
     "momentum": By("task", {_LINEAR: (0.0,)}, otherwise=(0.9,)),
     "paradigm": ("soft", "hard", "lvml"),
@@ -43,14 +51,12 @@ FIXED_FOCUS = SearchSpace(
             axes={
                 **_FIXED,
                 "task": ("digits", _LINEAR),
-                "architecture": By(
-                    "task", {_LINEAR: ("linear",), "digits": ("perceptron",)}, ("small",)
-                ),
-                "n": By("task", {_LINEAR: (10_000,), "digits": (2_000,)}, otherwise=(1_000,)),
-                "batch_size": By("task", {_LINEAR: (250,), "digits": (64,)}, otherwise=(32,)),
+                "architecture": _by_task("linear", "perceptron", "small"),
+                "n": _by_task(10_000, 2_000, 1_000),
+                "batch_size": _by_task(250, 64, 32),
                 "lr": By("task", {_LINEAR: (2.0,)}, otherwise=(0.03,)),
-                "epochs": By("task", {_LINEAR: (25,), "digits": (30,)}, otherwise=(15,)),
-                "evaluations": By("task", {_LINEAR: (25,), "digits": (30,)}, otherwise=(15,)),
+                "epochs": _by_task(25, 30, 15),
+                "evaluations": _by_task(25, 30, 15),
                 "seed": tuple(range(6)),
                 "train_metrics_size": (1_000,),
                 "validation_size": (250,),

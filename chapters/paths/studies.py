@@ -9,6 +9,8 @@ One-shot images: theory on the heads of trained networks, and networks with head
 
 from collections.abc import Mapping
 
+from chapters.paths.heads import heads_cell
+from chapters.paths.posterior import posterior_cell
 from search_spaces.base import By, Preset, SearchSpace, Values
 
 _WIDTHS = (10, 30, 50, 100, 300, 500, 1_000)
@@ -17,7 +19,7 @@ _PATHS_OF_THE_LIMIT = By(
 )
 _CHAINS: Mapping[str, Values | By] = {
     "variant": ("plain", "noisy"),
-    "method": ("theory", "gp", "slice"),
+    "method": posterior_cell.METHODS,
     "paths": By("method", {"gp": _PATHS_OF_THE_LIMIT}, otherwise=("all",)),
 }
 
@@ -64,16 +66,7 @@ _NETWORKS: Mapping[str, Values | By] = {
     "test_size": (1_000,),
     "examples": By("task", {_BUNDLED: (200,)}, otherwise=(600,)),
     "seed": tuple(range(12)),
-    "method": (
-        "theory",
-        "gp",
-        "weight-norm",
-        "entropy",
-        "sensitivity",
-        "random",
-        "greedy",
-        "bound",
-    ),
+    "method": heads_cell.METHODS,
 }
 
 ONE_SHOT = SearchSpace(

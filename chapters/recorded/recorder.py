@@ -9,7 +9,6 @@ from __future__ import annotations
 import datetime
 import hashlib
 import json
-import math
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -166,13 +165,17 @@ def _evaluations(rows: pd.DataFrame, measures: Sequence[str], run_id: str) -> li
         shared = {COSTS[name]: _plain(point[name].max()) for name in costs}
         for split in SPLITS:
             given = {} if fraction == lost_at else at.get((fraction, split), {})
-            values = {name: _plain(value) for name, value in given.items()}
-            own = {name: values[name] for name in measures if values.get(name) is not None}
-            row = {"cell_id": run_id, "budget_fraction": fraction, "split": split, **shared}
-            row |= {name: values.get(name) for name in KNOWN}
-            row["loss"] = None if row["loss"] in (math.inf, -math.inf) else row["loss"]
-            row["measures"] = json.dumps(own, sort_keys=True) if own else None
-            found.append(row)
+            own = {name: _plain(given[name]) for name in measures if pd.notna(given.get(name))}
+            found.append(
+                {
+                    "cell_id": run_id,
+                    "budget_fraction": fraction,
+                    "split": split,
+                    **shared,
+                    **{name: _plain(given.get(name)) for name in KNOWN},
+                    "measures": json.dumps(own, sort_keys=True) if own else None,
+                }
+            )
     return found
 
 
@@ -195,14 +198,11 @@ def _plain(value: Any) -> Any:
     """A value as JSON has it: whole numbers as such, None where it is missing."""
     if pd.isna(value):
         return None
-    if isinstance(value, bool | np.bool_):
-        return bool(value)
-    if isinstance(value, int | np.integer):
-        return int(value)
-    if isinstance(value, float | np.floating):
-        number = float(value)
-        return int(number) if number.is_integer() and abs(number) < 2**62 else number
-    return str(value)
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float):
+        return int(value) if value.is_integer() and abs(value) < 2**62 else value
+    return value if isinstance(value, int) else str(value)
 
 
 def _hash(values: Mapping[str, Any]) -> str:

@@ -87,12 +87,9 @@ def _plain_table(runs: Runs) -> pd.DataFrame:
     if isinstance(runs, pd.DataFrame):
         table = runs.reset_index(drop=True)
     else:
-        rows: Any = runs
-        if not isinstance(runs, Mapping):  # tensors before pandas sees them
-            rows = list(runs)
-            if not all(isinstance(row, Mapping) for row in rows):
-                raise ResultsError("a row of a list is a dictionary: name of a column -> value.")
-            rows = [{name: _plain(row[name]) for name in row} for row in rows]
+        rows: Any = runs if isinstance(runs, Mapping) else list(runs)
+        if not isinstance(rows, Mapping) and not all(isinstance(row, Mapping) for row in rows):
+            raise ResultsError("a row of a list is a dictionary: name of a column -> value.")
         # As objects, since whole numbers beside a missing one would become floats.
         table = pd.DataFrame(rows, dtype=object)
     table.columns = [as_seen(name) if isinstance(name, str) else name for name in table.columns]
@@ -187,23 +184,18 @@ def _with_values_in_range(
     for name in shares:
         if name == "loss":
             _refuse(table, name, "nats, or missing", -np.inf, np.inf, missing=True)
+            table[name] = table[name].where(np.isfinite(table[name]))
         else:
             rule = "a fraction in [0, 1], or missing (87 % is .87)"
             _refuse(table, name, rule, 0, 1, missing=True)
     table["status"] = table["status"].fillna("done")
     for name, valid in {"split": SPLITS, **_OF_A_RUN}.items():
-        wrong = ~table[name].isin(valid) & ~(table[name].isna() if name == "stage" else False)
-        if wrong.any():
-            row = int(np.flatnonzero(wrong)[0])
+        is_known = table[name].isin(valid) | ((name == "stage") & table[name].isna())
+        for row in table.index[~is_known]:
             raise ResultsError(f"{_row(table, row)}: {unknown(name, table[name][row], valid)}")
     for name in ("paradigm", "task"):
-        named = table[name].map(_is_name)
-        if not named.all():
-            row = int(np.flatnonzero(~named)[0])
-            raise ResultsError(
-                f"{_row(table, row)}: {name} must be a name of at most {_LONGEST} printable "
-                f"characters, got {table[name][row]!r}."
-            )
+        rule = f"a name of at most {_LONGEST} printable characters"
+        _refuse_unfit(table, name, table[name].map(_is_name), rule)
     measured = [name for name in shares if name != "loss"]
     for name in measured:
         if table[name].isna().all():
@@ -247,12 +239,16 @@ def _refuse(
     is_whole = (values - whole).abs() <= rounding * values
     fits = (values >= least) & (values <= most) & (is_whole | (not of_whole))
     fits = fits.fillna(False).astype(bool) | (missing & table[name].isna())
-    if not fits.all():
-        row = int(np.flatnonzero(~fits)[0])
+    _refuse_unfit(table, name, fits, rule)
+    table[name] = whole.astype("Int64") if of_whole else values
+
+
+def _refuse_unfit(table: pd.DataFrame, name: str, fits: pd.Series, rule: str) -> None:
+    """Refuses the first value of a column that does not fit a rule."""
+    for row in table.index[~fits]:
         value = table[name][row]
         got = repr(value) if isinstance(value, str) else value
         raise ResultsError(f"{_row(table, row)}: {name} must be {rule}, got {got}.")
-    table[name] = whole.astype("Int64") if of_whole else values
 
 
 def _refuse_rows(rows: pd.DataFrame) -> None:
@@ -269,12 +265,10 @@ def _refuse_rows(rows: pd.DataFrame) -> None:
             )
     if not rows[cost].gt(0).any():
         raise ResultsError(f"{run}: {cost} is 0 in all rows of this run, which has spent nothing.")
-    twice = rows.duplicated([cost, "split"])
-    if twice.any():
-        row = rows[twice].iloc[0]
+    for row in rows.index[rows.duplicated([cost, "split"])]:
         raise ResultsError(
-            f"{_row(rows, rows.index[twice][0])}: a second row at {cost} {row[cost]:g} on the "
-            f"{row['split']} split. What tells the two apart? Name it in options=[...]."
+            f"{_row(rows, row)}: a second row at {cost} {rows[cost][row]:g} on the "
+            f"{rows['split'][row]} split. What tells the two apart? Name it in options=[...]."
         )
     lost = rows["status"].eq("diverged").any() and "accuracy" in rows
     if lost and ("num_classes" not in rows or rows["num_classes"].isna().any()):

@@ -26,11 +26,6 @@ VALIDATION_SHARE = 0.25
 """Of the train series of each class."""
 
 
-_Windows = tuple[np.ndarray, np.ndarray, np.ndarray]
-"""(N, W, 1, C) float32, standardised windows as images of one column; (N,) int64 labels; and
-(N,) int64, the series that each is cut from."""
-
-
 def windows_of(train: TsFile, test: TsFile, window: int) -> BaseSegments:
     """The windows of two files of a data set.
 
@@ -68,6 +63,7 @@ def windows_of(train: TsFile, test: TsFile, window: int) -> BaseSegments:
             "varies there. Leave the channel out of both files."
         )
     whole = all(values[..., -1].all() for values, _ in cuts)
+    # (N, W, 1, C), windows as images of one column; labels; and what each is cut from.
     of_train, of_test = (
         (
             values[..., : -1 if whole else None].astype(np.float32)[:, :, None],
@@ -77,7 +73,8 @@ def windows_of(train: TsFile, test: TsFile, window: int) -> BaseSegments:
         for (values, sources), file, first in zip(cuts, files, firsts, strict=True)
     )
     notes = _notes(train, test, window, [len(values) for values, _ in cuts])
-    return _base(of_train, of_test, train.classes, notes)
+    digest = digest_of((*of_train, *of_test), train.classes)
+    return BaseSegments("series", *of_train, *of_test, train.classes, None, digest, notes)
 
 
 def cut(series: Sequence[np.ndarray], window: int) -> tuple[np.ndarray, np.ndarray]:
@@ -99,14 +96,6 @@ def cut(series: Sequence[np.ndarray], window: int) -> tuple[np.ndarray, np.ndarr
         steps = values[end - count : end].reshape(count * window, -1)[: len(each)]
         steps[:, :-1], steps[:, -1] = each[: len(steps)], 1
     return values, np.repeat(np.arange(len(series)), counts)
-
-
-def _base(
-    train: _Windows, test: _Windows, classes: tuple[str, ...], notes: tuple[str, ...] = ()
-) -> BaseSegments:
-    """The windows of train and test series."""
-    digest = digest_of((*train, *test), classes)
-    return BaseSegments("series", *train, *test, classes, None, digest, notes)
 
 
 def _notes(train: TsFile, test: TsFile, window: int, counts: Sequence[int]) -> tuple[str, ...]:

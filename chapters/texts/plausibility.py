@@ -38,9 +38,6 @@ def plausibility(attention: ArrayLike, rationale: ArrayLike, mask: ArrayLike) ->
           ERASER, recall may exceed 1 (see `_iou_f1`).
         - auprc: mean over posts of the area under the precision-recall curve of the attention
           as a score of single tokens, in [0, 1].
-
-    Raises:
-        ValueError: shapes differ or are not 2-d, or the attention of a real token is not finite.
     """
     a, marked, real = _clean(attention, rationale, mask)
     if not len(a):
@@ -67,16 +64,7 @@ def _clean(
 ) -> tuple[Numbers, Flags, Flags]:
     """Attention (-inf at padding), marked and real tokens, of the posts with a marked token."""
     a, real = np.asarray(attention, np.float64), np.asarray(mask, np.bool_)
-    marked = np.asarray(rationale, np.bool_)
-    if not a.shape == marked.shape == real.shape or a.ndim != 2:
-        raise ValueError(
-            "attention, rationale and mask must be 2-d and of one shape, got shapes "
-            f"{a.shape}, {marked.shape}, {real.shape}"
-        )
-    wrong = real & ~np.isfinite(a)
-    if wrong.any():
-        raise ValueError(f"attention must be finite at real tokens, got {a[wrong][0]}")
-    marked = marked & real
+    marked = np.asarray(rationale, np.bool_) & real
     known = marked.any(axis=1)
     return np.where(real, a, -np.inf)[known], marked[known], real[known]
 

@@ -5,21 +5,31 @@ from collections.abc import Mapping
 from search_spaces.base import By, Preset, SearchSpace, Values
 
 _RATES = (0.5, 0.3, 0.1, 0.05, 0.01)
-_POSTS: Mapping[str, Values | By] = {
+_TEXTS: Mapping[str, Values] = {
     "m": (64,),
     "n": ("all",),
     "architecture": ("embedding", "self-attention"),
+    "paradigm": ("soft", "hard", "lvml", "hybrid"),
+    "validation_size": ("all",),
+    "test_size": ("all",),
+}
+_TRY_OUT: Mapping[str, Values] = {
+    "switch_point": (0.4,),
+    "seed": (0, 1),
+    "confirm": tuple(range(100, 108)),
+    "evaluations": (5,),
+    "train_metrics_size": (1_000,),
+}
+_POSTS: Mapping[str, Values | By] = {
+    **_TEXTS,
     "batch_size": (256,),
     "epochs": (550,),  # our choice: the most in the published scripts; the paper names none
-    "paradigm": ("soft", "hard", "lvml", "hybrid"),
     "lr": By("paradigm", {"hybrid": (0.1,)}, otherwise=_RATES),
     "hard_lr": (0.01,),
     "switch_point": (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9),
     "seed": (0, 1, 2),
     "confirm": tuple(range(100, 112)),
     "train_metrics_size": (2_000,),
-    "validation_size": ("all",),
-    "test_size": ("all",),
 }
 
 HATEXPLAIN = SearchSpace(
@@ -36,11 +46,7 @@ HATEXPLAIN = SearchSpace(
                 "epochs": (2,),
                 "lr": (0.03, 0.1),
                 "hard_lr": ("same",),
-                "switch_point": (0.4,),
-                "seed": (0, 1),
-                "confirm": tuple(range(100, 108)),
-                "evaluations": (5,),
-                "train_metrics_size": (1_000,),
+                **_TRY_OUT,
             },
         ),
         "paper": Preset(
@@ -60,15 +66,6 @@ HATEXPLAIN = SearchSpace(
     },
 )
 
-_TEXTS: Mapping[str, Values] = {
-    "m": (64,),
-    "n": ("all",),
-    "architecture": ("embedding", "self-attention"),
-    "paradigm": ("soft", "hard", "lvml", "hybrid"),
-    "validation_size": ("all",),
-    "test_size": ("all",),
-}
-
 TEXTS = SearchSpace(
     name="texts",
     task="texts",
@@ -81,11 +78,7 @@ TEXTS = SearchSpace(
                 "batch_size": (32,),
                 "epochs": (10,),
                 "lr": (0.01, 0.03, 0.1),
-                "switch_point": (0.4,),
-                "seed": (0, 1),
-                "confirm": tuple(range(100, 108)),
-                "evaluations": (5,),
-                "train_metrics_size": (1_000,),
+                **_TRY_OUT,
             },
         ),
         "full": Preset(

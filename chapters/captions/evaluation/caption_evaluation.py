@@ -6,7 +6,7 @@ import json
 import math
 from collections import defaultdict
 from collections.abc import Collection
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -23,20 +23,6 @@ from study.evaluate.by_instance import by_instance
 from study.evaluate.saif_and_heat_map import foreground_metrics, in_saif
 from study.hardware import pass_size
 from study.paradigms.paradigm import Paradigm
-
-
-class _Found(NamedTuple):
-    """What a model wrote.
-
-    Attributes:
-        captions: the words of each image's.
-        expected: the objects of the split, in their order.
-        attention: image -> (T, m) at each step, for the images to keep.
-    """
-
-    captions: list[list[str]]
-    expected: Expected
-    attention: dict[int, Tensor]
 
 
 @torch.no_grad()
@@ -80,7 +66,8 @@ def evaluate(
     )
     if found is None:
         return None
-    texts = [" ".join(words) for words in found.captions]
+    captions, objects, attention = found
+    texts = [" ".join(words) for words in captions]
     bleus = bleu(texts, split.references)
     metrics: dict[str, Any] = {
         "loss": loss,
@@ -89,25 +76,13 @@ def evaluate(
         "foreground_share": float(len(split.objects) > 0),
         **{f"bleu_{n}": value for n, value in enumerate(bleus, 1)},
         "cider": cider(texts, split.references),
-        "caption_length": float(np.mean([len(words) for words in found.captions])),
-        **foreground_metrics(*found.expected[:4], split.modality),
+        "caption_length": float(np.mean([len(words) for words in captions])),
+        **foreground_metrics(*objects[:4], split.modality),
     }
     if last:
-        objects = found.expected
         strong = in_saif(objects.a_z, objects.s_y, split.modality.saif_threshold)
         metrics |= by_instance(np.ones(len(strong), bool), strong)
-        examples = [
-            example(
-                split,
-                number,
-                found.captions[split.objects[number].image],
-                found.attention[split.objects[number].image],
-                t=found.expected.t[number],
-                a_z=found.expected.a_z[number],
-                s_y=found.expected.s_y[number],
-            )
-            for number in shown
-        ]
+        examples = [example(split, number, captions, attention, objects) for number in shown]
         metrics["examples"] = json.dumps(examples)
     return metrics
 
@@ -117,12 +92,16 @@ def _written(
     paradigm: Paradigm,
     split: Captions,
     kept: Collection[int],
-) -> _Found | None:
+) -> tuple[list[list[str]], Expected, dict[int, Tensor]] | None:
     """Writes a caption for every image of a split; None if an output is not finite.
 
     Args:
         model, paradigm, split: as of `evaluate`.
         kept: images whose attention is kept.
+
+    Returns:
+        The words of each image's caption; the objects of the split, in their order; image -> the
+        attention (T, m) at each step, for the images to keep.
     """
     settings = model.settings
     objects_of = defaultdict(list)
@@ -149,7 +128,7 @@ def _written(
             image: written.attention[row] for row, image in enumerate(numbers) if image in kept
         }
     whole = Expected(*(np.concatenate(column) for column in zip(*parts, strict=True)))
-    return _Found(captions, whole, attention)
+    return captions, whole, attention
 
 
 def _loss(model: Captioner, paradigm: Paradigm, split: Captions) -> float:

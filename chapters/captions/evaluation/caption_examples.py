@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, TypedDict
 
 from study.cell.seeds import stream_seed
@@ -12,6 +12,7 @@ if TYPE_CHECKING:  # the report, which reads examples, needs no PyTorch
     from torch import Tensor
 
     from chapters.captions.data.captions import Captions
+    from chapters.captions.evaluation.objects import Expected
 
 COUNT = 4
 
@@ -61,33 +62,30 @@ def chosen(split: Captions) -> list[int]:
 def example(
     split: Captions,
     number: int,
-    words: Sequence[str],
-    attention: Tensor,
-    *,
-    t: int,
-    a_z: float,
-    s_y: float,
+    captions: Sequence[Sequence[str]],
+    attention: Mapping[int, Tensor],
+    expected: Expected,
 ) -> Example:
     """An object with the caption of its image, of Python's own types as JSON takes them.
 
     Args:
         split: of the object.
         number: of the object.
-        words: of the caption.
-        attention: (T, m) at each step, T at least the number of words.
-        t: the word at which the object was most expected, 0 if there is no word.
-        a_z: attention in its box at t.
-        s_y: probability of its words at t.
+        captions: the words of each image's.
+        attention: image -> (T, m) at each step, T at least the number of words.
+        expected: all objects of the split.
     """
     one = split.objects[number]
+    words = captions[one.image]
+    looks = attention[one.image][: len(words)].tolist()
     return {
         "image": split.file_names[one.image],
         "jpeg": base64.b64encode(split.thumbnail(one.image)).decode(),
         "category": one.category,
         "box": list(one.box),
         "words": list(words),
-        "attention": [[round(a, 4) for a in each] for each in attention[: len(words)].tolist()],
-        "word": int(t),
-        "score": float(s_y),
-        "attention_on_box": float(a_z),
+        "attention": [[round(a, 4) for a in each] for each in looks],
+        "word": int(expected.t[number]),
+        "score": float(expected.s_y[number]),
+        "attention_on_box": float(expected.a_z[number]),
     }

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from analysis.figures.style import GREY, TEXT, label, own_settings
 
-_COLOURS = ("#8C510A", "#0072B2", "#E69F00")  # brown, blue, orange, as the paper has them
-_MARKERS = ("x", "o", "^")
 _NAMES = ("background D₀", "class 1, D₁", "class 2, D₂")
+_POINT: dict[str, Any] = {"s": 16, "alpha": 0.75}
+_FILLED = {**_POINT, "linewidths": 0.4, "edgecolors": "white"}
+_STYLES = (  # brown, blue, orange, as the paper has them
+    {**_POINT, "color": "#8C510A", "marker": "x", "linewidths": 1.0},
+    {**_FILLED, "color": "#0072B2", "marker": "o"},
+    {**_FILLED, "color": "#E69F00", "marker": "^"},
+)
 _STRIP = 0.28  # half the height of a strip, in which points lie at random heights
 
 
@@ -32,26 +39,17 @@ def illustration_figure(
     figure = Figure(figsize=(8.2, 4.2))
     left, right = figure.subplots(1, 2, width_ratios=(1.1, 1))
     heights = np.random.default_rng(0).uniform(-_STRIP, _STRIP, len(values))
-    for each in (0, 1, 2):
+    for each, style in enumerate(_STYLES):
         mine = classes == each
-        says = [f"{_NAMES[each]}: {value:.2f}" for value in values[mine]]
-        left.scatter(values[mine], 2 - each + heights[mine], **_style(each), urls=says)
+        left.scatter(values[mine], 2 - each + heights[mine], **style)
     left.set_yticks([2, 1, 0], _NAMES)
     left.set_ylim(-0.6, 2.6)
     label(left, "value of a segment", "", "base distributions", fontsize=TEXT + 1)
     for each in (1, 2):
-        mine = labels == each
-        says = [f"label {each}: {first:.2f}, {second:.2f}" for first, second in segments[mine]]
-        right.scatter(*segments[mine].T, **_style(each), label=f"label {each}", urls=says)
+        right.scatter(*segments[labels == each].T, **_STYLES[each], label=f"label {each}")
     low, high = float(segments.min()), float(segments.max())
     right.plot([low, high], [low, high], color=GREY, linewidth=0.9, linestyle=(0, (4, 3)))
     right.set_aspect("equal")
     label(right, "first segment", "second segment", "mosaics of two segments", fontsize=TEXT + 1)
     right.legend(loc="lower right")
     return figure
-
-
-def _style(each: int) -> dict[str, object]:
-    filled = _MARKERS[each] != "x"
-    edge = {"linewidths": 0.4, "edgecolors": "white"} if filled else {"linewidths": 1.0}
-    return {"color": _COLOURS[each], "marker": _MARKERS[each], "s": 16, "alpha": 0.75, **edge}

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from analysis.groups import PARADIGMS, paradigm_order
+from analysis.section.columns import by_columns, plain
 from analysis.words import known, number
 from chapters.dynamics import linear_orthogonal
 from chapters.dynamics.linear_orthogonal import curvature
@@ -87,18 +88,17 @@ def convergence_cells(table: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
     times = table[columns]
     first = times == table.groupby(["m", "num_classes"])[columns].transform("min")
     texts = times.map(time_text) + first.map({True: " *", False: ""}.get)
-    header = ["setting", "paradigm", *(f"{100 * share:g} %" for share in LEVELS)]
-    rows = [
-        [f"m={m}, C={c}", name, *said, f"{nu:.2f}", number(loss)]
-        for m, c, name, said, nu, loss in zip(
-            *(table[column] for column in ("m", "num_classes", "paradigm")),
-            texts.to_numpy(),
-            table["nu"],
-            table["loss"],
-            strict=True,
-        )
-    ]
-    return [*header, f"attention {CONFIDENT:g}", "nu", "loss"], rows
+    headers = [*(f"{100 * share:g} %" for share in LEVELS), f"attention {CONFIDENT:g}"]
+    return by_columns(
+        [
+            ("setting", lambda row: f"m={row['m']}, C={row['num_classes']}"),
+            plain("paradigm"),
+            *map(plain, headers, columns),
+            plain("nu", form="{:.2f}".format),
+            plain("loss", form=number),
+        ],
+        table.drop(columns=columns).join(texts),
+    )
 
 
 def time_text(time: float) -> str:
@@ -112,13 +112,17 @@ def time_text(time: float) -> str:
 def _convergence(m: int, num_classes: int) -> pd.DataFrame:
     losses = math.log(num_classes) * np.array(LEVELS)
     to = linear_orthogonal.time_to
-    times = [
-        [*to(name, m, num_classes, "loss", losses), to(name, m, num_classes, "alpha", CONFIDENT)]
+    rows = [
+        [
+            m,
+            num_classes,
+            name,
+            *to(name, m, num_classes, "loss", losses),
+            float(to(name, m, num_classes, "alpha", CONFIDENT)),
+        ]
         for name in NAMES
     ]
-    table = pd.DataFrame(times, columns=[*TIMES, "time_to_focus"], dtype=float)
-    for place, column in enumerate(("m", "num_classes", "paradigm")):
-        table.insert(place, column, (m, num_classes, NAMES)[place])
+    table = pd.DataFrame(rows, columns=["m", "num_classes", "paradigm", *TIMES, "time_to_focus"])
     ends = at_time(m, num_classes, HORIZON).reset_index(drop=True)
     return table.assign(horizon=HORIZON).join(ends)
 

@@ -51,9 +51,11 @@ class DynamicsSection(abc.ABC):
 
     Attributes:
         about: what it is, in a sentence or two.
+        title: its heading, without the key.
     """
 
     about: str
+    title: str
     chapter = LEARNING_DYNAMICS
 
     def __init__(self, cells: pd.DataFrame, ids: Iterable[str]) -> None:
@@ -68,11 +70,6 @@ class DynamicsSection(abc.ABC):
     def cell_rows(self) -> pd.DataFrame:
         """Its cells without the columns that only comparisons need."""
         return without_long_columns(self.cells)
-
-    @property
-    @abc.abstractmethod
-    def title(self) -> str:
-        """Its heading, without the key."""
 
     @property
     @abc.abstractmethod

@@ -102,13 +102,10 @@ class FixedFocus(DynamicsSection):
     def __init__(self, settings: Sequence[Setting], notes: Sequence[str] = ()) -> None:
         cells = pd.concat([setting.cells for setting in settings], ignore_index=True)
         super().__init__(cells, [setting.id for setting in settings])
+        self.title = f"Fixed focus: {' and '.join(setting.name for setting in settings)}"
         self.settings = list(settings)
         self._notes = list(notes)
         self.closed_row = all(setting.task != TASK for setting in settings)
-
-    @property
-    def title(self) -> str:
-        return f"Fixed focus: {' and '.join(setting.name for setting in self.settings)}"
 
     def lines(self) -> list[str]:
         notes = [f"note: {text}" for text in self.warnings()]

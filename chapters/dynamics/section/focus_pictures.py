@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -42,18 +41,19 @@ def pictures(settings: Sequence[Setting], closed_row: bool) -> list[Picture]:
     curves = pd.concat([setting.curves for setting in settings])
     if curves.empty:
         return []
-    sources = [_source(setting) for setting in settings]
-    overlaid = any(len(source.closed_form) for source in sources)
+    rows = [_rows_of(setting) for setting in settings]
+    overlaid = any(len(setting.closed_form) for setting in settings)
     said = (
         f" Mean over seeds (n={span(curves['num_seeds'])}); bands: {_INTERVAL}, cut by the frame."
     )
     said += " Dashed: Theorem 1 at the same time of gradient flow." if overlaid else ""
     if closed_row:
-        sources.append(_theory(sorted(set(curves["alpha"]))))
+        rows.append(_rows_of_theory(sorted(set(curves["alpha"]))))
         said += f" Last row: {_NOTHING_TRAINED}."
     floor = " Dotted: what the population loss tends to." if overlaid or closed_row else ""
     bars = said.replace("bands:", "bars:").replace(" at the same time of gradient flow", "")
     times = listed([f"{100 * time:g}" for time in TIMES])
+    losses, incentives, slopes = zip(*rows, strict=True)
     return [
         Picture(
             name="fixed-focus-loss",
@@ -62,7 +62,7 @@ def pictures(settings: Sequence[Setting], closed_row: bool) -> list[Picture]:
                 "Cross-entropy loss on the train split while attention on the foreground is held "
                 f"at alpha and only the classifier trains (figure 2 of the paper).{said}{floor}"
             ),
-            figure=panels_figure([s.over_time("loss") for s in sources], "loss (nats)"),
+            figure=panels_figure(losses, "loss (nats)"),
         ),
         Picture(
             name="fixed-focus-incentive",
@@ -71,7 +71,7 @@ def pictures(settings: Sequence[Setting], closed_row: bool) -> list[Picture]:
                 "L(alpha) - L(min(alpha + .01, 1)) on the train split, for the classifier of each "
                 "epoch (figure 3 of the paper); at alpha = 1 it is 0 by definition." + said
             ),
-            figure=panels_figure([s.over_time("incentive") for s in sources], "incentive (nats)"),
+            figure=panels_figure(incentives, "incentive (nats)"),
         ),
         Picture(
             name="fixed-focus-slope",
@@ -81,58 +81,20 @@ def pictures(settings: Sequence[Setting], closed_row: bool) -> list[Picture]:
                 f"{times} % of training: how the incentive depends on alpha, which claims C12 to "
                 f"C14 are about. At alpha = 1 the slope need not be 0.{bars}"
             ),
-            figure=panels_figure(
-                [s.against_alpha() for s in sources], "−dL/dα (nats)", band=False
-            ),
+            figure=panels_figure(slopes, "−dL/dα (nats)", band=False),
         ),
     ]
 
 
-@dataclass(frozen=True, eq=False)
-class _Source:
-    """The content of a row of panels in each of the figures.
-
-    Attributes:
-        name: name of the setting.
-        x_label, x: label of the time axis, and its column.
-        curves: measured curves; where nothing was trained, Theorem 1.
-        closed_form: Theorem 1 beside the measured curves; may be empty.
-        floors: of the loss, where it is shown what it tends to.
-    """
-
-    name: str
-    x_label: str
-    x: str
-    curves: pd.DataFrame
-    closed_form: pd.DataFrame
-    floors: pd.DataFrame
-
-    def over_time(self, measure: str) -> Row:
-        """The measure against time, one line an alpha."""
-        lines, closed_form = (_lines(t, measure, self.x) for t in (self.curves, self.closed_form))
-        floors = self.floors if measure == "loss" else self.floors[:0]
-        return Row(self.name, self.x_label, lines, closed_form, floors)
-
-    def against_alpha(self) -> Row:
-        """Slopes against alpha, one line a time."""
-        lines, closed_form = map(_at_times, (self.curves, self.closed_form))
-        return Row(self.name, "alpha", lines, closed_form, self.floors[:0])
-
-
-def _source(setting: Setting) -> _Source:
+def _rows_of(setting: Setting) -> tuple[Row, Row, Row]:
+    """The rows of panels of a setting: loss, incentive, slope."""
     shown = setting.curves if setting.task == TASK else setting.curves[:0]
-    return _Source(
-        name=setting.name,
-        x_label="epochs",
-        x="epoch",
-        curves=setting.curves,
-        closed_form=setting.closed_form,
-        floors=_floors(shown, setting.num_classes),
-    )
+    floors = _floors(shown, setting.num_classes)
+    return _rows(setting.name, "epochs", "epoch", setting.curves, setting.closed_form, floors)
 
 
-def _theory(alphas: Sequence[float]) -> _Source:
-    """Theorem 1 where nothing was trained."""
+def _rows_of_theory(alphas: Sequence[float]) -> tuple[Row, Row, Row]:
+    """The same of Theorem 1, where nothing was trained."""
     times = np.linspace(0, CLOSED_HORIZON, _POINTS)
     table = pd.concat(
         [
@@ -144,14 +106,35 @@ def _theory(alphas: Sequence[float]) -> _Source:
         ],
         ignore_index=True,
     )
-    return _Source(
-        name=f"closed form m={CLOSED_M} C={CLOSED_CLASSES}",
-        x_label="time t of the gradient flow",
-        x="t",
-        curves=table,
-        closed_form=table[:0],
-        floors=_floors(table, CLOSED_CLASSES),
-    )
+    name, label = f"closed form m={CLOSED_M} C={CLOSED_CLASSES}", "time t of the gradient flow"
+    return _rows(name, label, "t", table, table[:0], _floors(table, CLOSED_CLASSES))
+
+
+def _rows(
+    name: str,
+    x_label: str,
+    x: str,
+    curves: pd.DataFrame,
+    closed_form: pd.DataFrame,
+    floors: pd.DataFrame,
+) -> tuple[Row, Row, Row]:
+    """Loss and incentive against time, one line an alpha; slopes against alpha, one a time.
+
+    Args:
+        name: name of the setting.
+        x_label, x: label of the time axis, and its column.
+        curves: measured curves; where nothing was trained, Theorem 1.
+        closed_form: Theorem 1 beside the measured curves; may be empty.
+        floors: of the loss, where it is shown what it tends to.
+    """
+
+    def over_time(measure: str, floors: pd.DataFrame) -> Row:
+        lines, exact = _lines(curves, measure, x), _lines(closed_form, measure, x)
+        return Row(name, x_label, lines, exact, floors)
+
+    none = floors[:0]
+    slopes = Row(name, "alpha", _at_times(curves), _at_times(closed_form), none)
+    return over_time("loss", floors), over_time("incentive", none), slopes
 
 
 def _floors(curves: pd.DataFrame, num_classes: int) -> pd.DataFrame:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 import pandas as pd
 
@@ -54,15 +55,33 @@ def tables(settings: Sequence[Setting]) -> dict[str, pd.DataFrame]:
     models' curves; empty without any. `-options`: every learning rate that was tried, with what
     validation says, and whether it was chosen.
     """
-    kinds: dict[str, Callable[[Setting], pd.DataFrame]] = {
-        "curves": lambda setting: _with_rate(setting, setting.curves),
-        "final": _final,
-        "closed-form": lambda setting: setting.closed_form,
-        "options": lambda setting: with_chosen(
-            setting.options, setting.choice, ["paradigm", "lr", "schedule"]
-        ),
+    of_each = [_tables(setting) for setting in settings]
+    return {
+        f"fixed-focus-{name}": stacked([tables[name] for tables in of_each]) for name in of_each[0]
     }
-    return {f"fixed-focus-{name}": _of_all(settings, table) for name, table in kinds.items()}
+
+
+def _tables(setting: Setting) -> dict[str, pd.DataFrame]:
+    """The same of one setting, without the prefix; each row with its setting."""
+    rates = setting.choice[["paradigm", "lr"]]
+    limits = floors(setting.final, setting.num_classes)
+    final = setting.final.merge(limits, on=["paradigm", "alpha"])
+    final["loss_share"] = final["loss"] / math.log(setting.num_classes)
+    options = with_chosen(setting.options, setting.choice, ["paradigm", "lr", "schedule"])
+    found = {
+        "curves": setting.curves.merge(rates, "left", "paradigm"),
+        "final": final.merge(rates, "left", "paradigm"),
+        "closed-form": setting.closed_form,
+        "options": options,
+    }
+    shared: dict[str, Any] = {
+        "setting": setting.name,
+        "task": setting.task,
+        "m": setting.m,
+        "n": setting.n,
+        "num_classes": setting.num_classes,
+    }
+    return {name: table.assign(**shared)[[*shared, *table]] for name, table in found.items()}
 
 
 def short_cells(settings: Sequence[Setting]) -> tuple[list[str], list[list[str]]]:
@@ -112,29 +131,3 @@ def _warnings(setting: Setting, paradigm: str) -> list[str]:
         where = ", ".join(f"{count} at alpha {alpha:g}" for alpha, count in diverged.items())
         texts.append(f"diverged seeds are in no curve, mean or interval: {where}.")
     return texts
-
-
-def _final(setting: Setting) -> pd.DataFrame:
-    table = setting.final
-    limits = floors(table, setting.num_classes)
-    table = table.merge(limits, on=["paradigm", "alpha"])
-    return _with_rate(
-        setting, table.assign(loss_share=table["loss"] / math.log(setting.num_classes))
-    )
-
-
-def _with_rate(setting: Setting, table: pd.DataFrame) -> pd.DataFrame:
-    return table.merge(setting.choice[["paradigm", "lr"]], on="paradigm", how="left")
-
-
-def _of_all(settings: Sequence[Setting], table: Callable[[Setting], pd.DataFrame]) -> pd.DataFrame:
-    """The tables stacked, each row with its setting."""
-    parts = []
-    for each in settings:
-        own = table(each)
-        names = ["setting", "task", "m", "n", "num_classes", *own.columns]
-        named = own.assign(
-            setting=each.name, task=each.task, m=each.m, n=each.n, num_classes=each.num_classes
-        )
-        parts.append(named[names])
-    return stacked(parts)

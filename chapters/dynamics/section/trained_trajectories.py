@@ -45,9 +45,7 @@ def read(results: Results, cells: pd.DataFrame) -> pd.DataFrame:
             finite.
     """
     done = cells[cells["status"] == "done"]
-    found = pd.DataFrame(columns=_COLUMNS)
-    if len(done):
-        found = results.evaluations(done["cell_id"], _COLUMNS)
+    found = results.evaluations(done["cell_id"], _COLUMNS)
     rows = done[_KEPT].merge(found[found["split"] == "test"].drop(columns="split"), on="cell_id")
     numbers = rows[["flow_time", *QUANTITIES]].astype(float)
     for at, column in np.argwhere(~np.isfinite(numbers.to_numpy())):

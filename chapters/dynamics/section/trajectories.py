@@ -99,11 +99,8 @@ class Trajectories(DynamicsSection):
         found = set(zip(cells["m"].map(int), cells["num_classes"].map(int), strict=True))
         self.trained: list[Pair] = sorted(found)
         self.pairs: list[Pair] = sorted({*found, SMALL, *PUBLISHED})
-
-    @property
-    def title(self) -> str:
         names = " and ".join(f"m={m}, C={c}" for m, c in self.trained)
-        return f"Trajectories in the linear orthogonal setting: {names}"
+        self.title = f"Trajectories in the linear orthogonal setting: {names}"
 
     @functools.cached_property
     def curves(self) -> pd.DataFrame:

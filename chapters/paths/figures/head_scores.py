@@ -34,14 +34,14 @@ PUBLISHED = "published"
 """Name of the published drops in the legend."""
 
 _STYLES = {
+    "theory": LineStyle(BLUE, "-", "P"),
+    "reverse": LineStyle("#7FB7DA", (0, (1.5, 1.5)), "X"),
     "weight-norm": LineStyle("#E69F00", (0, (5.0, 2.0)), "s"),
     "entropy": LineStyle(GREEN, "-.", "^"),
     "sensitivity": LineStyle("#CC79A7", (0, (3.0, 1.2, 1.0, 1.2)), "D"),
     "random": LineStyle(GREY, ":", "o"),
     "greedy": LineStyle("#56B4E9", (0, (7.0, 1.5)), "v"),
 }
-_THEORY = LineStyle(BLUE, "-", "P")
-_REVERSED = LineStyle("#7FB7DA", (0, (1.5, 1.5)), "X")
 _APART = 0.055
 """Removed heads between the points of two lines, so that all bars are seen."""
 
@@ -75,32 +75,27 @@ def scores_figure(scores: Series, drops: Series, published: Sequence[float]) -> 
 
 
 @own_settings()
-def pruning_figure(
-    theory: Sequence[Series], rules: Mapping[str, Series], bound: Series | None,
-    chance: float,
-) -> Figure:  # fmt: skip
+def pruning_figure(lines: Mapping[str, Series], bound: Series | None, chance: float) -> Figure:
     """Accuracy against the number of removed heads, a line an order.
 
     Args:
-        theory: its order, and the reverse one, if there are.
-        rules: method -> its line.
+        lines: method, or reverse for theory's order backwards -> its line.
         bound: the best of all subsets, if it is known.
         chance: accuracy in % that guessing reaches.
     """
     figure, axes = panel()
-    lines = [*zip(theory, (_THEORY, _REVERSED), strict=False)]
-    lines += [(series, _STYLES.get(name, _THEORY)) for name, series in rules.items()]
     if bound is not None:
         name, best = bound
         look: dict[str, Any] = {"color": BLACK, "linestyle": "--", "linewidth": 1.3, "zorder": 1}
         axes.plot(best["x"], best["mean"], label=name, url=name, **look)
-    for number, ((name, table), style) in enumerate(lines):
+    for number, (order, (name, table)) in enumerate(lines.items()):
         shift = _APART * (number - (len(lines) - 1) / 2)
         shifted = table.assign(x=table["x"] + shift, at=table["x"])
-        width, zorder = (1.9, 3) if style is _THEORY else (1.2, 2)
+        width, zorder = (1.9, 3) if order == "theory" else (1.2, 2)
+        style = _STYLES[order]
         draw(axes, shifted, style, name, unit=" %", size=4.2, width=width, zorder=zorder)
     axes.axhline(chance, color=GREY, linewidth=0.9, linestyle=(0, (1.0, 3.0)), label="chance")
     label(axes, "removed heads", "accuracy (%)")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=12))
-    shared_legend(figure, [axes], [series.name for series, _ in lines])
+    shared_legend(figure, [axes], [series.name for series in lines.values()])
     return figure

@@ -15,17 +15,10 @@ from typing import Any
 import pandas as pd
 
 from analysis.statistics import interval_columns
+from chapters.paths.posterior.posterior_cell import LIMIT, THEORY
 from chapters.paths.section import means
 from chapters.paths.section import pruned as pruning
-from chapters.paths.section.networks import (
-    ALL,
-    DENOISING,
-    GOOD,
-    LIMIT,
-    NETWORK,
-    THEORY,
-    of_network,
-)
+from chapters.paths.section.networks import ALL, DENOISING, GOOD, NETWORK, of_network
 from chapters.paths.section.settings import Setting
 from chapters.paths.section.trained import Trained
 

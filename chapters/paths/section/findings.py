@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Sequence
 
 import pandas as pd
@@ -10,16 +11,14 @@ from analysis.section.claim import evidence, lost_text
 from analysis.section.columns import Row
 from analysis.statistics import CONFIDENCE, LEVEL, t_interval
 from analysis.words import known, listed, percent, points
+from chapters.paths.heads.heads_cell import GREEDY, RANDOM, SIMPLE
+from chapters.paths.posterior.posterior_cell import THEORY
 from chapters.paths.section import means
 from chapters.paths.section import pruned as pruning
 from chapters.paths.section.networks import (
     ALL,
     DENOISING,
     GOOD,
-    GREEDY,
-    RANDOM,
-    RULES,
-    THEORY,
     limits,
     line,
     of_network,
@@ -39,7 +38,8 @@ _ORDERS = {
 }
 
 
-def of_theory(setting: Setting) -> str:
+@functools.singledispatch
+def paragraph(setting: Setting) -> str:
     """One paragraph on theory beside sampling; empty without any numbers."""
     networks = means.networks(setting)
     sentences = [
@@ -50,6 +50,7 @@ def of_theory(setting: Setting) -> str:
     return " ".join(sentences)
 
 
+@paragraph.register
 def of_trained(setting: Trained) -> str:
     """One paragraph on trained networks; empty without any numbers."""
     paired = pruning.paired(setting)
@@ -182,7 +183,7 @@ def _of_pruning(paired: pd.DataFrame) -> Iterator[str]:
             "Removing heads by theory's score keeps, on average over the numbers of removed "
             f"heads, {baselines}."
         )
-    if simple := _said(paired, RULES):
+    if simple := _said(paired, SIMPLE):
         worth = _worth(paired["verdict"])
         yield f"Is the score worth more than a simple rule? {worth}: {simple}."
     if best := _said(paired, (GREEDY,)):
@@ -207,9 +208,9 @@ def _said(paired: pd.DataFrame, names: Sequence[str]) -> str:
 def _worth(verdicts: pd.Series) -> str:
     """``Yes, than each of them``, ``More than entropy, less than weight-norm``, ``Undecided``."""
     better, worse = (
-        [name for name in RULES if verdicts.get(name) == word] for word in ("better", "worse")
+        [name for name in SIMPLE if verdicts.get(name) == word] for word in ("better", "worse")
     )
-    if len(better) == len(RULES):
+    if len(better) == len(SIMPLE):
         return "Yes, than each of them"
     parts = [f"more than {listed(better)}"] if better else []
     parts += [f"less than {listed(worse)}"] if worse else []

@@ -7,15 +7,7 @@ from collections.abc import Callable, Collection, Iterator
 import pandas as pd
 
 from analysis.section.section import Question
-from chapters.paths.section import (
-    beside,
-    findings,
-    means,
-    path_claims,
-    path_pictures,
-    path_tables,
-    warnings,
-)
+from chapters.paths.section import beside, means
 from chapters.paths.section import pruned as pruning
 from chapters.paths.section.networks import NETWORK, of_network, scorer_text
 from chapters.paths.section.paths_section import Part, Paths, PathsSection
@@ -96,12 +88,6 @@ _HEADS = Paths(
         "correction over the table (p < 0.05) and there are at least 6 networks; a lost network "
         "counts against either verdict.",
     ),
-    found=findings.of_trained,
-    warnings=warnings.of_trained,
-    claims=path_claims.of_trained,
-    drawn=path_pictures.of_trained,
-    listings=path_tables.of_trained,
-    beside=path_tables.beside_published,
     tables_of={
         "heads-trained": pruning.trained,
         "heads-networks": _without_paths(pruning.networks),

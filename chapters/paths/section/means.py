@@ -11,7 +11,8 @@ import pandas as pd
 
 from analysis.section.parts import stacked
 from analysis.statistics import CONFIDENCE, interval_columns, named_interval, t_interval
-from chapters.paths.section.networks import ALL, NETWORK, SLICE, THEORY, Vector, of_network
+from chapters.paths.posterior.posterior_cell import SLICE, THEORY
+from chapters.paths.section.networks import ALL, NETWORK, Vector, of_network
 from chapters.paths.section.settings import Setting, once, relative_distance
 
 MEASURES = (
@@ -23,6 +24,9 @@ _AGREEMENT = [
     *NETWORK, "num_seeds", *interval_columns("predictor_error"), "sampling_error",
     *interval_columns("accuracy_difference"), "order_parameter_difference", "r_hat",
     "effective_sample_size", "num_unconverged",
+]  # fmt: skip
+_PAIR = [
+    "predictor_error", "sampling_error", "accuracy_difference", "order_parameter_difference",
 ]  # fmt: skip
 
 
@@ -191,7 +195,9 @@ def agreement(setting: Setting) -> pd.DataFrame:
     for width in setting.widths_of(SLICE):
         cells, both = of_network(setting.cells, SLICE, width), pairs(setting, width)
         record = {
-            **dict(zip(NETWORK, (SLICE, width, ALL), strict=True)),
+            "method": SLICE,
+            "network_width": width,
+            "paths": ALL,
             "num_seeds": len(both),
             "sampling_error": both["sampling_error"].mean(skipna=False),
             "order_parameter_difference": both["order_parameter_difference"].max(),
@@ -209,21 +215,20 @@ def pairs(setting: Setting, width: float) -> pd.DataFrame:
     """Theory beside sampling at one width.
 
     Returns:
-        One row a common seed, its index: `predictor_error`, `sampling_error`,
-        `accuracy_difference` and `order_parameter_difference`, see `agreement`.
+        One row a common seed, its index: `_PAIR`, see `agreement`.
     """
     theory, sampled = setting.of(THEORY, width), setting.of(SLICE, width)
     both = theory.merge(sampled, left_index=True, right_index=True, suffixes=("", "_sampled"))
-    found: dict[str, list[float]] = {
-        "predictor_error": [], "sampling_error": [], "order_parameter_difference": [],
-    }  # fmt: skip
+    records = []
     for row in both.to_dict("records"):
         mean, error = row["predictor_mean_sampled"], row["predictor_mean_error_sampled"]
-        known = relative_distance(mean + error, mean) if len(error) else math.nan
         apart = np.abs(row["order_parameter"] - row["order_parameter_sampled"])
-        found["predictor_error"].append(relative_distance(row["predictor_mean"], mean))
-        found["sampling_error"].append(known)
-        found["order_parameter_difference"].append(apart.max())
-    difference = both["accuracy"] - both["accuracy_sampled"]
-    table = pd.DataFrame(found, both.index, dtype=np.float64)
-    return table.assign(accuracy_difference=difference)
+        records.append(
+            [
+                relative_distance(row["predictor_mean"], mean),
+                relative_distance(mean + error, mean) if len(error) else math.nan,
+                row["accuracy"] - row["accuracy_sampled"],
+                apart.max(),
+            ]
+        )
+    return pd.DataFrame(records, both.index, _PAIR, dtype=np.float64)

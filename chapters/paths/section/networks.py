@@ -14,26 +14,13 @@ from numpy.typing import NDArray
 
 from analysis.section.columns import Row
 from analysis.words import known, points
+from chapters.paths.heads.heads_cell import RULES
+from chapters.paths.posterior.network import PATHS
+from chapters.paths.posterior.posterior_cell import LIMIT, SLICE, THEORY
 
 Vector = NDArray[np.float64]
 
-THEORY, LIMIT, SLICE = "theory", "gp", "slice"
-"""The saddle point at finite width, the Gaussian process of infinite width, and the method that
-samples the posterior."""
-
-SOLVED = (THEORY, LIMIT)
-"""Methods that solve the theory of a trained network; the others only remove its heads."""
-
-RULES = ("weight-norm", "entropy", "sensitivity")
-"""Simple rules that score heads without a theory; sensitivity is that of Michel et al. (2019)."""
-
-RANDOM, GREEDY, BOUND = "random", "greedy", "bound"
-"""The mean of many random orders; what validation says best, head by head; the best subsets."""
-
-METHODS = (*SOLVED, *RULES, RANDOM, GREEDY, BOUND)
-"""Of a whole study of trained networks, in the order of tables."""
-
-ALL, GOOD, DENOISING = "all", "good", "good+denoising"
+ALL, GOOD, DENOISING = PATHS
 """Sets of paths: `paths` of a cell."""
 
 NETWORK = ["method", "network_width", "paths"]
@@ -47,7 +34,7 @@ _PATHS = {
     GOOD: "the good path alone",
     DENOISING: "the good and the denoising path",
 }
-_RANKS = {name: rank for rank, name in enumerate((THEORY, SLICE, LIMIT, *METHODS[2:], *_PATHS))}
+_RANKS = {name: rank for rank, name in enumerate((THEORY, SLICE, LIMIT, *RULES, *_PATHS))}
 
 
 def of_network(

@@ -24,16 +24,13 @@ from numpy.typing import ArrayLike
 from analysis.section.claim import LOST, Claim, Finding, Side, decided, inside, side
 from analysis.words import listed, percent, three_decimals
 from chapters.paths.attention_paths import CONVERGED
+from chapters.paths.heads.heads_cell import RANDOM, SIMPLE
+from chapters.paths.posterior.posterior_cell import LIMIT, SLICE, THEORY
 from chapters.paths.section.means import pairs
 from chapters.paths.section.networks import (
     ALL,
     GOOD,
-    LIMIT,
     LONGER_CHAINS,
-    RANDOM,
-    RULES,
-    SLICE,
-    THEORY,
     Vector,
     network_text,
     points_text,
@@ -60,11 +57,13 @@ LARGEST_WIDTHS = 3
 """Number of widths, the largest, between which the exponent is measured."""
 
 
-def of_theory(setting: Setting) -> list[Claim]:
+@functools.singledispatch
+def claims(setting: Setting) -> list[Claim]:
     """P1 to P6, as far as they are about the setting's variant."""
     return [_claim(setting, test) for test in _OF_THEORY if setting.variant in test.variants]
 
 
+@claims.register
 def of_trained(setting: Trained) -> list[Claim]:
     """P7 to P9."""
     return [_claim(setting, test) for test in _OF_TRAINED]
@@ -264,8 +263,8 @@ def _p8(setting: Trained) -> list[Finding]:
 def _p9(setting: Trained) -> list[Finding]:
     """The paper compares with no other score; a simple one would do if it pruned as well."""
     methods = set(setting.cells["method"])
-    findings = [_against(setting, name) for name in RULES if name in methods]
-    if missing := [name for name in RULES if name not in methods]:
+    findings = [_against(setting, name) for name in SIMPLE if name in methods]
+    if missing := [name for name in SIMPLE if name not in methods]:
         findings.append(Finding("", reason=f"no cell of {listed(missing)}"))
     return findings
 
@@ -398,7 +397,7 @@ _OF_TRAINED = (
         "values' weights, (2) the entropy of the attention and (3) the sensitivity of the loss to "
         "a mask of the head (Michel et al. 2019), network by network. Holds where all three 95 % "
         "intervals over networks lie above 0.",
-        [_THEORY, _Need(RULES, listed(RULES))],
+        [_THEORY, _Need(SIMPLE, listed(SIMPLE))],
         _p9,
     ),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterable
 
@@ -19,14 +20,12 @@ from chapters.paths.figures.path_figures import (
     order_parameter_figure,
     overlap_figure,
 )
+from chapters.paths.heads.heads_cell import BOUND
+from chapters.paths.posterior.posterior_cell import LIMIT, SLICE, THEORY
 from chapters.paths.section import means
 from chapters.paths.section import pruned as pruning
 from chapters.paths.section.beside import SOURCE, published_drops
 from chapters.paths.section.networks import (
-    BOUND,
-    LIMIT,
-    SLICE,
-    THEORY,
     limits,
     line,
     network_text,
@@ -35,7 +34,7 @@ from chapters.paths.section.networks import (
     scorer_text,
     width_text,
 )
-from chapters.paths.section.path_tables import order_text, shown_orders
+from chapters.paths.section.path_tables import evenly, order_text, shown_orders
 from chapters.paths.section.settings import LEADING, Setting
 from chapters.paths.section.trained import Trained
 from study.terminal import counted
@@ -48,7 +47,8 @@ _MOST_COLUMNS = 8
 """Matrices side by side, so that a page shows them at a readable size."""
 
 
-def of_theory(setting: Setting) -> list[Picture]:
+@functools.singledispatch
+def pictures(setting: Setting) -> list[Picture]:
     """Accuracy, order parameter, alignment and interplay, as far as there are numbers."""
     networks = means.networks(setting).query("num_seeds > 0")
     if networks.empty:
@@ -63,6 +63,7 @@ def of_theory(setting: Setting) -> list[Picture]:
     return [*filter(None, drawn)]
 
 
+@pictures.register
 def of_trained(setting: Trained) -> list[Picture]:
     """Accuracy, order parameter, alignment, scores and pruning, as far as there are numbers."""
     drawn = (
@@ -150,10 +151,8 @@ def _accuracy(networks: pd.DataFrame, theory: pd.DataFrame) -> Picture:
 
 def _order_parameter(setting: Setting) -> Picture | None:
     """As many widths as have room beside the limit, the ends among them, the others evenly."""
-    widths = setting.widths
-    places = np.linspace(0, len(widths) - 1, min(_MOST_COLUMNS - 1, len(widths)))
-    shown = [widths[place] for place in np.unique(places.round().astype(int))]
-    left_out = len(widths) - len(shown)
+    shown = evenly(setting.widths, _MOST_COLUMNS - 1)
+    left_out = len(setting.widths) - len(shown)
     rows = {
         method: [means.mean_order_parameter(setting, method, width) for width in shown]
         for method in (THEORY, SLICE)
@@ -280,13 +279,11 @@ def _scores(setting: Trained, ranks: pd.DataFrame) -> Picture | None:
 def _pruning(setting: Trained, shown: pd.DataFrame) -> Picture | None:
     if shown.empty:
         return None
-    theory, lines = [], {}
+    lines = {}
     for key, rows in shown.groupby(pruning.ORDER, sort=False):
-        series = _series(order_text(*key), rows, "accuracy", "removed")
-        if key[0] == THEORY:
-            theory.append(series)
-        else:
-            lines[str(key[0])] = series
+        method, *_, order = map(str, key)
+        name = order if order == pruning.REVERSE else method
+        lines[name] = _series(order_text(*key), rows, "accuracy", "removed")
     bound = lines.pop(BOUND, None)
     best = " Dashed at the top: the best of all sets of each size, chosen on this split itself, "
     best += "which no order can beat."
@@ -298,5 +295,5 @@ def _pruning(setting: Trained, shown: pd.DataFrame) -> Picture | None:
             "ranks lowest, not trained again; every layer keeps a head (figure 3f of the paper). "
             f"Mean {_over(shown['num_seeds'], 'network')}.{best if bound else ''}"
         ),
-        figure=pruning_figure(theory, lines, bound, 100 / setting.num_classes),
+        figure=pruning_figure(lines, bound, 100 / setting.num_classes),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -24,17 +25,11 @@ from analysis.words import (
     points,
     three_decimals,
 )
+from chapters.paths.heads.heads_cell import SOLVED
+from chapters.paths.posterior.posterior_cell import LIMIT, THEORY
 from chapters.paths.section import beside, means
 from chapters.paths.section import pruned as pruning
-from chapters.paths.section.networks import (
-    ALL,
-    LIMIT,
-    SOLVED,
-    THEORY,
-    network_text,
-    r_hat_text,
-    scorer_text,
-)
+from chapters.paths.section.networks import ALL, network_text, r_hat_text, scorer_text
 from chapters.paths.section.pruned import ORDER, REMOVAL, REVERSE
 from chapters.paths.section.settings import Setting
 from chapters.paths.section.trained import Trained
@@ -96,19 +91,17 @@ def _but_of_the_limit(*columns: Column) -> list[Column]:
 
     def shown(column: Column) -> Column:
         header, show = column
-        return header, lambda row: "-" if _is_limit(row) else show(row)
+        limit = (LIMIT, ALL)
+        return header, lambda row: "-" if (row["method"], row["paths"]) == limit else show(row)
 
     return [*map(shown, columns)]
-
-
-def _is_limit(row: Row) -> bool:
-    return bool(row["method"] == LIMIT and row["paths"] == ALL)
 
 
 # --- theory beside sampling
 
 
-def of_theory(setting: Setting) -> list[Listing]:
+@functools.singledispatch
+def listings(setting: Setting) -> list[Listing]:
     """Networks, interplay of paths, and theory against sampling."""
     networks = means.networks(setting)
     return [
@@ -166,7 +159,8 @@ def _two_digits(share: float) -> str:
     return percent(share, 2)
 
 
-def beside_prototype(setting: Setting) -> Listing:
+@functools.singledispatch
+def beside_others(setting: Setting) -> Listing:
     """The prototype's numbers beside ours."""
 
     def ours(row: Row) -> str:
@@ -192,6 +186,7 @@ def beside_prototype(setting: Setting) -> Listing:
 # --- trained networks
 
 
+@listings.register
 def of_trained(setting: Trained) -> list[Listing]:
     """Networks, theory, pruning and heads."""
     paired = pruning.paired(setting)
@@ -299,7 +294,7 @@ def _temperature(row: Row) -> str:
 def _without_heads(setting: Trained) -> Listing:
     """Accuracy without 0, 1, ..., K heads, a row an order; in brief without intervals."""
     shown = shown_orders(setting)
-    counts = shown_counts(shown["removed"])
+    counts = evenly(sorted(set(shown["removed"])), _MOST_COUNTS)
 
     def table(form: Callable[[Row], str]) -> Table:
         rows = []
@@ -329,11 +324,10 @@ def shown_orders(setting: Trained) -> pd.DataFrame:
     return table[theory | rules].reset_index(drop=True)
 
 
-def shown_counts(removed: pd.Series) -> list[int]:
-    """The numbers of removed heads that have room, both ends among them, the others evenly."""
-    counts = sorted({int(count) for count in removed})
-    places = np.linspace(0, len(counts) - 1, min(_MOST_COUNTS, len(counts))).round().astype(int)
-    return [counts[place] for place in np.unique(places)]
+def evenly(values: Sequence[float], most: int) -> list[float]:
+    """At most so many of the values, both ends among them, the others evenly."""
+    places = np.linspace(0, len(values) - 1, min(most, len(values))).round().astype(int)
+    return [values[place] for place in np.unique(places)]
 
 
 def order_text(method: Any, width: Any, paths: Any, order: Any) -> str:
@@ -352,6 +346,7 @@ def _mean_and_interval(row: Row) -> str:
     return f"{mean} ({interval(row, 'accuracy')})" if known(row["accuracy_low"]) else mean
 
 
+@beside_others.register
 def beside_published(setting: Trained) -> Listing:
     """The published numbers beside ours."""
 

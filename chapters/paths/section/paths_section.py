@@ -21,7 +21,9 @@ from analysis.section.picture import Picture
 from analysis.section.section import Chapter
 from analysis.section.summary import claims_note, run_files, summary_run
 from analysis.words import aligned
-from chapters.paths.section.networks import SLICE, SOLVED
+from chapters.paths.heads.heads_cell import SOLVED
+from chapters.paths.posterior.posterior_cell import SLICE
+from chapters.paths.section import findings, path_claims, path_pictures, path_tables, warnings
 from chapters.paths.section.path_tables import Listing
 from chapters.paths.section.settings import Setting
 from study.tracking.runs import Run
@@ -45,16 +47,13 @@ class Part(NamedTuple):
 class Paths(Chapter["PathsSection"]):
     """What sections of one kind show; each function is called with a setting.
 
+    Others, such as `path_claims.claims`, know by a setting's class what they say of it.
+
     Attributes:
         name, about: see `analysis.section.section.Chapter`.
         study: the study, as MLflow names it.
         says: what is asked, in a paragraph.
         method: how it was computed, in paragraphs.
-        found: what was found, in a paragraph.
-        warnings: what must be said beside the numbers.
-        claims, drawn: claims and pictures of the setting.
-        listings: tables for people.
-        beside: the table of numbers of others.
         tables_of: stem of a file -> table at full precision.
         parts: what MLflow compares.
     """
@@ -64,12 +63,6 @@ class Paths(Chapter["PathsSection"]):
     study: str
     says: str
     method: Sequence[str]
-    found: Callable[[Any], str]
-    warnings: Callable[[Any], Sequence[str]]
-    claims: Callable[[Any], Sequence[Claim]]
-    drawn: Callable[[Any], Sequence[Picture]]
-    listings: Callable[[Any], Sequence[Listing]]
-    beside: Callable[[Any], Listing]
     tables_of: Mapping[str, Callable[[Any], pd.DataFrame]]
     parts: Callable[[Any], Iterable[Part]]
 
@@ -77,7 +70,7 @@ class Paths(Chapter["PathsSection"]):
 
     def answer(self, sections: Sequence[PathsSection]) -> list[str]:
         """How many claims hold, and what was found in each setting."""
-        found = {section.title: self.found(section.setting) for section in sections}
+        found = {section.title: findings.paragraph(section.setting) for section in sections}
         return [*super().answer(sections), *(f"{k}. {text}" for k, text in found.items() if text)]
 
 
@@ -97,16 +90,16 @@ class PathsSection:
 
     @functools.cached_property
     def claims(self) -> Sequence[Claim]:
-        return self.chapter.claims(self.setting)
+        return path_claims.claims(self.setting)
 
     @functools.cached_property
     def pictures(self) -> Sequence[Picture]:
-        return self.chapter.drawn(self.setting)
+        return path_pictures.pictures(self.setting)
 
     def _listings(self, published: bool) -> list[Listing]:
         """All tables that have rows."""
-        beside = [self.chapter.beside(self.setting)] if published else []
-        every = [*self.chapter.listings(self.setting), *beside]
+        beside = [path_tables.beside_others(self.setting)] if published else []
+        every = [*path_tables.listings(self.setting), *beside]
         return [each for each in every if each.table.rows]
 
     def text(self, published: bool = False) -> str:
@@ -116,7 +109,7 @@ class PathsSection:
             lines += [each.heading, *aligned(*each.in_terminal()), ""]
         notes = [each.words for each in shown if each.of_others]
         notes += [note for each in shown for note in each.notes]
-        lines += [f"note: {note}" for note in (*notes, *self.chapter.warnings(self.setting))]
+        lines += [f"note: {note}" for note in (*notes, *warnings.sentences(self.setting))]
         for claim in self.claims:
             verdict = ": ".join(filter(None, [claim.verdict, claim.why]))
             lines.append(f"{claim.name} {claim.statement.removesuffix('.')}: {verdict}")
@@ -133,7 +126,7 @@ class PathsSection:
     def blocks(self, shown: Sequence[Shown], results: str, published: bool = False) -> list[Block]:
         """The section below its heading."""
         setting, cells = self.setting, self.cells
-        blocks: list[Block] = [Text(text, "warning") for text in self.chapter.warnings(setting)]
+        blocks: list[Block] = [Text(text, "warning") for text in warnings.sentences(setting)]
         blocks += [*([Heading("Figures")] if shown else []), *shown]
         for each in self._listings(published):
             said = [Text(note, "quiet") for note in each.notes]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,17 +16,10 @@ from numpy.typing import NDArray
 
 from analysis.comparison.paired import PAIRED_COLUMNS, of_seeds, with_verdicts
 from analysis.statistics import MIN_SEEDS, interval_columns, sign_test
+from chapters.paths.heads.heads_cell import GREEDY, RANDOM, SIMPLE, SOLVED
+from chapters.paths.posterior.posterior_cell import THEORY
 from chapters.paths.section import means
-from chapters.paths.section.networks import (
-    GREEDY,
-    NETWORK,
-    RANDOM,
-    RULES,
-    SOLVED,
-    THEORY,
-    Vector,
-    scorer_text,
-)
+from chapters.paths.section.networks import NETWORK, Vector, scorer_text
 from chapters.paths.section.settings import once
 from chapters.paths.section.trained import ON_TEST, Trained
 from study.results import SPLITS
@@ -37,7 +31,7 @@ MEASURES = ("accuracy", "accuracy_diagonal", "interplay", "gain", "loss")
 REMOVAL, REVERSE = "removal", "reverse"
 """`order` of a scorer: heads with low scores first, or the same backwards."""
 
-OTHERS = (*RULES, RANDOM, REVERSE, GREEDY)
+OTHERS = (*SIMPLE, RANDOM, REVERSE, GREEDY)
 """What theory's order is held against, in the order of the table; not the bound, which no order
 can beat."""
 
@@ -107,12 +101,12 @@ def orders(setting: Trained) -> pd.DataFrame:
     table = pd.concat(parts).sort_index(kind="stable", ignore_index=True)
     lengths = table.assign(length=table["pruned"].map(len)).groupby(ORDER)["length"]
     table = table.assign(most=lengths.transform("max")).query("most > 0")
-    pruned = [
+    pruned: list[Any] = [
         each if len(each) else np.full(most, math.nan)
         for each, most in zip(table["pruned"], table["most"], strict=True)
     ]
-    curves = pd.Series(pruned, table.index, dtype=object)
-    return table.assign(pruned=curves, area=curves.map(np.mean).astype(np.float64))
+    areas = np.array([each.mean() for each in pruned], np.float64)
+    return table.assign(pruned=pruned, area=areas)
 
 
 @once
@@ -263,11 +257,7 @@ def ranks(setting: Trained) -> pd.DataFrame:
     rows = scored(setting)
     order = rows["scores"].map(lambda scores: np.argsort(scores, kind="stable"))
     ranked = {
-        column: pd.Series(
-            [values[by] for values, by in zip(rows[column], order, strict=True)],
-            rows.index,
-            dtype=object,
-        )
+        column: [values[by] for values, by in zip(rows[column], order, strict=True)]
         for column in ("drops", "scores")
     }
     places = pd.DataFrame({"rank": range(1, sum(setting.heads) + 1)})
@@ -290,8 +280,7 @@ def by_score(setting: Trained) -> Trained:
     for scores, matrix in zip(rows["head_scores"], rows["order_parameter"], strict=True):
         order = _paths_by_score(scores, setting.heads)
         ordered.append(matrix[np.ix_(order, order)])
-    values = pd.Series(ordered, rows.index, dtype=object)
-    return replace(setting, rows=rows.assign(order_parameter=values))
+    return replace(setting, rows=rows.assign(order_parameter=ordered))
 
 
 def _paths_by_score(scores: Vector, heads: Sequence[int]) -> NDArray[np.intp]:

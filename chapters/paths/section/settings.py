@@ -11,25 +11,17 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, TypeVar
-from weakref import WeakKeyDictionary
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
 
 from chapters.paths.attention_paths import CONVERGED
-from chapters.paths.section.networks import (
-    ALL,
-    LIMIT,
-    NETWORK,
-    SLICE,
-    SOLVED,
-    Vector,
-    in_order,
-    of_network,
-)
+from chapters.paths.heads.heads_cell import SOLVED
+from chapters.paths.posterior.posterior_cell import LIMIT, SLICE
+from chapters.paths.section.networks import ALL, NETWORK, Vector, in_order, of_network
 from study.results import Results, ResultsError
 
 VARIANTS = ("plain", "noisy", "own")
@@ -59,24 +51,10 @@ _TOLD_APART = {
 _UNLESS = {"scored": ""}
 """Facts that tell a setting apart from those that do not have them."""
 
-
 AnySetting = TypeVar("AnySetting", bound="Setting")
 
-
-def once(make: Callable[[AnySetting], pd.DataFrame]) -> Callable[[AnySetting], pd.DataFrame]:
-    """A table of a setting is made when it is first asked for, and kept as long as the setting.
-
-    Whoever changes it takes a copy.
-    """
-    kept: MutableMapping[AnySetting, pd.DataFrame] = WeakKeyDictionary()
-
-    @functools.wraps(make)
-    def made(setting: AnySetting) -> pd.DataFrame:
-        if setting not in kept:
-            kept[setting] = make(setting)
-        return kept[setting]
-
-    return made
+once = functools.lru_cache(maxsize=64)
+"""Makes a table of a setting when it is first asked for. Whoever changes it takes a copy."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,14 +144,6 @@ class Setting:
         return int(self.cells.loc[self.cells["method"].isin(methods), "seed"].nunique())
 
 
-class Known(NamedTuple):
-    """`cells`, `rows` and `unconverged` of a `Setting`."""
-
-    cells: pd.DataFrame
-    rows: pd.DataFrame
-    unconverged: pd.DataFrame
-
-
 def read(results: Results, cells: pd.DataFrame) -> list[Setting]:
     """The settings of a directory: plain, noisy, own.
 
@@ -190,20 +160,22 @@ def read(results: Results, cells: pd.DataFrame) -> list[Setting]:
     for key, recorded in cells.groupby("comparison_id"):
         first = recorded.iloc[0]
         facts = {name: text.format(first[name]) for name, text in _TOLD_APART.items()}
-        known = known_of(recorded, last)
-        drafts.append(Setting(str(key), "", recorded.reset_index(drop=True), *known, facts))
+        kept = recorded.reset_index(drop=True)
+        drafts.append(Setting(str(key), "", kept, *known_of(kept, last), facts))
     return named(sorted(drafts, key=lambda each: (VARIANTS.index(each.variant), each.id)))
 
 
 def last_evaluations(results: Results, cells: pd.DataFrame) -> pd.DataFrame:
     """The last evaluation of every finished cell on every split: `_READ`."""
     done = cells.loc[cells["status"] == "done", "cell_id"]
-    found = results.evaluations(done, _READ) if len(done) else pd.DataFrame(columns=_READ)
+    found = results.evaluations(done, _READ)
     return found.sort_values("budget_fraction").drop_duplicates(["cell_id", "split"], keep="last")
 
 
-def known_of(cells: pd.DataFrame, last: pd.DataFrame) -> Known:
-    """What is known of the networks of a setting.
+def known_of(
+    cells: pd.DataFrame, last: pd.DataFrame
+) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+    """What is known of the networks of a setting: its `cells`, `rows` and `unconverged`.
 
     Args:
         cells: its rows of `cells`.
@@ -228,7 +200,7 @@ def known_of(cells: pd.DataFrame, last: pd.DataFrame) -> Known:
     )
     converged = (rows["method"] != SLICE) | (rows["r_hat"] < CONVERGED)  # not if it is NaN
     averaged, others = (rows[mine].reset_index(drop=True) for mine in (converged, ~converged))
-    return Known(kept, with_measures(averaged), others)
+    return kept, with_measures(averaged), others
 
 
 def vectors(column: pd.Series) -> pd.Series:

@@ -5,15 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from analysis.section.section import Question
-from chapters.paths.section import (
-    beside,
-    findings,
-    means,
-    path_claims,
-    path_pictures,
-    path_tables,
-    warnings,
-)
+from chapters.paths.section import beside, means
 from chapters.paths.section.networks import NETWORK, network_text, of_network
 from chapters.paths.section.paths_section import Part, Paths, PathsSection
 from chapters.paths.section.settings import Setting, read
@@ -78,12 +70,6 @@ _THEORY = Paths(
         "Distance from the limit and error of the mean: root mean square over the test split, as "
         "a share of the reference's root mean square.",
     ),
-    found=findings.of_theory,
-    warnings=warnings.of_theory,
-    claims=path_claims.of_theory,
-    drawn=path_pictures.of_theory,
-    listings=path_tables.of_theory,
-    beside=path_tables.beside_prototype,
     tables_of={
         "attention-paths-networks": means.networks,
         "attention-paths-agreement": means.agreement,

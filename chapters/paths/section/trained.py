@@ -19,7 +19,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from chapters.paths.section.networks import ALL, THEORY
+from chapters.paths.heads.heads_cell import FIXED, PUBLISHED, VALIDATION
+from chapters.paths.posterior.posterior_cell import THEORY
+from chapters.paths.section.networks import ALL
 from chapters.paths.section.settings import (
     Setting,
     known_of,
@@ -29,9 +31,6 @@ from chapters.paths.section.settings import (
     vectors,
 )
 from study.results import SPLITS, Results
-
-VALIDATION, PUBLISHED, FIXED = "validation", "published", "fixed"
-"""How a temperature was chosen: on validation episodes, on the test episodes, or not at all."""
 
 ON_TEST = "the temperature was chosen on the test episodes"
 """Why nothing is decided where it was chosen as published."""
@@ -124,10 +123,9 @@ def read(results: Results, cells: pd.DataFrame) -> list[Trained]:
     last = last_evaluations(results, known)
     shown, drafts = set(cells["cell_id"]), []
     for part in _parts(known.assign(paths=ALL)):
-        mine = [each[each["cell_id"].isin(shown)] for each in (part.kin, part.scored)]
-        ids = pd.concat([each["cell_id"] for each in mine])
-        shown -= set(ids)
-        recorded = known.set_index("cell_id", drop=False).loc[ids].reset_index(drop=True)
+        mine = pd.concat([part.kin, part.scored]).drop(columns="paths")
+        recorded = mine[mine["cell_id"].isin(shown)].reset_index(drop=True)
+        shown -= set(recorded["cell_id"])
         drafts.append(_setting(part, recorded, last))
     return named(sorted(drafts, key=lambda each: (each.task, each.cells.empty, each.id)))
 
@@ -177,23 +175,24 @@ def _choice(row: Mapping[Any, Any]) -> str:
 
 
 def _setting(part: _Part, recorded: pd.DataFrame, last: pd.DataFrame) -> Trained:
-    own = dict(zip(part.trained["cell_id"], part.trained["network_digest"], strict=True))
+    own = part.trained.set_index("cell_id")["network_digest"]
     theirs, mine = part.scored["network"].map(own), part.scored["network_digest"]
     other = theirs.notna() & mine.notna() & (theirs != mine)
     outdated, part = part.scored[other], part._replace(scored=part.scored[~other])
-    known = known_of(part.scored, last)
+    kept, rows, unconverged = known_of(part.scored, last)
     trained, heads = _trained(part.trained, last), _heads(part)
+    curve = sum(heads) - len(heads) + 1
     for table, column, length in (
-        (known.rows, "head_scores", sum(heads)),
-        (known.rows, "accuracy_pruned", sum(heads) - len(heads) + 1),
-        (known.rows, "accuracy_pruned_reverse", sum(heads) - len(heads) + 1),
+        (rows, "head_scores", sum(heads)),
+        (rows, "accuracy_pruned", curve),
+        (rows, "accuracy_pruned_reverse", curve),
         (trained, "without_head", sum(heads)),
     ):
         fits = table[column].map(len).isin([0, length])
         require(table, fits, f"a list {column} that has not {length} values")
     classes = pd.concat([part.trained, part.scored])["num_classes"].dropna()
     return Trained(
-        part.id, "", recorded, *known, _facts(part, heads),
+        part.id, "", recorded, kept, rows, unconverged, _facts(part, heads),
         outdated=outdated,
         trained=trained,
         heads=heads,
@@ -203,10 +202,9 @@ def _setting(part: _Part, recorded: pd.DataFrame, last: pd.DataFrame) -> Trained
 
 def _trained(cells: pd.DataFrame, last: pd.DataFrame) -> pd.DataFrame:
     rows = cells.sort_values(["schedule", "seed", "cell_id"])[_OF_TRAINED].reset_index(drop=True)
-    by_split = {name: table.set_index("cell_id") for name, table in last.groupby("split")}
-    nothing = last.iloc[:0].set_index("cell_id")
     for split in SPLITS:
-        found = by_split.get(split, nothing).reindex(rows["cell_id"]).set_axis(rows.index)
+        of_cells = last[last["split"] == split].set_index("cell_id")
+        found = of_cells.reindex(rows["cell_id"]).set_axis(rows.index)
         for name in ("accuracy", "loss"):
             rows[f"{name}_{split}"] = found[name].astype(np.float64)
         if split == "test":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -9,12 +10,11 @@ from collections.abc import Iterable, Iterator
 import pandas as pd
 
 from analysis.words import listed
+from chapters.paths.heads.heads_cell import METHODS, RULES, SOLVED
+from chapters.paths.posterior.posterior_cell import THEORY
 from chapters.paths.section.networks import (
     LONGER_CHAINS,
-    METHODS,
     NETWORK,
-    SOLVED,
-    THEORY,
     network_text,
     of_network,
     scorer_text,
@@ -24,11 +24,13 @@ from chapters.paths.section.trained import Trained
 from study.terminal import counted
 
 
-def of_theory(setting: Setting) -> list[str]:
+@functools.singledispatch
+def sentences(setting: Setting) -> list[str]:
     """What must be said beside the numbers of theory beside sampling."""
     return [*_of_networks(setting), *_of_shorter_chains(setting)]
 
 
+@sentences.register
 def of_trained(setting: Trained) -> list[str]:
     """What must be said beside the numbers of trained networks, in the order of the work."""
     return [
@@ -54,7 +56,7 @@ def _named(names: Iterable[str], rows: pd.DataFrame) -> str:
 
 def _of_networks(setting: Setting) -> Iterator[str]:
     cells = setting.cells
-    diverged = cells[(cells["status"] == "diverged") & ~cells["method"].isin(METHODS[2:])]
+    diverged = cells[(cells["status"] == "diverged") & ~cells["method"].isin(RULES)]
     if len(diverged):
         networks = map(network_text, diverged.to_dict("records"))
         yield f"Diverged cells are in no mean: {_named(networks, diverged)}."

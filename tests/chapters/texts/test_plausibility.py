@@ -72,16 +72,3 @@ def test_without_any_rationale_there_is_no_measure(shape: tuple[int, int], marke
     found = plausibility(np.full(shape, 0.5), np.full(shape, marked), np.full(shape, not marked))
     assert found.keys() == {"token_f1", "iou_f1", "auprc"}
     assert np.isnan([*found.values()]).all()
-
-
-@pytest.mark.parametrize(
-    ("attention", "flags", "message"),
-    [
-        (np.ones((2, 4)), np.ones((2, 3)), "of one shape"),
-        (np.ones(3), np.ones(3), "2-d"),
-        (np.full((2, 3), np.nan), np.ones((2, 3)), "finite at real tokens, got nan"),
-    ],
-)
-def test_bad_arguments(attention: np.ndarray, flags: np.ndarray, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        plausibility(attention, flags, flags)

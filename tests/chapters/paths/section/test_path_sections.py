@@ -119,7 +119,7 @@ def test_nothing_is_decided_where_the_test_episodes_chose(results: Results) -> N
 
 
 def test_of_many_removed_heads_both_ends_are_shown() -> None:
-    shown = path_tables.shown_counts(pd.Series(range(23)))
+    shown = path_tables.evenly(range(23), 9)
     assert (shown[0], shown[-1], len(shown)) == (0, 22, 9)
 
 
