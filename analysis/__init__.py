@@ -2,13 +2,14 @@
 
 Analysis is table in, numbers out: nothing here trains, logs or changes a results directory, but
 a function that a chapter brings may make one. It knows of `study` only the schema of the results
-(`study.results`), what chapters bring to it (`study.reported`), how wide a terminal is
-(`study.terminal`), how a command ends (`study.terminal.command`) and how it shows that it works
+(`study.results`), what chapters bring to it (`study.reported`, `study.door`), how wide a terminal
+is (`study.terminal`), how a command ends (`study.terminal.command`) and how it shows that it works
 (`study.terminal.working`).
 """
 
 from __future__ import annotations
 
+import importlib
 import pkgutil
 from typing import TYPE_CHECKING, Any
 
@@ -49,8 +50,10 @@ def __dir__() -> list[str]:
 
 def __getattr__(name: str) -> Any:
     """Imports a function when it is asked for: pandas and SciPy take seconds."""
+    if name in __all__:
+        return pkgutil.resolve_name(f"{_MODULES.get(name, 'analysis.comparison.compare')}:{name}")
+    if name not in FUNCTIONS and not name.startswith("_"):
+        importlib.import_module("study.results")  # lets packages in, which may bring it
     if name in FUNCTIONS:
         return pkgutil.resolve_name(FUNCTIONS[name])
-    if name not in __all__:
-        raise AttributeError(f"module 'analysis' has no attribute {name!r}")
-    return pkgutil.resolve_name(f"{_MODULES.get(name, 'analysis.comparison.compare')}:{name}")
+    raise AttributeError(f"module 'analysis' has no attribute {name!r}")

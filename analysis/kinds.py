@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
-
 from analysis.comparison.report import chapter as comparison
 from analysis.groups import claimed
 from analysis.reading import cells_of
 from analysis.section.section import Kind, Question, Section
+from study.door import imported
 from study.reported import SECTIONS
 from study.results import Results, ResultsError
 
@@ -35,6 +34,6 @@ def find(results: Results, question: Question | None = None) -> list[Section]:
     for place in ("", *SECTIONS):
         ids = cells.loc[shown_by == place, "cell_id"]
         if len(ids):
-            kind: Kind = importlib.import_module(place) if place else comparison
+            kind: Kind = imported(place) if place else comparison
             found += kind.find(results, ids.tolist(), question)
     return found

@@ -16,6 +16,8 @@ from importlib.metadata import EntryPoint, PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any, TypeVar
 
+from study.errors import RequestError
+
 V = TypeVar("V")
 
 ENTRY_POINTS = "attention_study.parts"
@@ -115,8 +117,41 @@ class Registry(MutableMapping[str, V]):
 
 
 class Places(Registry[V]):
-    """Name -> part, entered as its place ``module:name``, which is imported when it is read."""
+    """Name -> part, entered as its place ``module:name``, which is imported when it is read.
+
+    Args:
+        core: as of `Registry`.
+        of: the class of each part.
+    """
+
+    def __init__(self, core: Mapping[str, str], of: type[Any]) -> None:
+        super().__init__(core)
+        self._of = of
 
     def __getitem__(self, name: str) -> V:
-        found: V = pkgutil.resolve_name(str(super().__getitem__(name)))
+        place: Any = super().__getitem__(name)
+        found: V = imported(place)
+        if not isinstance(found, self._of):
+            raise RequestError(
+                f"{place} must be a {self._of.__module__}.{self._of.__name__}, got {found!r}. "
+                "Mend it, or uninstall its package."
+            )
         return found
+
+
+def imported(place: str) -> Any:
+    """What stands at a place, ``module:name`` or a module.
+
+    Raises:
+        RequestError: nothing does, or its module cannot be imported.
+    """
+    try:
+        return pkgutil.resolve_name(place)
+    except RequestError:
+        raise
+    except (Exception, SystemExit) as error:
+        why = f"{type(error).__name__}: {error}".rstrip(".")
+        raise RequestError(
+            f"{place!r}, the place of a part, cannot be imported ({why}). Mend it where the part "
+            "is registered, or install what it imports."
+        ) from error

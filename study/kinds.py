@@ -10,7 +10,7 @@ from study.door import Places
 from study.errors import RequestError, unknown
 from study.kind import Kind
 
-KINDS: Places[Kind[Any]] = Places({"training": "study.train.training_kind:TRAINING"})
+KINDS: Places[Kind[Any]] = Places({"training": "study.train.training_kind:TRAINING"}, Kind)
 """Name, as in `search_spaces.base.SearchSpace.kind` -> kind; chapters register more."""
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from study.door import Registry
+from study.errors import RequestError
 
 
 @dataclass(frozen=True)
@@ -17,6 +19,9 @@ class SectionOf:
         kinds: names of kinds of cells, all of which are its own.
         tasks: of the others, those of these tasks.
         held: of the others, those whose attention is held (True) or not (False); None: either.
+
+    Raises:
+        RequestError: it names no cells, or its files by no pattern.
     """
 
     place: str
@@ -24,6 +29,20 @@ class SectionOf:
     kinds: tuple[str, ...] = ()
     tasks: tuple[str, ...] = ()
     held: bool | None = None
+
+    def __post_init__(self) -> None:
+        cells = [self.kinds, self.tasks]
+        no_names = any(isinstance(each, str) for each in cells)  # a text would stand for its parts
+        if no_names or not (any(cells) or self.held is not None):
+            raise RequestError(
+                f"the section {self.place} shows no cells: give it a tuple of kinds or tasks."
+            )
+        try:
+            re.compile(self.files)
+        except re.error as error:
+            raise RequestError(
+                f"the files {self.files!r} of the section {self.place} are no pattern: {error}."
+            ) from error
 
     def shows(self, kind: str, task: str, held: bool) -> bool:
         """Whether it shows a cell of a kind and a task, whose attention is held or not."""

@@ -14,9 +14,6 @@ from study.parts import (
 )
 
 register_settings(DecoderSettings)
-register_task("mscoco", MSCOCO)
-register_model("show-attend-tell", ("mscoco",), "chapters.captions.model:show_attend_tell")
-register_study(STUDY)
 register_columns(
     "Of captions",
     "set up",
@@ -36,4 +33,7 @@ register_columns(
         "caption_length": (NUMBER, "mean number of words"),
     },
 )
+register_task("mscoco", MSCOCO)
+register_model("show-attend-tell", ("mscoco",), "chapters.captions.model:show_attend_tell")
+register_study(STUDY)
 register_synonyms({"mscoco": "captions"})

@@ -11,13 +11,6 @@ from study.parts import (
     register_task,
 )
 
-for name, task in TASKS.items():
-    register_task(name, task)
-# The first and the second model of HateXplain.
-register_model("embedding", TASKS, "chapters.texts.model:embedding")
-register_model("self-attention", TASKS, "chapters.texts.model:self_attention")
-register_study(HATEXPLAIN)
-register_study(TEXTS)
 register_columns(
     "Of texts",
     "measured",
@@ -26,4 +19,11 @@ register_columns(
         (NUMBER, "[plausibility](hatexplain.md#what-is-measured); `iou_f1` may exceed 1"),
     ),
 )
+for name, task in TASKS.items():
+    register_task(name, task)
+# The first and the second model of HateXplain.
+register_model("embedding", TASKS, "chapters.texts.model:embedding")
+register_model("self-attention", TASKS, "chapters.texts.model:self_attention")
+register_study(HATEXPLAIN)
+register_study(TEXTS)
 register_synonyms({"majority": "most"})

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from study.tasks.sources.places import Places
 
 
+_PROMISING = ("paradigm", "model", "task", "study")
+"""Sorts of parts that promise something."""
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command; its exit status is 0 none broken, 1 some broken or 2 unusable request."""
     return guarded("study.check", lambda: _run(argv), "stopped")
@@ -30,10 +34,11 @@ def _run(argv: Sequence[str] | None) -> int:
     found = [
         (*key, origin.file)
         for key, origin in parts.ORIGINS.items()
-        if not args.files or origin.file in files
+        if key[0] in _PROMISING and (not args.files or origin.file in files)
     ]
     if not found:
-        raise RequestError("no installed package registers parts. Name a file that does.")
+        kinds = f"{', '.join(_PROMISING[:-1])} or {_PROMISING[-1]}"
+        raise RequestError(f"no {kinds} is registered here. Name a file that registers one.")
     faults: list[str] = []  # one a broken promise
     count: Counter[State] = Counter()
     for sort, name, file in found:

@@ -84,8 +84,10 @@ def has_its_data(loaded: Loaded) -> None:
 def gives_splits(loaded: Loaded) -> None:
     splits = loaded.splits()
     require(set(splits) == set(SPLITS), f"its splits are {', '.join(splits)}")
-    shape = loaded.task.facts.input_shape
+    shape, modality = loaded.task.facts.input_shape, tasks.modality(loaded.name)
     for name, split in splits.items():
+        same = split.modality == modality
+        require(same, f"the modality of {name} is not the declared one: give it to both")
         batch = _whole(split)
         require(
             loaded.task.facts.lengths or batch.segments.shape[2:] == shape,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import pkgutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from study.door import imported
 from study.evaluate.by_instance import by_instance
 from study.evaluate.examples import examples
 from study.evaluate.saif_and_heat_map import foreground_metrics, in_saif
@@ -90,6 +90,7 @@ def evaluate(
     """
     inference = inference or paradigm
     mixes = paradigm.mixes or inference.mixes
+    further = split.modality.measured
     rows, parts, attended, outputs = [], [], [], []
     sums = torch.zeros(3, dtype=torch.float64, device=split.labels.device)
     for part in _parts(model, split, mixes, focus_needed=alpha is None):
@@ -107,8 +108,9 @@ def evaluate(
             outputs.append((part.rows, attention, probabilities))
         rows.append(part.rows)
         parts.append(_measured(attention, probabilities, part))
-        if part.mask is not None:
-            attended.append((attention, part.foreground, part.mask))
+        if further:
+            is_real = torch.ones_like(part.foreground) if part.mask is None else part.mask
+            attended.append((attention, part.foreground, is_real))
     measured = torch.cat(parts, dim=1).cpu().numpy()
     loss, *dynamics = (sums / len(split)).cpu().numpy().tolist()
     if not (np.isfinite([loss, *dynamics]).all() and np.isfinite(measured).all()):
@@ -130,8 +132,8 @@ def evaluate(
         metrics |= dict(zip(("incentive", "incentive_slope"), dynamics, strict=True))
     of_known = a_z[known], s_y[known], focus_true[known], prediction_true[known]
     metrics |= foreground_metrics(*of_known, split.modality)
-    if (further := split.modality.measured) and attended and known.any():
-        metrics |= pkgutil.resolve_name(further)(*_joined(attended))
+    if further and known.any():
+        metrics |= imported(further)(*_joined(attended))
     return metrics
 
 

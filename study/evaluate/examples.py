@@ -6,7 +6,6 @@ import base64
 import contextlib
 import io
 import json
-import pkgutil
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +15,7 @@ from torch import Tensor
 
 from study.cell.seeds import stream_seed
 from study.cell.work import MOST_EXAMPLES
+from study.door import imported
 from study.tasks.mosaics.mosaics import Mosaics
 from study.tasks.task import Split
 
@@ -89,7 +89,7 @@ def _drawn(split: Split) -> dict[int, dict[str, Any]]:
 def _shown(split: Split, row: int) -> dict[str, Any]:
     """What shows an input, see `study.evaluate.looks.Example`; empty: nothing does."""
     if own := split.modality.shown:
-        shown: dict[str, Any] = pkgutil.resolve_name(own)(split, row)
+        shown: dict[str, Any] = imported(own)(split, row)
         return shown
     if not isinstance(split, Mosaics):
         return {}

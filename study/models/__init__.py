@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pkgutil
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from study.cell import Cell, NetworkSettings
-from study.door import Registry
+from study.door import Registry, imported
 from study.errors import unknown
 
 if TYPE_CHECKING:
@@ -98,5 +97,5 @@ def build(
     """
     if name not in names(task):
         raise unknown(f"architecture for {task}", name, names(task))
-    builder = pkgutil.resolve_name(ARCHITECTURES[name][task])
+    builder = imported(ARCHITECTURES[name][task])
     return builder(input_shape, num_classes, width, seed, precision, *further)

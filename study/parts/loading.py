@@ -75,7 +75,13 @@ def load(files: Iterable[str | PartFile]) -> None:
         except (Exception, SystemExit) as error:
             del sys.modules[file.module]
             raise RequestError(f"{_where(error, file.name)}{_why(error)}") from error
-        if not any(origin.file == file.name for origin in ORIGINS.values()):
+        brought = {sort for (sort, _), origin in ORIGINS.items() if origin.file == file.name}
+        if "columns" in brought:
+            raise RequestError(
+                f"{file.name} registers columns, which all who read the results have to know: "
+                "bring them by a package with an entry point attention_study.parts."
+            )
+        if not brought:
             raise RequestError(
                 f"{file.name} registers nothing. Call register_paradigm, register_model, "
                 "register_task, register_study or another one of study.parts in it."

@@ -68,7 +68,8 @@ def sources(**names: str | None) -> tuple[str, ...] | None:
     """What a cell keeps of the parts that it uses besides its paradigms; None: it uses none.
 
     Args:
-        names: role of a part (`model`, `task`, or `inference` of a paradigm) -> its name.
+        names: role of a part (`model`, `task`, `settings`, or `inference` of a paradigm) -> its
+            name.
     """
     found = []
     for role, name in sorted(names.items()):

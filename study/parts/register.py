@@ -26,6 +26,7 @@ from study.kinds import KINDS
 from study.parts.origin import ORIGINS, caller
 from study.reported import FUNCTIONS, SECTIONS, SectionOf
 from study.tasks.task import Declaration
+from study.terminal.command import COMMANDS
 
 if TYPE_CHECKING:
     from study.models.model import Builder
@@ -114,7 +115,8 @@ def register_task(name: str, declaration: Declaration) -> None:
         declaration: of mosaics, see `study.tasks.mosaics.mosaic_tasks.of_images`.
 
     Raises:
-        RequestError: it is no declaration, or its name is taken.
+        RequestError: it is no declaration, its name is taken, or its modality names settings or
+            columns of measures that are not registered yet.
     """
     if not isinstance(declaration, Declaration):
         raise RequestError(f"the task {name} is not a study.tasks.task.Declaration.")
@@ -124,6 +126,18 @@ def register_task(name: str, declaration: Declaration) -> None:
                 f"the option {option} of the task {name} must be a study.cell.declared.Axis whose "
                 "name is not that of a field of a cell."
             )
+    modality = declaration.modality
+    if modality.settings and modality.settings not in SETTINGS:
+        raise RequestError(
+            f"the models of the task {name} have the settings {modality.settings!r}, which are "
+            "not registered: call register_settings first."
+        )
+    columns = {column for group in GROUPS.values() for column in group.columns}
+    if unknown := {measure.column for measure in modality.measures} - columns:
+        raise RequestError(
+            f"the task {name} is measured by {', '.join(sorted(unknown))}, of which results have "
+            "no column: call register_columns first."
+        )
     _take("task", name, tasks.TASKS)
     tasks.TASKS[name] = declaration
 
@@ -144,13 +158,22 @@ def register_settings(settings: type[Settings]) -> None:
     """Registers settings of models, which a task has whose modality names their key.
 
     Raises:
-        RequestError: they have no key, or it is taken.
+        RequestError: they have no key, or it or an axis of theirs is taken.
     """
-    key = getattr(settings, "key", None)
-    if not (isinstance(settings, type) and issubclass(settings, Settings)):
-        raise RequestError(f"{settings!r} is not a subclass of study.cell.settings.Settings.")
+    label = getattr(settings, "__name__", repr(settings))
+    frozen = getattr(getattr(settings, "__dataclass_params__", None), "frozen", False)
+    if not (frozen and issubclass(settings, Settings) and hasattr(settings, "key")):
+        raise RequestError(
+            f"{label} is not a frozen dataclass on study.cell.settings.Settings with a key."
+        )
+    key = settings.key
+    others = [Cell, *(each for other, each in SETTINGS.items() if other != key)]
+    if taken := {axis for of in others for axis in axes_of(of)} & axes_of(settings).keys():
+        raise RequestError(
+            f"the axes {', '.join(sorted(taken))} of {label} are taken: rename them."
+        )
     _take("settings", key, SETTINGS, *(field.name for field in fields(Cell)))
-    SETTINGS[settings.key] = settings
+    SETTINGS[key] = settings
 
 
 def register_kind(name: str, place: str) -> None:
@@ -179,20 +202,24 @@ def register_columns(heading: str, of: Of, columns: Mapping[str, Column]) -> Non
         RequestError: results were read already, as by a file of `--with`: whoever reads results
             has to know their columns, so that they come with an installed package.
     """
+    if of not in get_args(Of):
+        raise RequestError(
+            f"the columns {heading!r} tell of {of!r}, must be one of {', '.join(get_args(Of))}."
+        )
+    for name, column in columns.items():
+        if not (_NAME.fullmatch(name) and len(column) == 2 and column[0] in TYPES):
+            raise RequestError(
+                f"the column {name!r} is {column!r}, must be (type, meaning) under a name of "
+                f"letters, digits, - and _; types are {', '.join(TYPES)}."
+            )
+        if any(name in group.columns for group in GROUPS.values()):
+            raise RequestError(f"the column {name} is taken: choose another name.")
+    _take("columns", heading, GROUPS, typed=False)
     if hasattr(sys.modules.get("study.results.columns"), "ROWS_SCHEMA"):
         raise RequestError(
             f"the columns {', '.join(columns)} come too late: results would be read without "
             "them. Register columns in a package with an entry point attention_study.parts."
         )
-    unknown = [name for name, (kind, _) in columns.items() if kind not in TYPES]
-    taken = [name for group in GROUPS.values() for name in group.columns.keys() & columns]
-    if unknown or taken or of not in get_args(Of):
-        raise RequestError(
-            f"the columns of {heading!r} are {of!r}, of the types "
-            f"{[kind for kind, _ in columns.values()]}; known are {get_args(Of)} and {TYPES}, and "
-            f"taken {taken}."
-        )
-    _take("columns", heading, GROUPS, typed=False)
     GROUPS[heading] = Group(of, columns)
 
 
@@ -209,8 +236,14 @@ def register_section(section: SectionOf) -> None:
 
 
 def register_function(place: str) -> None:
-    """Registers a further function of the package `analysis`, by its place ``module:name``."""
-    name = place.partition(":")[2]
+    """Registers a further function of the package `analysis`, by its place ``module:name``.
+
+    Raises:
+        RequestError: it is no such place, or its name is taken.
+    """
+    _, colon, name = str(place).partition(":")
+    if not colon:
+        raise RequestError(f"the place of a function is module:name, got {place!r}.")
     _take("function", name, FUNCTIONS)
     FUNCTIONS[name] = place
 
@@ -226,10 +259,8 @@ def register_command(name: str, place: str, about: str) -> None:
     Raises:
         RequestError: its name is taken.
     """
-    from study import commands
-
-    _take("command", name, commands.COMMANDS)
-    commands.COMMANDS[name] = (place, about)
+    _take("command", name, COMMANDS)
+    COMMANDS[name] = (place, about)
 
 
 def register_synonyms(words: Mapping[str, str]) -> None:
@@ -237,8 +268,14 @@ def register_synonyms(words: Mapping[str, str]) -> None:
 
     Args:
         words: name -> what is typed for it, with blanks between several, and _ within one.
+
+    Raises:
+        RequestError: they are no texts.
     """
-    errors.SYNONYMS.update(words)
+    for name, typed in words.items():
+        if not isinstance(typed, str):
+            raise RequestError(f"the synonyms of {name} are a text, got {typed!r}.")
+        errors.SYNONYMS[name] = f"{errors.SYNONYMS.get(name, '')} {typed}"
 
 
 def _take(sort: str, name: Any, known: Registry[Any], *others: str, typed: bool = True) -> None:
@@ -263,7 +300,7 @@ def _take(sort: str, name: Any, known: Registry[Any], *others: str, typed: bool 
 
 def _place(part: Any) -> str:
     """Where a class or function is found: ``module:name``."""
-    place = f"{part.__module__}:{part.__qualname__}"
-    if "<" in place or not (inspect.isclass(part) or inspect.isfunction(part)):
-        raise RequestError(f"{place} must be a class or function at the top level of its file.")
-    return place
+    name = getattr(part, "__qualname__", repr(part))
+    if "<" in name or not (inspect.isclass(part) or inspect.isfunction(part)):
+        raise RequestError(f"{name} must be a class or function at the top level of its file.")
+    return f"{part.__module__}:{name}"

@@ -18,6 +18,7 @@ from study import tasks
 from study.cell import AnyCell, Cell
 from study.cell.column_groups import GROUPS, TYPES, Column, Of, of_axes
 from study.cell.declared import axes_of
+from study.errors import RequestError
 from study.parts import ORIGINS, load
 
 load(())  # the columns of installed packages are read here, once
@@ -260,6 +261,12 @@ ROWS_SCHEMA = pa.schema(
     [field for field in CELLS_SCHEMA if field.name != "cell"] + [*EVALUATIONS_SCHEMA][1:]
 )
 """Of a file: those of the evaluations, and of their cells."""
+
+if _TAKEN := {name for name in ROWS_SCHEMA.names if ROWS_SCHEMA.names.count(name) > 1}:
+    raise RequestError(
+        f"a package brings columns that results have already, {', '.join(sorted(_TAKEN))}: rename "
+        "them there, or uninstall it."
+    )
 
 SPLITS = ("train", "validation", "test")
 """An evaluation has a row for each split."""

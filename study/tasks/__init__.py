@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import pkgutil
 from collections.abc import Sequence
 
 from study.cell import NO_OPTIONS, Options
-from study.door import Registry
+from study.door import Registry, imported
 from study.errors import RequestError, unknown
 from study.tasks.mosaics import mosaic_tasks
 from study.tasks.sources import data_set as data_sets
@@ -105,7 +104,7 @@ def at_hand(name: str, places: Places = NO_PLACES, options: Options = NO_OPTIONS
     if task.data_set is not None and not data_sets.at_hand(task.data_set, places):
         return False
     besides = task.at_hand
-    return not besides or pkgutil.resolve_name(besides)(places, options)
+    return not besides or imported(besides)(places, options)
 
 
 def load(name: str, places: Places = NO_PLACES, options: Options = NO_OPTIONS) -> Task:

@@ -21,7 +21,7 @@ from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Any, NoReturn, TextIO
 
-from study.door import packages
+from study.door import Registry, packages
 from study.errors import RequestError, nearest
 from study.terminal.width import readable
 from study.terminal.working import telling
@@ -29,6 +29,16 @@ from study.terminal.working import telling
 DONE, FAILED, UNUSABLE, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
 """Exit statuses. FAILED: cells failed, numbers differ or runs are missing."""
 
+COMMANDS: Registry[tuple[str, str]] = Registry(
+    {
+        "run": ("study.run", "runs a study"),
+        "check": ("study.check", "checks parts of your own against what the project promises"),
+        "compact": ("study.compact", "joins the files of a results directory"),
+        "track": ("study.track", "logs recorded cells to MLflow"),
+        "report": ("analysis.report", "compares recorded cells at equal compute"),
+    }
+)
+"""Name -> module that `python -m` runs, and what it does; chapters and packages register more."""
 
 _PROXIES = {"http_proxy", "https_proxy", "all_proxy"}
 _LOOPBACK = "localhost,127.0.0.1,::1"

@@ -118,7 +118,10 @@ class CellMaker(Maker[Cell]):
             budget=Budget(1),
             evaluation_points=tuple(i / count for i in range(count + 1)),
             sources=parts.sources(
-                model=point["architecture"], task=task, inference=point["inference"]
+                model=point["architecture"],
+                task=task,
+                settings=modality.settings,
+                inference=point["inference"],
             ),
         )
         flops = self.flops(cell)  # refuses a network that cannot be built

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-import pkgutil
 
 from study import paradigms, tasks
 from study.cell import PARADIGMS, Cell, Phase
 from study.cell.declared import axes_of
+from study.door import imported
 from study.models.flops import ModelFlops
 from study.paradigms.parts import goes_in_parts
 from study.tasks.task import Facts
@@ -110,4 +110,4 @@ def _why_not_rare(cell: Cell) -> str | None:
 def _why_not_task(cell: Cell) -> str | None:
     """Why a cell cannot run for what its task alone knows; None if it can."""
     place = tasks.TASKS[cell.task].why_not
-    return pkgutil.resolve_name(place)(cell) if place else None
+    return imported(place)(cell) if place else None

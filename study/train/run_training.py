@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import pkgutil
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,6 +12,7 @@ from study import parts, tasks
 from study.cell import Cell, Options
 from study.cell.events import Ended, Report
 from study.cell.work import MOST_EXAMPLES, TUNE, Work
+from study.door import imported
 from study.errors import RequestError
 from study.evaluate.examples import first
 from study.models import kept
@@ -37,7 +37,7 @@ class Trainer:
             parts.require(cell)
         work, first = self._work, cells[0]
         if requires := tasks.TASKS[first.task].requires:
-            pkgutil.resolve_name(requires)()  # this node may lack what the driver has
+            imported(requires)()  # this node may lack what the driver has
         task = loaded(first, work)
         if self._checkpoints:
             self._checkpoints.expect(cells, later)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pkgutil
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -11,6 +10,7 @@ from study.cell import Budget, Cell, Schedule
 from study.cell.declared import Axis
 from study.cell.events import Report, Runner
 from study.cell.work import Work
+from study.door import imported
 from study.kind import Column, Kind
 from study.storage.storage import Storage
 from study.tasks import TASKS, modality
@@ -104,7 +104,7 @@ class Training(Kind[Cell]):
         if not own or evaluations.empty or notna(row["alpha"]):
             return {}
         last = evaluations[evaluations["step"] == evaluations["step"].max()]
-        files: dict[str, bytes] = pkgutil.resolve_name(own)(row, last)
+        files: dict[str, bytes] = imported(own)(row, last)
         return files
 
 

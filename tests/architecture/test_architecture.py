@@ -32,7 +32,7 @@ STOREYS = [
     ["study.plan", "analysis.section"],
     ["analysis.comparison"],
     ["analysis.figures"],
-    ["study.launch", "study.tracking", "study.compact"],
+    ["study.launch", "study.tracking", "study.compact", "study.commands"],
     ["analysis.backgrounds", "analysis.learning", "analysis.reading", "analysis.words"],
     ["analysis.groups"],
     ["study.results"],
@@ -40,7 +40,7 @@ STOREYS = [
     ["study.parts"],
     ["study.train.steps"],
     ["study.train.budget", "study.evaluate", "study.kinds"],
-    ["study.kind", "study.request", "study.commands"],
+    ["study.kind", "study.request"],
     ["study.models"],
     ["study.tasks"],
     ["study.tasks.mosaics"],
@@ -55,8 +55,8 @@ STOREYS = [
     ],
     ["search_spaces", "study.hardware", "study.reported", "analysis.statistics"],
     ["search_spaces.open_questions"],
-    ["search_spaces.base", "study.errors"],
-    ["study.door", "study"],
+    ["search_spaces.base", "study.door"],
+    ["study.errors", "study"],
 ]
 """From the roof down; the longest name that fits a module is its place."""
 
@@ -72,7 +72,7 @@ MAY_IMPORT = {
 
 DOORS = (
     "study.results", "study.tasks", "study.terminal", "study.reported", "study.cell.declared",
-    "study.evaluate.heat_map_image", "study.evaluate.looks", "study.tracking.runs",
+    "study.door", "study.evaluate.heat_map_image", "study.evaluate.looks", "study.tracking.runs",
 )  # fmt: skip
 """What `analysis` knows of `study`."""
 

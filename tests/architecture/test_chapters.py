@@ -21,12 +21,11 @@ from study.cell import Cell, Phase
 from study.cell.column_groups import GROUPS
 from study.cell.declared import axes_of
 from study.cell.settings import SETTINGS
-from study.commands import COMMANDS
 from study.door import Registry
 from study.kinds import KINDS
 from study.reported import FUNCTIONS, SECTIONS
 from study.results import CELLS_SCHEMA, EVALUATIONS_SCHEMA
-from study.terminal.command import DONE, UNUSABLE
+from study.terminal.command import COMMANDS, DONE, UNUSABLE
 from tests.architecture.test_architecture import CHAPTERS, CORE, MODULES, OF_CORE, imports
 from tests.conftest import PROJECT
 

@@ -13,9 +13,9 @@ import tomllib
 import pytest
 from packaging.specifiers import SpecifierSet
 
-from study.commands import COMMANDS
 from study.launch import cluster
 from study.run_options import requested
+from study.terminal.command import COMMANDS
 from tests.conftest import PROJECT
 
 

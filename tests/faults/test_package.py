@@ -12,6 +12,7 @@ import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 import analysis
@@ -96,6 +97,31 @@ def test_a_repository_of_ones_own_is_found_checked_and_run(
     assert list(comparison.summary["paradigm"]) == ["soft", "sparsemax"]
     reported = installed("attention-study", "report", results)
     assert reported.returncode == 0, reported.stderr
+
+
+def test_what_a_package_alone_brings_is_used(installed: Call, tmp_path: Path) -> None:
+    """A measure with its column, a task that has it, settings, a refusal, a command."""
+    results = tmp_path / "results"
+    arguments = ("rings", "--results", str(results), "--tracking", "none", "--set", *TINY.split())
+    refused = installed("attention-study", "run", *arguments, "split=shared-base", "--plan")
+    assert "a network could know those of a shared split by heart" in refused.stderr
+    refused = installed("attention-study", "run", *arguments, "kernel_size=5", "--plan")
+    assert "Did you mean 'kernel'?" in refused.stderr
+    ran = installed("attention-study", "run", *arguments, "kernel=5")
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert "kernel-convolutions batch 256 kernel 5" in ran.stdout
+    for file in results.glob("cells/*.parquet"):
+        assert pq.read_table(file).to_pandas()["attended_segments"].between(1, 5).all()
+    told = installed("attention-study", "spread", str(results))
+    assert told.returncode == 0, told.stderr
+    code = f"from analysis import attended_segments as a; print(len(a({str(results)!r})))"
+    assert installed("python", "-P", "-c", code).stdout == "2\n"
+    page = (results / "report" / "rings" / "report.html").read_text()
+    for name, line in zip(("soft", "sparsemax"), told.stdout.splitlines()[1:], strict=True):
+        paradigm, segments = line.split()[-2:]
+        assert paradigm == name
+        assert re.search(rf"attended segments</th>(?s:.)*>{name}</td><td>{segments}</td>", page)
+    assert "spread" in installed("attention-study", "--help").stdout
 
 
 def test_a_command_that_is_none_is_named(installed: Call) -> None:

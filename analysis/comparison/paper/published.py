@@ -7,7 +7,6 @@ Source: "On the Learning Dynamics of Attention Networks" (arXiv 2307.13421, ECAI
 from __future__ import annotations
 
 import math
-import pkgutil
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +14,7 @@ from typing import Any
 import pandas as pd
 
 from analysis.words import instances, number
+from study.door import imported
 from study.tasks import modality
 
 TABLE_1: dict[str, dict[str, tuple[float, float]]] = {
@@ -102,7 +102,7 @@ class Published:
 
 def of(task: str) -> Published:
     """What the paper printed of the modality of a task."""
-    found: Published = pkgutil.resolve_name(modality(task).published)
+    found: Published = imported(modality(task).published)
     return found
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import pkgutil
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,6 +15,7 @@ from analysis.section.blocks import Block, Heading, Html, Text
 from analysis.section.picture import Picture
 from analysis.words import listed
 from study import tasks
+from study.door import imported
 from study.evaluate.looks import Example, looks_html, looks_page
 
 _SEGMENTS = (
@@ -52,7 +52,7 @@ def looks_pages(comparison: Comparison) -> dict[str, bytes]:
 def gallery(comparison: Comparison) -> Iterator[Picture]:
     """The pictures of inputs that its modality has instead; none of most."""
     if own := comparison.modality.gallery:
-        yield from pkgutil.resolve_name(own.place)(comparison)
+        yield from imported(own.place)(comparison)
 
 
 def _of_one_seed(comparison: Comparison) -> tuple[int, dict[str, list[Example]]]:

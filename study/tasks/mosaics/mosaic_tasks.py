@@ -12,7 +12,7 @@ from study.tasks.mosaics.base_images import VALIDATION_SHARE, BaseImages
 from study.tasks.mosaics.classes import REST, background_names, foreground_names, joined
 from study.tasks.sources.data_set import DataSet
 from study.tasks.sources.places import Places
-from study.tasks.task import MOSAICS, Declaration, TaskInfo, pixels
+from study.tasks.task import MOSAICS, Declaration, Modality, TaskInfo, pixels
 
 _Read = Callable[[Places], BaseImages]
 
@@ -24,6 +24,7 @@ def mosaics_of(
     validation_share: float = VALIDATION_SHARE,
     options: Options = NO_OPTIONS,
     classes: tuple[str, ...] = (),
+    modality: Modality = MOSAICS,
 ) -> TaskInfo:
     """A task of mosaics.
 
@@ -35,6 +36,7 @@ def mosaics_of(
         options: may name the classes of foreground and background.
         classes: all class names, so that an unknown one is refused before the data is at hand;
             empty: the data tell them.
+        modality: of its inputs.
     """
     from study.tasks.mosaics.mosaics import MosaicTask
 
@@ -48,7 +50,7 @@ def mosaics_of(
     def load(places: Places) -> MosaicTask:
         base = read(places)
         others = background_names(foreground, background, base.class_names, name)
-        return MosaicTask(name, base, foreground, validation_share, others)
+        return MosaicTask(name, base, foreground, validation_share, others, modality)
 
     return TaskInfo(foreground, load)
 
@@ -89,6 +91,7 @@ def of_images(
     classes: tuple[str, ...],
     validation_share: float = VALIDATION_SHARE,
     data_set: DataSet | None = None,
+    modality: Modality = MOSAICS,
 ) -> Declaration:
     """A task of mosaics of labelled images, which the axes foreground and background may choose.
 
@@ -99,13 +102,14 @@ def of_images(
         classes: names of all classes.
         validation_share: of the train images of each class, kept for validation.
         data_set: that it reads; None: it is bundled or made up.
+        modality: of its inputs, such as `study.tasks.MOSAICS` with further measures.
     """
 
     def info(options: Options) -> TaskInfo:
-        return mosaics_of(name, foreground, read, validation_share, options, classes)
+        return mosaics_of(name, foreground, read, validation_share, options, classes, modality)
 
     chosen = replace(FOREGROUND, usual=joined(foreground))
-    return Declaration(MOSAICS, info, _classes(chosen), data_set)
+    return Declaration(modality, info, _classes(chosen), data_set)
 
 
 def _classes(foreground: Axis = FOREGROUND) -> dict[str, Axis]:

@@ -20,7 +20,7 @@ from study.cell import Cell
 from study.cell.seeds import stream_seed
 from study.errors import RequestError
 from study.tasks.mosaics.base_segments import BaseSegments, held_out
-from study.tasks.task import MOSAICS, SPLITS, Batch, Distinct, Facts
+from study.tasks.task import MOSAICS, SPLITS, Batch, Distinct, Facts, Modality
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,7 @@ class Mosaics:
         max_value: the pixel value that stands for 1; None: pixels are as networks take them.
         foregrounds: segments of the label's class in each mosaic.
         classes: the name of each label.
+        modality: of mosaics, or one that has more than they.
     """
 
     images: Tensor
@@ -46,8 +47,7 @@ class Mosaics:
     max_value: int | None
     foregrounds: int = 1
     classes: tuple[str, ...] = ()
-
-    modality = MOSAICS
+    modality: Modality = MOSAICS
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -131,6 +131,7 @@ class MosaicTask:
         foreground: names of the foreground classes; label k is the k-th of them.
         validation_share: of what the train images of each class are cut from, kept for validation.
         background: names of the background classes.
+        modality: of its inputs.
 
     Attributes:
         kept: (N,) bool, the train images kept for validation.
@@ -148,8 +149,10 @@ class MosaicTask:
         foreground: tuple[str, ...],
         validation_share: float,
         background: tuple[str, ...],
+        modality: Modality = MOSAICS,
     ) -> None:
         self.name = name
+        self.modality = modality
         self.base = base
         self.foreground = foreground
         self.validation_share = validation_share
@@ -209,6 +212,7 @@ class MosaicTask:
             self.base.max_value,
             content.foregrounds,
             self.foreground,
+            self.modality,
         )
 
     def _images(self, test: bool, device: torch.device) -> list[Tensor]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import functools
-import pkgutil
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from torch import Tensor
 from study import hardware, models, paradigms
 from study.cell import Cell
 from study.cell.seeds import stream_seed
+from study.door import imported
 from study.models.flops import evaluating
 from study.models.model import Model
 from study.paradigms.paradigm import Paradigm, Sampling
@@ -275,7 +275,7 @@ class Member:
         """The metrics of each split; None if one is not finite."""
         found = {}
         inference = self._inference(paradigm)
-        evaluate = pkgutil.resolve_name(self._train.modality.evaluation)
+        evaluate = imported(self._train.modality.evaluation)
         is_last = self.stops_done == len(self.stops) - 1
         for name, split in self._splits.items():
             held: dict[str, Any] = {}

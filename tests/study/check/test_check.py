@@ -101,8 +101,8 @@ def test_a_model_of_data_that_are_not_at_hand_is_not_trained(
         ),
         (", nn.Flatten(0), precision", ", precision", "the focus gives (6, 1) for 6 segments"),
         (
-            "nn.Conv2d(channels, filters, 3),",
-            "nn.Conv2d(channels, filters, 3), nn.PReLU(),",
+            "nn.Conv2d(channels, filters, kernel),",
+            "nn.Conv2d(channels, filters, kernel), nn.PReLU(),",
             "no cost is known for a PReLU layer",
         ),
         (
@@ -112,6 +112,14 @@ def test_a_model_of_data_that_are_not_at_hand_is_not_trained(
         ),
         ("np.random.default_rng(0)", "np.random.default_rng()", "loaded twice, its data are not"),
         ('"disc", "square", "cross")', '"disc", "sqare", "cross")', "unknown class 'sqare'"),
+        (
+            'register_task(\n    "shapes",\n    of_images("shapes", ("disc", "square", "cross"), '
+            "draw_shapes, SHAPES),\n)",
+            "from study.tasks.task import OTHERS, Declaration\n"
+            'info = of_images("shapes", ("disc", "cross"), draw_shapes, SHAPES).info\n'
+            'register_task("shapes", Declaration(OTHERS, info))',
+            "the modality of train is not the declared one",
+        ),
         ("tuple(range(100, 108))", "tuple(range(1, 9))", "on seeds that it tunes on: [1]"),
         ('"n": (2_000,)', '"nn": (2_000,)', "unknown axis in preset quick of shapes 'nn'"),
         ('"quick": Preset', '"fast": Preset', "it has no preset quick"),

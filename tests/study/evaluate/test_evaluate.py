@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from study.evaluate.classification import evaluate
 from study.models.model import Model
 from study.paradigms.paradigm import Paradigm
 from study.tasks.mosaics.mosaics import Mosaics, MosaicTask
-from study.tasks.task import Batch
+from study.tasks.task import MOSAICS, Batch
 from tests.conftest import tiny_cell
 from tests.made_up.gpu import waits
 from tests.made_up.parts import sparsemax
@@ -85,6 +86,12 @@ class Layers(nn.Sequential):
         return super().forward(inputs)
 
 
+def spread(attention: np.ndarray, foreground: np.ndarray, mask: np.ndarray) -> dict[str, float]:
+    """The number of segments among which attention is shared, as one's own measure."""
+    assert attention.shape == foreground.shape == mask.shape
+    return {"spread": float((1 / (attention**2 * mask).sum(axis=1)).mean())}
+
+
 @pytest.fixture
 def model() -> Model:
     """Sure of what it says, though untrained."""
@@ -135,7 +142,11 @@ class Unmasked(Apart):
 def test_each_base_image_is_seen_once_and_found_is_what_is_found_of_segments_apart(
     model: Model, split: Mosaics, paradigm: Paradigm, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In passes of few mosaics. Of segments apart: tests/chapters/texts/test_text_models.py."""
+    """In passes of few mosaics. Of segments apart: tests/chapters/texts/test_text_models.py.
+
+    A modality may have a further measure.
+    """
+    split = replace(split, modality=replace(MOSAICS, measured=f"{__name__}:spread"))
     aparts = [evaluate(model, paradigm, of(split), last=True) for of in (Apart, Unmasked)]
     model.focus.seen = model.classifier.seen = 0
     monkeypatch.setattr("study.hardware.PASS_BYTES", {"cpu": 7 * split.bytes_each})
@@ -143,6 +154,7 @@ def test_each_base_image_is_seen_once_and_found_is_what_is_found_of_segments_apa
     assert found is not None
     assert found.pop("examples")
     assert 0 < found["saif"] < 1
+    assert 1 < found["spread"] < split.index.shape[1]
     for name, value in found.items():
         for apart in aparts:
             assert apart is not None

@@ -17,6 +17,7 @@ import analysis
 from search_spaces import STUDIES
 from study import parts, run
 from study.cell import Cell, Options
+from study.cell.settings import SETTINGS
 from study.cell.work import Job, Work
 from study.errors import RequestError
 from study.launch.run_job import run_job
@@ -110,6 +111,43 @@ def test_a_network_or_an_inference_of_another_file_is_another_cell(
     assert one.id != other.id
     assert not apart or one.comparison_id != other.comparison_id
     assert Cell.from_dict(other.to_dict()) == other
+
+
+SETTINGS_OF_A_MODEL = """
+from dataclasses import dataclass, replace
+from typing import ClassVar
+from study.cell.declared import Whole, declared
+from study.cell.settings import Settings
+from study.models.images import perceptron
+from study.parts import register_model, register_settings, register_task
+from study.tasks import MOSAICS, TASKS
+
+@dataclass(frozen=True)
+class Weights(Settings):
+    key: ClassVar = "weights"
+    stream: int = declared("of the first weights", Whole(0), 0)
+
+    def further(self, cell):
+        return (self.stream,)
+
+register_settings(Weights)
+register_task("mine", replace(TASKS["digits"], modality=replace(MOSAICS, settings="weights")))
+
+@register_model("mine", tasks=("mine",))
+def mine(shape, classes, width, seed, precision, stream=0):
+    return perceptron(shape, classes, width, seed + stream, precision)
+"""
+
+
+def test_settings_of_another_file_are_another_cell(written: Callable[[str], str]) -> None:
+    """Of their own: task and model name them by their key."""
+    found, changed = [], SETTINGS_OF_A_MODEL.replace("self.stream", "self.stream + 1")
+    with patch.dict(SETTINGS):
+        for text in (SETTINGS_OF_A_MODEL, changed):
+            parts.load([written(text)])
+            found += cells("task=mine", "architecture=mine", "paradigm=soft", "stream=2,4")
+            assert Cell.from_dict(found[-1].to_dict()) == found[-1]
+    assert len({cell.id for cell in found}) == len(found) == 4
 
 
 SHARED = f'''"""Parts of one file."""

@@ -1,1 +1,1 @@
-"""A paradigm, a network, a task and a study for attention-study."""
+"""Parts for attention-study: a paradigm, networks, tasks, studies, a measure and a command."""
