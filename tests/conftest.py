@@ -10,6 +10,7 @@ import shutil
 import signal
 import sys
 from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -22,11 +23,12 @@ from threadpoolctl import threadpool_limits
 from study import run, tasks
 from study.cell import Cell, Schedule
 from study.launch.cluster import SETTINGS, ray_session
-from study.models import build
+from study.models import build, model_of
 from study.models.flops import ModelFlops
 from study.results import Results
 from study.tasks.mosaics.mosaics import MosaicTask
 from study.tasks.sources.places import Places
+from study.tasks.task import Task
 from study.terminal.command import DONE
 from study.train.budget.cost import soft_epochs
 from tests.made_up.comparisons import make_results
@@ -234,12 +236,10 @@ def no_pictures() -> Iterator[None]:
 
 @contextlib.contextmanager
 def without_pictures() -> Iterator[None]:
-    """Reports have no figures: they take most of a report's time, and few tests look at them."""
+    """Comparisons have no figures: they take most of a report's time, and few tests look there."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("analysis.comparison.report.chapter.pictures", lambda _: [])
         patch.setattr("analysis.comparison.report.chapter.family_pictures", lambda _: [])
-        patch.setattr("chapters.dynamics.section.fixed_focus.FixedFocus.pictures", [])
-        patch.setattr("chapters.dynamics.section.trajectories.Trajectories.pictures", [])
         yield
 
 
@@ -268,10 +268,10 @@ def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return file
 
 
-def tiny_cell(task: MosaicTask, schedule: Schedule | None = None, **changes: object) -> Cell:
-    """A digits cell that trains in a fraction of a second."""
+def tiny_cell(task: Task, schedule: Schedule | None = None, **changes: object) -> Cell:
+    """A cell, of digits unless said otherwise, that trains in a fraction of a second."""
     values = {
-        "task": "digits",
+        "task": task.name,
         "data_digest": task.facts.digest,
         "m": 4,
         "n": 120,
@@ -288,6 +288,12 @@ def tiny_cell(task: MosaicTask, schedule: Schedule | None = None, **changes: obj
     if "budget" not in values:
         values["budget"] = soft_epochs(4, tiny_flops(), values["m"], values["n"])
     return Cell(**values)
+
+
+def lasting(cell: Cell, task: Task, epochs: float) -> Cell:
+    """A cell with the budget of so many epochs of soft attention."""
+    flops = model_of(cell, task).flops(task.facts.input_shape, task.facts.lengths, cell.m)
+    return replace(cell, budget=soft_epochs(epochs, flops, cell.m, cell.n))
 
 
 def tiny_flops() -> ModelFlops:

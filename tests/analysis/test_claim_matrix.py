@@ -9,19 +9,16 @@ from analysis.conclude import conclude
 from analysis.page.claim_matrix import claim_matrix, matrix_blocks
 from analysis.page.exports import claim_rows
 from analysis.section.blocks import Table
-from tests.chapters.dynamics import focus_results as fixed_focus
-from tests.chapters.dynamics import trajectory_results as trajectories
-from tests.made_up.comparisons import make_results, write_seeds
+from tests.made_up.chapters import brought
+from tests.made_up.comparisons import make_results
 
 
 @pytest.fixture(scope="module")
 def claims(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
-    """Two comparisons, a section of two settings with held attention, and trajectories."""
+    """Of sections of every kind."""
     results = make_results(tmp_path_factory.mktemp("claims"))
-    for m in (5, 10):
-        write_seeds(results, {"soft": 0.4, "lvml": 0.5}, 1, m=m)
-        fixed_focus.record_all(results, seeds=1, m=m)
-    trajectories.write_study(results, seeds=1)
+    for each in brought().results.values():
+        each.write(results)
     return claim_rows(conclude(results).sections)
 
 

@@ -96,16 +96,21 @@ OF_CORE = {name: path for name, path in MODULES.items() if name.partition(".")[0
 @functools.cache
 def imports(module: str) -> set[str]:
     """Every module that a module imports, wherever in its file."""
+    return imported(MODULES[module]) - {module}
+
+
+def imported(path: Path) -> set[str]:
+    """The same of a file."""
     names = set()
-    for node in ast.walk(ast.parse(MODULES[module].read_text())):
+    for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{module}: relative import"
+            assert node.level == 0, f"{path}: relative import"
             base = node.module or ""
             within = {f"{base}.{alias.name}" for alias in node.names} & MODULES.keys()
             names |= within | ({base} if len(within) < len(node.names) else set())
-    return names - {module}
+    return names
 
 
 def place(module: str) -> str:

@@ -26,7 +26,14 @@ from study.kinds import KINDS
 from study.reported import FUNCTIONS, SECTIONS
 from study.results import CELLS_SCHEMA, EVALUATIONS_SCHEMA
 from study.terminal.command import COMMANDS, DONE, UNUSABLE
-from tests.architecture.test_architecture import CHAPTERS, CORE, MODULES, OF_CORE, imports
+from tests.architecture.test_architecture import (
+    CHAPTERS,
+    CORE,
+    MODULES,
+    OF_CORE,
+    imported,
+    imports,
+)
 from tests.conftest import PROJECT
 
 NEEDS: Mapping[str, set[str]] = {name: set() for name in CHAPTERS}
@@ -62,6 +69,18 @@ def texts_of(module: str) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in alone:
             yield node.value
+
+
+def test_tests_that_are_for_all_import_no_chapter() -> None:
+    """They take what each brings: see `tests.made_up.chapters`."""
+    rooms = (PROJECT / "tests" / name for name in ("contracts", "golden", "made_up"))
+    assert not [
+        (path.name, name)
+        for room in rooms
+        for path in room.rglob("*.py")
+        for name in imported(path)
+        if name.removeprefix("tests.").startswith("chapters.")
+    ]
 
 
 def test_the_core_imports_no_chapter() -> None:

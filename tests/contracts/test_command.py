@@ -10,12 +10,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
-from typing import NamedTuple
 
 import pandas as pd
 import pytest
 
 from search_spaces import STUDIES
+from study import commands
 from study.cell.version import code_version
 from study.kinds import KINDS
 from study.plan.axes import tasks_in
@@ -23,7 +23,8 @@ from study.results import Results
 from study.tasks import TASKS
 from study.terminal.command import INTERRUPTED, UNUSABLE
 from tests.conftest import PROJECT
-from tests.made_up.commands import called
+from tests.made_up.chapters import brought
+from tests.made_up.commands import Command, called
 from tests.made_up.comparisons import make_cell, write
 
 HEAVY = {
@@ -35,24 +36,6 @@ OF_ANALYSIS = {"pandas", "pyarrow"}
 
 CELL = make_cell(data_digest="026b396193029697")
 """Of the digits that are bundled."""
-
-
-class Command(NamedTuple):
-    """A command with what is peculiar to it.
-
-    Attributes:
-        usual: its arguments, {} stands for a results directory.
-        options: those that its help names, apart from examples.
-        wrong: arguments that it refuses in a moment -> what it says of them.
-        works: the path of a function that it calls while it works.
-        kept: what it says after Ctrl-C.
-    """
-
-    usual: str
-    options: str
-    wrong: dict[str, str]
-    works: str
-    kept: str
 
 
 COMMANDS = {
@@ -96,6 +79,7 @@ COMMANDS = {
         },
         "study.plan.planning.planned",
         "the same command goes on where this one ended",
+        reads=False,
     ),
     "study.track": Command(
         "{}",
@@ -117,20 +101,6 @@ COMMANDS = {
         "study.storage.storage.Storage.remove",
         "no result is lost, the same command goes on",
     ),
-    "chapters.paths.prune": Command(
-        f"{PROJECT / 'tests' / 'chapters' / 'paths' / 'network.npz'} --out {{}}",
-        "FILE --width --temperature --readout --by --out attention.1 labels heuristic",
-        {
-            "": "the following arguments are required: FILE",
-            "missing.npz": "missing.npz: there is no such file",
-            "README.md": "README.md must be a file, .npz or .safetensors",
-            "net.npz --width 0": "argument --width: must be an integer >= 1, got 0",
-            "net.npz --temperature 0": "must be a finite number > 0, got 0.0",
-            "net.npz --by loss": "argument --by: invalid choice: 'loss'",
-        },
-        "chapters.paths.heads.pruning.by_score",
-        "no file is half written",
-    ),
     "analysis.report": Command(
         "{}",
         "RESULTS_DIR --budget --axis --select --test --out --study --watch",
@@ -144,13 +114,10 @@ COMMANDS = {
         "analysis.comparison.report.chapter.pictures",
         "no report was written",
     ),
+    **brought().commands,
 }
 
-OF_RESULTS = [name for name in COMMANDS if name != "chapters.paths.prune"]
-"""Commands that read or make results."""
-
-READERS = [name for name in OF_RESULTS if name != "study.run"]
-"""Commands that need results; that one makes them."""
+READERS = [name for name, command in COMMANDS.items() if command.reads]
 
 
 Called = Callable[[str, str], tuple[int, str, str]]
@@ -178,6 +145,12 @@ def assert_refused(ended: tuple[int, str, str], name: str, *words: str) -> None:
 
 
 # --- what was typed
+
+
+def test_every_command_is_tested() -> None:
+    """That which checks what is promised is in tests/study/check."""
+    known = {module for module, _ in commands.COMMANDS.values()}
+    assert known == COMMANDS.keys() | {"study.check"}
 
 
 @pytest.mark.parametrize("name", COMMANDS)

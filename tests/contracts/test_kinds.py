@@ -1,4 +1,4 @@
-"""What every kind of cell keeps, on every declared study of it that needs no download."""
+"""What every kind of cell keeps, on studies of seconds that need no data."""
 
 from __future__ import annotations
 
@@ -24,36 +24,16 @@ from study.plan.grid import make_plan
 from study.plan.plan import Plan
 from study.results import CELLS_SCHEMA, EVALUATIONS_SCHEMA, Results
 from study.tasks.sources.places import NO_PLACES
+from tests.made_up.chapters import brought
+from tests.made_up.tiny_studies import STUDIES
 
+_COMMANDS = [*STUDIES.values(), *brought().studies.values()]
 SMALL = {
-    "digits": ["n=60", "m=3", "epochs=2", "seed=0", "lr=0.1", "switch_point=0.5"],
-    "fixed-focus": ["n=60", "m=3", "epochs=2", "seed=0", "lr=0.1", "task=digits", "alpha=0.2,1"],
-    "linear-orthogonal": ["n=60", "m=3", "num_classes=4", "epochs=2", "seed=0"],
-    "one-shot": [
-        "task=digits-one-shot",
-        "n=60",
-        "epochs=2",
-        "seed=0",
-        "examples=20",
-        "d_model=8",
-        "heads=2",
-        "method=theory,gp,weight-norm,entropy,sensitivity,greedy,bound,random",
-    ],
-    "attention-paths": ["n=20", "seed=0", "width@theory=10", "method=theory,gp,slice"],
+    study: [word for word in words if "=" in word]
+    for study, *words in map(str.split, reversed(_COMMANDS))
+    if "{}" not in words
 }
-"""A study of every family -> what makes its cells small."""
-
-SIZES = {
-    "training": ["train_metrics_size=20", "evaluations=2", "batch_size=20"],
-    "posterior": ["draws=8", "warmup=5", "width@slice=4"],
-    "heads": [
-        "network_width=4",
-        "train_metrics_size=20",
-        "evaluations=2",
-        "batch_size=20",
-    ],
-}
-"""Kind -> what makes all of its cells small, besides the validation and test sizes."""
+"""Study that needs no data -> values of its axes, by the first of its runs of seconds."""
 
 
 @pytest.fixture(scope="module", params=SMALL)
@@ -63,8 +43,7 @@ def space(request: pytest.FixtureRequest) -> SearchSpace:
 
 @pytest.fixture(scope="module")
 def plan(space: SearchSpace) -> Plan:
-    sizes = [*SIZES[space.kind], "validation_size=20", "test_size=20"]
-    axes = resolve(space, "quick", [*SMALL[space.name], *sizes])
+    axes = resolve(space, "quick", SMALL[space.name])
     return make_plan(
         space, "quick", axes, lambda task, options: tasks.load(task, options=options).facts
     )
@@ -81,7 +60,7 @@ def work_of(space: SearchSpace, results: Path) -> Work:
 
 def test_every_kind_has_a_study_and_is_tested() -> None:
     studies = search_spaces.STUDIES
-    assert {space.kind for space in studies.values()} == KINDS.keys() == SIZES.keys()
+    assert {space.kind for space in studies.values()} == KINDS.keys()
     assert {studies[name].kind for name in SMALL} == KINDS.keys()
 
 
@@ -132,7 +111,7 @@ def test_a_short_cell_runs_in_moments(space: SearchSpace, plan: Plan, tmp_path: 
 
 def test_a_cell_runs_and_is_recorded(space: SearchSpace, plan: Plan, tmp_path: Path) -> None:
     """With all columns of its kind, in the schema; twice, with the same numbers; once only."""
-    kind, cell = KINDS[space.kind], plan.cells[-1]
+    kind, cell = KINDS[space.kind], plan.cells[0]
     results = Results(tmp_path)
     results.prepare()
     for network in kind.needs([cell]):

@@ -1,9 +1,8 @@
-"""The named architectures, layer by layer as their source writes them down."""
+"""The named architectures of images, layer by layer as their source writes them down."""
 
 from __future__ import annotations
 
 import pytest
-import torch
 from torch import nn
 
 from study import models
@@ -24,12 +23,10 @@ LAYERS = {
     "perceptron images classifier": "3072-64 64-32 32-4",
     "perceptron digits focus": "64-64 64-32 32-1",
     "perceptron digits classifier": "64-64 64-32 32-3",
-    "conv1d series focus": "12-16-3 16-32-3 96-32 32-1",
-    "conv1d series classifier": "12-16-3 16-32-3 96-32 32-3",
 }
 SHAPES = {
     "cifar10": ((3, 32, 32), 3), "cifar100": ((3, 32, 32), 50), "digits": ((1, 8, 8), 3),
-    "series": ((12, 7, 1), 3), "images": ((3, 32, 32), 4),
+    "images": ((3, 32, 32), 4),
 }  # fmt: skip
 
 
@@ -43,17 +40,6 @@ def test_layers_are_those_of_the_source(key: str) -> None:
         elif isinstance(layer, nn.Linear):
             layers.append(f"{layer.in_features}-{layer.out_features}")
     assert " ".join(layers) == LAYERS[key]
-
-
-@pytest.mark.parametrize("window", [3, 4, 5, 100])
-def test_windows_of_any_length_go_through_one_dimensional_convolutions(window: int) -> None:
-    """They see neighbouring steps, all channels and no padding, and as many steps as there are."""
-    model = models.build("conv1d", "series", (2, window, 1), 3)
-    assert model.focus(torch.zeros(5, 2, window, 1)).shape == (5,)
-    assert model.classifier(torch.zeros(5, 2, window, 1)).shape == (5, 3)
-    first, second = (each for each in model.focus if isinstance(each, nn.Conv2d))
-    assert first.kernel_size == (3, 1)
-    assert second.kernel_size == (min(3, window - 2), 1)
 
 
 def test_weights_of_the_scripts_are_xavier_normal_and_biases_zero_or_none() -> None:

@@ -1,6 +1,6 @@
 """What every kind of sections keeps, on made-up results: see `analysis.section.section`.
 
-A kind to come is registered as a `study.reported.SectionOf`, and made-up results in `MADE_UP`.
+A kind to come is registered as a `study.reported.SectionOf`, and its chapter brings results of it.
 """
 
 from __future__ import annotations
@@ -11,10 +11,9 @@ import itertools
 import math
 import re
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from html import unescape
 from pathlib import Path
-from types import ModuleType
 from typing import Any, NamedTuple
 
 import matplotlib as mpl
@@ -35,14 +34,11 @@ from analysis.reading import cells_of
 from analysis.rendering import html, markdown
 from analysis.section.blocks import Block, Details, Shown
 from analysis.section.section import Chapter, Question, Section, by_chapter
-from chapters.dynamics.section import fixed_focus, trajectories
-from chapters.paths.section import heads_section as heads
-from chapters.paths.section import theory_section as attention_paths
 from study.reported import SECTIONS
 from study.results import Results
 from tests.conftest import not_drawn
-from tests.made_up import kinds
-from tests.made_up.comparisons import make_results
+from tests.made_up.chapters import Reported, brought
+from tests.made_up.comparisons import make_results, write_comparisons
 from tests.made_up.summaries import NOTE, curves_of, metrics_of
 
 WIDTH = 60
@@ -58,21 +54,19 @@ MOST_IN_PARAM, MOST_IN_TAG, MOST_IN_DESCRIPTION = 6_000, 8_000, 20_000
 OF_A_USER = {"text.usetex": True, "figure.facecolor": "black"}
 """Settings of Matplotlib that are not ours."""
 
-MADE_UP: dict[ModuleType, Callable[[Results], None]] = {
-    comparison: kinds.compared,
-    fixed_focus: kinds.fixed_focus,
-    trajectories: kinds.linear_orthogonal,
-    attention_paths: kinds.attention_paths,
-    heads: kinds.heads,
+COMPARISON = comparison.__name__
+_REPORTED = [Reported(write_comparisons, COMPARISON), *brought().results.values()]
+MADE_UP = {
+    kind: [each.write for each in _REPORTED if each.kind == kind]
+    for kind in (COMPARISON, *SECTIONS)
 }
-"""Kind -> what writes results of it."""
+"""Module of a kind -> what writes results of it."""
 
 
 class Made(NamedTuple):
     """Results of one kind and what is found in them.
 
     Attributes:
-        kind: the kind.
         results: of nothing else.
         found: what is concluded from them.
         report: the folder of its report, without what figures show.
@@ -80,7 +74,6 @@ class Made(NamedTuple):
         drawn: every figure that was drawn, in this order, for a user with `OF_A_USER`.
     """
 
-    kind: ModuleType
     results: Results
     found: Conclusions
     report: Path
@@ -97,7 +90,7 @@ class Made(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def each_kind(tmp_path_factory: pytest.TempPathFactory) -> dict[ModuleType, Made]:
+def each_kind(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Made]:
     """Of every kind what is found in its results, and its report, written once."""
     return {kind: _made(kind, tmp_path_factory.mktemp("made")) for kind in MADE_UP}
 
@@ -113,9 +106,10 @@ def drawings() -> Iterator[list[Figure]]:
         yield drawn
 
 
-def _made(kind: ModuleType, folder: Path) -> Made:
+def _made(kind: str, folder: Path) -> Made:
     results = make_results(folder / "results")
-    MADE_UP[kind](results)
+    for write in MADE_UP[kind]:
+        write(results)
     found = conclude(results)
     with mpl.rc_context(OF_A_USER), drawings() as drawn:
         with contextlib.redirect_stdout(io.StringIO()):
@@ -126,17 +120,17 @@ def _made(kind: ModuleType, folder: Path) -> Made:
             found.write(folder / "report")
         for run in runs:
             assert any(re.fullmatch(r"[^/]+\.png", name) for name in run.files())
-    return Made(kind, results, found, folder / "report", early, drawn)
+    return Made(results, found, folder / "report", early, drawn)
 
 
-@pytest.fixture(params=MADE_UP, ids=lambda kind: kind.__name__)
-def made(request: pytest.FixtureRequest, each_kind: Mapping[ModuleType, Made]) -> Made:
+@pytest.fixture(params=MADE_UP)
+def made(request: pytest.FixtureRequest, each_kind: Mapping[str, Made]) -> Made:
     return each_kind[request.param]
 
 
 @pytest.fixture(scope="module")
 def everything(
-    each_kind: Mapping[ModuleType, Made], tmp_path_factory: pytest.TempPathFactory
+    each_kind: Mapping[str, Made], tmp_path_factory: pytest.TempPathFactory
 ) -> Conclusions:
     """Results of all kinds in one directory."""
     folder = tmp_path_factory.mktemp("everything") / "results"
@@ -157,7 +151,7 @@ def shown(section: Section) -> list[Shown]:
 
 
 def test_every_kind_is_tested() -> None:
-    assert [each.__name__ for each in MADE_UP] == [comparison.__name__, *SECTIONS]
+    assert all(MADE_UP.values())
 
 
 def test_every_kind_has_cells_of_its_own(everything: Conclusions) -> None:
@@ -387,7 +381,7 @@ def test_nothing_is_drawn_twice_or_before_it_is_asked_for(made: Made) -> None:
 
 
 def test_a_report_leaves_nothing_of_an_older_one(
-    made: Made, each_kind: Mapping[ModuleType, Made], tmp_path: Path
+    made: Made, each_kind: Mapping[str, Made], tmp_path: Path
 ) -> None:
     for other in each_kind.values():
         shutil.copytree(other.report, tmp_path, dirs_exist_ok=True)

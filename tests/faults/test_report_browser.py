@@ -12,7 +12,7 @@ import pytest
 from analysis.conclude import conclude
 from analysis.rendering import html
 from analysis.section.blocks import Table, Text
-from tests.made_up.comparisons import make_cell, make_results, write
+from tests.made_up.comparisons import Row, make_cell, make_results, write
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page, ViewportSize
@@ -29,12 +29,15 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("browser")
     results = make_results(folder / "results")
     random = np.random.default_rng(0)
+
+    def scattered(_: Row) -> Row:
+        return {"heatmap": random.dirichlet(np.full(25, 0.5)).tolist()}
+
     for paradigm in ("soft", "hard", "hybrid", "lvml"):
         for lr in (0.1, 0.2):
             for seed in range(6):
-                heatmap = random.dirichlet(np.full(25, 0.5))
-                scores = {"accuracy": 0.9 - lr / 10, "saif": heatmap[-1]}
-                write(results, make_cell(paradigm, lr, seed), **scores, heatmap=heatmap.tolist())
+                scores = {"accuracy": 0.9 - lr / 10, "saif": random.uniform(0, 0.1)}
+                write(results, make_cell(paradigm, lr, seed), **scores, further=scattered)
     write(results, make_cell("soft", m=5))
     reason = "loss_is_not_finite_" * 12  # a word longer than a phone is wide
     write(results, make_cell("lvml", 0.4), status="diverged", points=(0.25,), status_reason=reason)

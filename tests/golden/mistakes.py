@@ -11,8 +11,8 @@ from importlib import import_module
 from pathlib import Path
 
 from study import run
-from tests.chapters.texts.text_files import rows, write_jsonl
 from tests.golden.record import Part
+from tests.made_up.chapters import brought
 from tests.made_up.commands import answer
 from tests.made_up.images import write_folders
 from tests.made_up.tiny_studies import TINY
@@ -53,13 +53,13 @@ MISTAKES = {
     f"{RUN} images --set foreground=a": "two,a",
     f"{RUN} images --data-dir {{images}} --set foreground=heron+stark": "stark,stork",
     f"{RUN} images --data-dir {{images}}": "foreground,heron",
-    f"{RUN} texts --data-dir {{texts}}": "train.jsonl,3",
     f"{REPORT} {{missing}}": "{missing}",
     f"{REPORT} {{results}} --study digist": "digist,digits",
     f"{REPORT} {{results}} --budget 1": "budget,1",
     f"{REPORT} {{results}} --threshold 0.75": "0.75,0.8",
     f"{REPORT} {{damaged}}": "{damaged},damaged",
     f"{RUN} digits --results {{results}} --again 0123": "0123",
+    **brought().mistakes,
 }
 """Command, with places in {} -> facts, with commas between them: words, numbers, options."""
 
@@ -80,9 +80,8 @@ def _places(folder: Path) -> dict[str, str]:
     for path in made["damaged"].glob("cells/*.parquet"):
         path.write_bytes(path.read_bytes()[:-200])
     made["images"] = write_folders(folder / "images")
-    texts = rows(20)
-    texts[2]["tokens"] = "one string"
-    made["texts"] = write_jsonl(folder / "texts" / "train.jsonl", texts).parent
+    for name, write in brought().places.items():
+        made[name] = write(folder / name)
     return {name: str(path) for name, path in made.items()}
 
 

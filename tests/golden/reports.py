@@ -15,7 +15,7 @@ from analysis.section.section import Question
 from study.results import Results
 from tests.conftest import PROJECT
 from tests.golden.record import ROUNDING, Part, table
-from tests.made_up import kinds
+from tests.made_up.chapters import brought
 from tests.made_up.comparisons import make_results
 from tests.made_up.settings import write_settings
 
@@ -28,17 +28,11 @@ QUESTIONS = {
 }
 """Name -> what is asked of them; some cells spend 1.238e13 FLOPs in half of their budget."""
 
-
-MADE_UP: Mapping[str, Callable[[Results], None]] = {
-    "comparisons and posts": kinds.compared,
+MADE_UP: Mapping[str, Callable[[Results], object]] = {
     "across settings": write_settings,
-    "captions": kinds.captions,
-    "fixed focus": kinds.fixed_focus,
-    "linear orthogonal": kinds.linear_orthogonal,
-    "attention paths": kinds.attention_paths,
-    "heads": kinds.heads,
+    **{name: each.write for name, each in brought().results.items()},
 }
-"""Chapter -> what writes results of it."""
+"""Name -> what writes results."""
 
 MOST_ROWS = 60
 """Of a table that is recorded row by row."""

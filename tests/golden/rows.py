@@ -5,12 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import analysis
+import search_spaces
 from study import run
 from study.terminal.command import DONE
-from tests.conftest import not_drawn
+from tests.conftest import REAL_DATA, not_drawn
 from tests.golden.record import Part, Tolerance, table
+from tests.made_up.chapters import brought
 from tests.made_up.commands import answer
-from tests.made_up.tiny_studies import DATA, OF_REAL_DATA, STUDIES
+from tests.made_up.layouts import OF_TASK
+from tests.made_up.tiny_studies import OF_REAL_DATA, STUDIES
 
 THROUGH_RAY = "digits in two stages"
 """Its hybrids fork there; in one process, each cell is trained from its start."""
@@ -31,10 +34,12 @@ _ORDER = (
 
 def made(folder: Path) -> dict[str, str]:
     """The rows of all studies, as CSV."""
-    data = {name: write(folder / name) for name, write in DATA.items()}
     found = {}
-    for name, command in STUDIES.items():
-        words = command.format(**data).split()
+    for name, command in (STUDIES | brought().studies).items():
+        data = folder / "data" / name
+        words = [word.format(data) for word in command.split()]
+        if str(data) in words:
+            OF_TASK[search_spaces.STUDIES[words[0]].task].write(data)
         found[name] = _rows(folder / "results" / name, [*words, "--shard", "1/1"], folder)
     words = [*STUDIES[THROUGH_RAY].split(), "--tracking", "none"]
     return found | {f"{THROUGH_RAY}, through Ray": _rows(folder / "on Ray", words, folder)}
@@ -43,8 +48,8 @@ def made(folder: Path) -> dict[str, str]:
 def of_real_data(folder: Path) -> dict[str, str]:
     """As `made`, of the data sets at hand."""
     return {
-        name: _rows(folder / name, [*command.split(), "--shard", "1/1"], folder)
-        for name, command in OF_REAL_DATA.items()
+        name: _rows(folder / name, [*command.format(REAL_DATA).split(), "--shard", "1/1"], folder)
+        for name, command in (OF_REAL_DATA | brought().studies_of_real_data).items()
     }
 
 

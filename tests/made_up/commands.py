@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 import pytest
 
@@ -12,6 +13,26 @@ from study.errors import RequestError
 from study.terminal.command import UNUSABLE
 
 Main = Callable[[Sequence[str]], int]
+
+
+class Command(NamedTuple):
+    """A command with what is peculiar to it.
+
+    Attributes:
+        usual: its arguments, {} stands for a results directory.
+        options: those that its help names, apart from examples.
+        wrong: arguments that it refuses in a moment -> what it says of them.
+        works: the path of a function that it calls while it works.
+        kept: what it says after Ctrl-C.
+        reads: whether it needs results.
+    """
+
+    usual: str
+    options: str
+    wrong: Mapping[str, str]
+    works: str
+    kept: str
+    reads: bool = True
 
 
 def called(main: Main, capsys: pytest.CaptureFixture[str], *args: str) -> tuple[int, str, str]:

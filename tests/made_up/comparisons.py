@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +18,13 @@ from study.results import Results, cell_columns
 from study.tasks import modality
 from tests.made_up.cells import cell_of
 
+Row = dict[str, Any]
+
 BUDGET = 1_000_000
 POINTS = (0.25, 0.5, 0.75, 1.0)
 SPLITS = ("train", "validation", "test")
 NUM_CLASSES = 4
-OF_KNOWN = (
-    "saif", "foreground_attention_mean", "ftpt", "ffpt", "ftpf", "ffpf", "heatmap", "token_f1",
-    "iou_f1", "auprc",
-)  # fmt: skip
+OF_KNOWN = ("saif", "foreground_attention_mean", "ftpt", "ffpt", "ftpf", "ffpf", "heatmap")
 """Columns that are missing where no foreground is known."""
 
 
@@ -34,12 +33,6 @@ def make_results(path: Path) -> Results:
     results = Results(path)
     results.prepare()
     return results
-
-
-SHARES = {"train": 0.0, "validation": 0.58, "test": 0.594}
-"""Of posts with a rationale, as in the data at hand."""
-
-NOTES = "A vocabulary of 9 words covers 90 % of the test tokens.\n12 posts were left out."
 
 
 def compared(results: Results, **question: Any) -> Comparison:
@@ -51,32 +44,6 @@ def compared(results: Results, **question: Any) -> Comparison:
 def at_the_cut(results: Results, *args: Any, **how: Any) -> pd.DataFrame:
     """What a directory holds, at equal compute."""
     return analysis.equal_compute(analysis.load(results), *args, **how)
-
-
-def make_text_cell(
-    paradigm: str = "soft", lr: float = 0.1, seed: int = 0, **settings: Any
-) -> Cell:
-    """A cell of the hatexplain task; `settings` as for `make_cell`."""
-    defaults: dict[str, Any] = {
-        "task": "hatexplain",
-        "m": 64,
-        "n": 15_000,
-        "architecture": "embedding",
-        "label_rule": "majority",
-        "rationale_rule": "majority",
-        "min_count": 2,
-    }
-    return make_cell(paradigm, lr, seed, **(defaults | settings))
-
-
-def write_text(results: Results, cell: Cell, *args: float, **columns: Any) -> Cell:
-    """As `write`, of posts of which not all have a rationale."""
-    return write(
-        results,
-        cell,
-        *args,
-        **({"study": "hatexplain", "shares": SHARES, "data_notes": NOTES} | columns),
-    )
 
 
 def make_cell(
@@ -119,12 +86,11 @@ def write(
     study: str = "digits",
     seconds: float = 2.5,
     mosaics: int = 6_400,
-    curves: Mapping[str, Sequence[float]] | None = None,
     shares: Mapping[str, float] | None = None,
     examples: str | None = None,
-    heatmap: Sequence[float] | None = None,
     base_images: NDArray[np.int64] | None = None,
     bits: Mapping[str, bytes] | None = None,
+    further: Callable[[Row], Row] | None = None,
     **columns: Any,
 ) -> Cell:
     """Records a cell whose scores at the last point are those given; before, they grow linearly.
@@ -141,20 +107,16 @@ def write(
         study: name of the study.
         seconds: measured training time of the whole cell.
         mosaics: seen in training by the whole cell.
-        curves: columns of the evaluations on the train split, a number a point; `flow_time` is
-            given to all splits.
         shares: of the instances of a split whose foreground is known, by default not recorded.
-            Of posts, token F1 is SAIF, IOU F1 half and AUPRC a third of it.
         examples: of the last evaluation on the test split.
-        heatmap: of every evaluation, row by row; by default it has two cells, SAIF and the rest.
         base_images: of the instances whose bits are given.
         bits: of the last evaluation on the test split.
+        further: an evaluation, with two cells in its heat map -> other columns of it.
         columns: other columns of the cell's row.
     """
     points = cell.evaluation_points if points is None else points
     evaluations = []
-    for place, fraction in enumerate(points):
-        at_point = {name: values[place] for name, values in (curves or {}).items()}
+    for fraction in points:
         for split in SPLITS:
             scores = {"accuracy": accuracy, "saif": saif, "loss": loss}
             scores |= (by_split or {}).get(split, {})
@@ -164,19 +126,12 @@ def write(
                 "train_seconds": seconds * fraction,
                 "mosaics_seen": int(mosaics * fraction),
             }
-            of_split = at_point if split == "train" else {}
-            if "flow_time" in at_point:
-                of_split = of_split | {"flow_time": at_point["flow_time"]}
+            evaluation = _evaluation(cell, fraction, split, scores) | progress
             if shares is not None:
-                known = _known_foreground(cell, scores["saif"], shares[split])
-                of_split = of_split | known
-            if cell.settings is not None:
-                of_split = of_split | _of_caption(scores["accuracy"])
-            evaluations.append(_evaluation(cell, fraction, split, scores) | progress | of_split)
-            if heatmap is not None:
-                evaluations[-1]["heatmap"] = heatmap
+                evaluation |= _known_foreground(shares[split])
             if split == "test" and fraction == 1:
-                evaluations[-1] |= {"examples": examples, **(bits or {})}
+                evaluation |= {"examples": examples, **(bits or {})}
+            evaluations.append(evaluation | (further(evaluation) if further else {}))
     row = {
         "study": study,
         "kind": "training",
@@ -201,6 +156,17 @@ def write(
     return cell
 
 
+def write_comparisons(results: Results) -> None:
+    """Two settings; in one of them options, a diverged and a censored cell."""
+    for paradigm in ("lvml", "soft", "hybrid"):
+        for seed in range(2):
+            score = 0.5 + len(paradigm) / 30 + seed / 7
+            write(results, make_cell(paradigm, seed=seed), score, score / 3)
+    write(results, make_cell(m=5))
+    write(results, make_cell(lr=0.3), status="diverged", points=(0.25,))
+    write(results, make_cell(lr=0.4), status="censored", points=(0.25,))
+
+
 def write_seeds(
     results: Results, saif: Mapping[str, float], seeds: int = 2, **settings: Any
 ) -> None:
@@ -216,9 +182,7 @@ def write_seeds(
         write(results, make_cell(paradigm, seed=seed, **settings), 0.8, score + seed / 100)
 
 
-def _evaluation(
-    cell: Cell, fraction: float, split: str, scores: Mapping[str, float]
-) -> dict[str, Any]:
+def _evaluation(cell: Cell, fraction: float, split: str, scores: Mapping[str, float]) -> Row:
     saif, accuracy = scores["saif"], scores["accuracy"]
     bins = len(modality(cell.task).heatmap_edges) - 1
     heatmap = np.zeros((bins, bins))
@@ -245,17 +209,6 @@ def _evaluation(
     }
 
 
-def _known_foreground(cell: Cell, saif: float, share: float) -> dict[str, Any]:
+def _known_foreground(share: float) -> Row:
     """Without any instance whose foreground is known, what is of them is missing."""
-    known: dict[str, Any] = {"foreground_share": share}
-    if share == 0:
-        known |= dict.fromkeys(OF_KNOWN)
-    elif "label_rule" in cell.options:
-        known |= {"token_f1": saif, "iou_f1": saif / 2, "auprc": saif / 3}
-    return known
-
-
-def _of_caption(bleu: float) -> dict[str, float]:
-    """Bleu-1 to Bleu-3 are 4, 3 and 2 times Bleu-4, CIDEr 5 times."""
-    bleus = {f"bleu_{n}": (5 - n) * bleu for n in (1, 2, 3, 4)}
-    return bleus | {"cider": 5 * bleu, "caption_length": 9.0}
+    return {"foreground_share": share, **(dict.fromkeys(OF_KNOWN) if share == 0 else {})}

@@ -11,7 +11,8 @@ from analysis.comparison.report.looks import looks
 from analysis.section.blocks import Block, Html, Text
 from study import tasks
 from study.results import Results
-from tests.made_up.comparisons import make_cell, make_text_cell, write, write_text
+from tests.chapters.texts.text_results import make_text_cell, write_text
+from tests.made_up.comparisons import make_cell, write
 
 
 def words(word: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +11,10 @@ from PIL import Image, ImageDraw
 
 from chapters.captions.data.captions import CaptionTask
 from chapters.captions.settings import DecoderSettings
-from study import models, tasks
+from study import tasks
 from study.cell import Budget, Cell, Options, Schedule
 from study.tasks.sources.places import Places
-from study.train.budget.cost import soft_epochs
+from tests.conftest import lasting, tiny_cell
 
 OPTIONS = Options(min_count=1, encoder="small")
 M = 4
@@ -127,31 +126,17 @@ def _draw(path: Path, seed: int, boxes: list[list[float]]) -> None:
 def caption_cell(task: CaptionTask, schedule: Schedule, **changes: Any) -> Cell:
     """A cell of a few steps."""
     sizes = task.facts.sizes
-    cell = Cell(
-        **{
-            "task": "mscoco",
-            "data_digest": task.facts.digest,
-            "m": M,
-            "n": sizes["train"],
-            "architecture": "show-attend-tell",
-            "schedule": schedule,
-            "seed": 0,
-            "batch_size": 8,
-            "train_metrics_size": 10,
-            "validation_size": sizes["validation"],
-            "test_size": sizes["test"],
-            "evaluation_points": (0.0, 0.5, 1.0),
-            "budget": Budget(1),
-            "settings": SIZES,
-            "options": OPTIONS,
-            **changes,
-        }
-    )
-    return replace(cell, budget=soft_epochs(1.5, caption_flops(cell, task), M, cell.n))
-
-
-def caption_flops(cell: Cell, task: CaptionTask) -> Any:
-    shape = task.facts.input_shape
-    known = models.further_of(cell)
-    model = models.build("show-attend-tell", "mscoco", shape, task.num_classes, further=known)
-    return model.flops(shape, task.facts.lengths, M)
+    values: dict[str, Any] = {
+        "m": M,
+        "n": sizes["train"],
+        "architecture": "show-attend-tell",
+        "batch_size": 8,
+        "train_metrics_size": 10,
+        "validation_size": sizes["validation"],
+        "test_size": sizes["test"],
+        "evaluation_points": (0.0, 0.5, 1.0),
+        "budget": Budget(1),
+        "settings": SIZES,
+        "options": OPTIONS,
+    }
+    return lasting(tiny_cell(task, schedule, **(values | changes)), task, 1.5)

@@ -11,7 +11,7 @@ from analysis.groups import PARADIGMS
 from chapters.dynamics import linear_orthogonal as theory
 from study.cell import Budget, Cell, Options
 from study.results import Results
-from tests.made_up.comparisons import NUM_CLASSES, make_cell, write
+from tests.made_up.comparisons import NUM_CLASSES, Row, make_cell, write
 
 TIMES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 EPOCHS = 30
@@ -48,6 +48,14 @@ def record(
     if isinstance(loss, float):
         loss = (math.log(NUM_CLASSES) * (1 - times) + loss * times).tolist()
     curves = {"loss": loss, "incentive": [0.01 * x for x in loss], "incentive_slope": loss}
+    curves |= others
+
+    def measured(evaluation: Row) -> Row:
+        """All on the train split; on the others the time alone."""
+        names = curves if evaluation["split"] == "train" else curves.keys() & {"flow_time"}
+        place = TIMES.index(evaluation["budget_fraction"])
+        return {name: curves[name][place] for name in names}
+
     points = TIMES if status != "diverged" else TIMES[:2]
     write(
         results,
@@ -58,7 +66,7 @@ def record(
         points=points,
         study="fixed-focus",
         mosaics=cell.budget.amount,
-        curves=curves | others,
+        further=measured,
         num_classes=cell.options.get("num_classes", NUM_CLASSES),
     )
     return cell

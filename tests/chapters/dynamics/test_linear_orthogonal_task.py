@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 import torch
 
-from chapters.dynamics.linear_orthogonal import trajectory
+from chapters.dynamics.linear_orthogonal import INCENTIVE_STEP, trajectory
 from chapters.dynamics.vectors import BACKGROUND_AXES
 from study import models, tasks
 from study.cell import Budget, Cell, Options, Schedule
 from study.models.flops import ModelFlops
+from study.paradigms.held import STEP
 from study.train.budget.timeline import flow_time, timeline
 from study.train.steps import loop
 from tests.made_up.cells import cell_of
@@ -111,3 +112,7 @@ def of_train(cell: Cell) -> list[dict]:
     outcome = loop.train(cell, task)
     assert outcome.status == "done"
     return [row for row in outcome.evaluations if row["split"] == "train"]
+
+
+def test_the_finite_difference_is_that_of_theory() -> None:
+    assert STEP == INCENTIVE_STEP

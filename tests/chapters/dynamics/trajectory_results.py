@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 
 from chapters.dynamics import linear_orthogonal
-from study.cell import Budget, Cell, Schedule
-from study.results import Results, cell_columns
-from tests.made_up.cells import cell_of
-from tests.made_up.comparisons import SPLITS
+from study.cell import Budget, Cell
+from study.results import Results
+from tests.made_up import comparisons
+from tests.made_up.comparisons import Row
 
 POINTS = tuple(i / 20 for i in range(21))
 
@@ -30,7 +30,6 @@ def make_cell(
     """A cell of a linear model; `settings` are other fields of `Cell`."""
     defaults: dict[str, Any] = {
         "task": "linear-orthogonal",
-        "data_digest": "0123456789abcdef",
         "n": 5_000,
         "architecture": "linear",
         "batch_size": 250,
@@ -38,9 +37,8 @@ def make_cell(
         "budget": Budget(500_000, "mosaics"),
         "evaluation_points": POINTS,
     }
-    schedule = Schedule.single(paradigm, lr)
     fields = defaults | {"m": m, "num_classes": num_classes} | settings
-    return cell_of(**fields, schedule=schedule, seed=seed)
+    return comparisons.make_cell(paradigm, lr, seed, **fields)
 
 
 def write(
@@ -63,72 +61,42 @@ def write(
         end: gradient-flow time at the end of the budget.
         status: done, diverged or censored.
         points: budget fractions that were evaluated, by default all.
-        change: what becomes of the table of evaluations, columns fraction, t, mu, nu and loss.
+        change: what becomes of the table of evaluations, columns flow_time, mu, nu and loss.
         follows: the paradigm whose closed form it takes, by default its own.
     """
     fractions = np.array(cell.evaluation_points if points is None else points, dtype=float)
+    num_classes = cell.options["num_classes"]
     theory = linear_orthogonal.trajectory(
-        follows or cell.paradigm, cell.m, cell.options.get("num_classes", 2), end * fractions
+        follows or cell.paradigm, cell.m, num_classes, end * fractions
     )
-    table = theory[["t", "mu", "nu", "loss"]].assign(fraction=fractions)
+    table = theory.set_index(fractions)[["t", "mu", "nu", "loss"]]
+    table = table.rename(columns={"t": "flow_time"})
     generator = np.random.default_rng([cell.seed, len(cell.paradigm)])
     for name in ("mu", "nu", "loss"):
         table[name] *= 1 + noise * generator.standard_normal(len(table))
     if change is not None:
         table = change(table)
-    evaluations = [
-        {
-            "cell_id": cell.id,
-            "step": round(2_000 * row["fraction"]),
-            "mosaics_seen": round(500_000 * row["fraction"]),
-            "budget_fraction": row["fraction"],
-            "compute_flops": round(1e9 * row["fraction"]),
-            "train_seconds": 2 * row["fraction"],
-            "split": split,
-            "inference": cell.paradigm,
-            "num_evaluated": 500,
-            "loss": row["loss"],
-            "accuracy": 1.0,
-            "saif": 0.5,
-            "foreground_attention_mean": 0.5,
-            "ftpt": 1.0,
-            "ffpt": 0.0,
-            "ftpf": 0.0,
-            "ffpf": 0.0,
-            "mu": row["mu"] + (split != "test"),  # what other splits say must not matter
-            "nu": row["nu"],
-            "flow_time": row["t"],
-            "heatmap": [0.04] * 25,
-        }
-        for row in table.to_dict("records")
-        for split in SPLITS
-    ]
-    results.write_cell(_cell_row(cell, status), evaluations)
-    return cell
 
+    def measured(evaluation: Row) -> Row:
+        fraction = evaluation["budget_fraction"]
+        row = {"compute_flops": round(1e9 * fraction), **table.loc[fraction]}
+        # What other splits say must not matter.
+        return row | {"mu": row["mu"] + (evaluation["split"] != "test")}
 
-def _cell_row(cell: Cell, status: str) -> dict[str, Any]:
-    """The row of `cells`."""
-    return {
-        "study": "linear-orthogonal",
-        "kind": "training",
-        **cell_columns(cell),
-        "num_classes": cell.options["num_classes"],
-        "status": status,
-        "status_reason": "" if status == "done" else "loss is not finite",
-        "steps": 2_000,
-        "total_train_seconds": 2.0,
-        "total_evaluate_seconds": 0.5,
-        "total_seconds": 3.0,
-        "device": "cpu",
-        "threads": 1,
-        "pack": 1,
-        "micro_batch": 250,
-        "shared_prefix": False,
-        "code_version": "1a2b3c4",
-        "package_versions": '{"numpy": "2.4.6"}',
-        "finished_at": f"2026-01-01T00:00:{cell.seed:02d}+00:00",
-    }
+    return comparisons.write(
+        results,
+        cell,
+        status=status,
+        points=table.index.tolist(),
+        study="linear-orthogonal",
+        seconds=2.0,
+        mosaics=500_000,
+        further=measured,
+        num_classes=num_classes,
+        steps=2_000,
+        micro_batch=cell.batch_size,
+        total_seconds=3.0,
+    )
 
 
 def write_study(

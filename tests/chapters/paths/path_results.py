@@ -17,8 +17,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from study.results import CELLS_SCHEMA, EVALUATIONS_SCHEMA, Results
-from study.results.cell_file import MERGED, rows_of
+from study.results import CELLS_SCHEMA, EVALUATIONS_SCHEMA, Results, cell_file
 
 Recorded = tuple[dict[str, Any], list[dict[str, Any]]]
 """The rows of a cell and of its evaluations."""
@@ -90,8 +89,8 @@ def put_all(results: Results, made: Sequence[Recorded]) -> None:
     """Records cells in one file."""
     rows, evaluations = [row for row, _ in made], [each for _, mine in made for each in mine]
     cells = pa.Table.from_pylist(rows, CELLS_SCHEMA)
-    held = rows_of(cells, pa.Table.from_pylist(evaluations, EVALUATIONS_SCHEMA))
-    results.write(MERGED, held, {row["cell_id"]: row["cell"] for row in rows})
+    held = cell_file.rows_of(cells, pa.Table.from_pylist(evaluations, EVALUATIONS_SCHEMA))
+    results.write(cell_file.MERGED, held, {row["cell_id"]: row["cell"] for row in rows})
 
 
 def solved(

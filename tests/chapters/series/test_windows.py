@@ -1,14 +1,17 @@
-"""Windows: cut without overlap, padded where they must be, standardised by what trains."""
+"""Windows: cut without overlap, padded, standardised by what trains; and a network of them."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from torch import nn
 
 from chapters.series.ts_files import TsFile
 from chapters.series.windows import TASK, VALIDATION_SHARE, cut, windows_of
+from study import models
 from study.errors import RequestError
 from study.tasks.mosaics.base_segments import held_out
 
@@ -116,3 +119,17 @@ def test_equal_series_are_never_in_two_splits() -> None:
     kept = held_out(TASK, base.train_labels, VALIDATION_SHARE, base.train_sources)
     trains, held = ({each.tobytes() for each in base.train_images[rows]} for rows in (~kept, kept))
     assert (len(trains & held), len(held)) == (0, 2 * 4)
+
+
+# --- the network
+
+
+@pytest.mark.parametrize("window", [3, 4, 5, 100])
+def test_windows_of_any_length_go_through_one_dimensional_convolutions(window: int) -> None:
+    """They see neighbouring steps, all channels and no padding, and as many steps as there are."""
+    model = models.build("conv1d", "series", (2, window, 1), 3)
+    assert model.focus(torch.zeros(5, 2, window, 1)).shape == (5,)
+    assert model.classifier(torch.zeros(5, 2, window, 1)).shape == (5, 3)
+    first, second = (each for each in model.focus if isinstance(each, nn.Conv2d))
+    assert first.kernel_size == (3, 1)
+    assert second.kernel_size == (min(3, window - 2), 1)

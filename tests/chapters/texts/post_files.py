@@ -14,10 +14,8 @@ import numpy as np
 from chapters.texts.texts import TextTask
 from study import tasks
 from study.cell import Budget, Cell, Options, Schedule
-from study.models import build
-from study.models.flops import ModelFlops
 from study.tasks.sources.places import Places
-from study.train.budget.cost import soft_epochs
+from tests.conftest import lasting, tiny_cell
 
 OPTIONS = Options(label_rule="majority", rationale_rule="majority", min_count=1)
 SIZES = {"train": 60, "val": 30, "test": 40}
@@ -65,31 +63,16 @@ def text_cell(
 ) -> Cell:
     """A cell that trains in a fraction of a second."""
     values: dict[str, Any] = {
-        "task": "hatexplain",
-        "data_digest": task.facts.digest,
         "m": M,
         "n": SIZES["train"],
         "architecture": architecture,
-        "schedule": schedule or Schedule.single("soft", 0.1),
-        "seed": 0,
-        "batch_size": 16,
-        "train_metrics_size": 50,
         "validation_size": SIZES["val"],
         "test_size": SIZES["test"],
-        "evaluation_points": (0.0, 0.25, 0.5, 0.75, 1.0),
         "budget": Budget(1),
         "options": OPTIONS,
-        **changes,
     }
-    if "budget" not in changes:
-        flops = text_flops(task, architecture, values["m"])
-        values["budget"] = soft_epochs(epochs, flops, values["m"], values["n"])
-    return Cell(**values)
-
-
-def text_flops(task: TextTask, architecture: str = "embedding", m: int = M) -> ModelFlops:
-    model = build(architecture, task.name, task.facts.input_shape, task.num_classes)
-    return model.flops(task.facts.input_shape, task.facts.lengths, m)
+    cell = tiny_cell(task, schedule, **(values | changes))
+    return cell if "budget" in changes else lasting(cell, task, epochs)
 
 
 def _post(rng: np.random.Generator, name: str, marked: bool) -> dict[str, Any]:

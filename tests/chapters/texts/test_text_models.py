@@ -22,7 +22,7 @@ from study.paradigms.paradigm import Sampling
 from study.tasks.task import Batch
 from study.train.budget import cost
 from study.train.steps.step import SGD, train_step
-from tests.chapters.texts.post_files import M, load, text_cell, text_flops, write_posts
+from tests.chapters.texts.post_files import M, load, text_cell, write_posts
 from tests.conftest import needs_cuda
 from tests.made_up.gpu import WAYS, Way, padding_computed, waits
 from tests.made_up.instances import marked
@@ -192,7 +192,7 @@ def test_forward_cost_equals_what_pytorch_counts(task: TextTask, architecture: s
 def test_an_epoch_costs_what_its_real_words_cost(
     task: TextTask, architecture: str, paradigm: str, m: int
 ) -> None:
-    flops = text_flops(task, architecture, m)
+    flops = build(task, architecture).flops(task.facts.input_shape, task.facts.lengths, m)
     of_paradigm = paradigms.get(paradigm).cost
     encoder = {each.segments: each.encoder for each in flops.lengths}
     lengths = task.splits(text_cell(task, m=m))["train"].lengths.tolist()

@@ -21,14 +21,8 @@ from chapters.texts.modality import POSTS
 from chapters.texts.published import TABLE_1
 from study.results import METRICS, Results, ResultsError
 from study.tracking.cells import of_cell
-from tests.made_up.comparisons import (
-    OF_KNOWN,
-    SHARES,
-    compared,
-    make_results,
-    make_text_cell,
-    write_text,
-)
+from tests.chapters.texts.text_results import PLAUSIBILITY, SHARES, make_text_cell, write_text
+from tests.made_up.comparisons import OF_KNOWN, compared, make_results
 
 SAIF = {"hard": 0.1, "soft": 0.2, "hybrid": 0.45, "lvml": 0.4, "lvml-logits": 0.35}
 EVERY_TENTH = tuple(i / 10 for i in range(11))
@@ -66,7 +60,7 @@ def test_nothing_but_train_metrics_depends_on_train_rationales(
         pd.testing.assert_frame_equal(getattr(none, name), getattr(every, name))
     assert claims(none) == claims(every)
     tables = [each.at_budget.set_index(["cell_id", "split"]) for each in (none, every)]
-    known = [name for name in OF_KNOWN if name in tables[0]]
+    known = [name for name in (*OF_KNOWN, *PLAUSIBILITY) if name in tables[0]]
     assert tables[0].xs("train", level="split")[known].isna().all(axis=None)
     rest = [table.drop("train", level="split") for table in tables]
     pd.testing.assert_frame_equal(*rest)

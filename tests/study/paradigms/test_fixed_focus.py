@@ -9,7 +9,6 @@ import pytest
 import torch
 from torch import Tensor
 
-from chapters.dynamics.linear_orthogonal import INCENTIVE_STEP
 from study import models, paradigms
 from study.cell import PARADIGMS, Cell, Schedule
 from study.evaluate.classification import evaluate
@@ -94,10 +93,6 @@ def test_loss_and_incentive_are_those_of_the_formulas(
     assert found["incentive_slope"] == pytest.approx(-slope.item(), rel=1e-4, abs=1e-6)
     if alpha == 1:
         assert found["incentive"] == 0
-
-
-def test_the_finite_difference_is_that_of_theory() -> None:
-    assert STEP == INCENTIVE_STEP
 
 
 def test_a_held_focus_costs_nothing(digits: MosaicTask) -> None:

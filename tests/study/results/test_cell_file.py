@@ -14,7 +14,8 @@ import pytest
 import analysis
 from study.results import Damage, Results, ResultsError, cell_file
 from study.results.merging import compact
-from tests.made_up import kinds, runs
+from tests.made_up import runs
+from tests.made_up.chapters import brought
 from tests.made_up.comparisons import make_cell, write
 from tests.made_up.tables import (
     POINTER,
@@ -34,11 +35,8 @@ def recorded(results: Results) -> None:
 
 @pytest.mark.parametrize(
     "make",
-    [
-        write_some, recorded, kinds.compared, kinds.fixed_focus, kinds.linear_orthogonal,
-        kinds.attention_paths, kinds.heads, kinds.captions,
-    ],
-)  # fmt: skip
+    [write_some, recorded, *(each.write for each in brought().results.values())],
+)
 def test_what_is_written_is_read_again(
     make: Callable[[Results], object], results: Results, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -51,7 +49,6 @@ def test_what_is_written_is_read_again(
         return real(*tables)
 
     monkeypatch.setattr("study.results.cell_file.rows_of", rows_of)
-    monkeypatch.setattr("tests.chapters.paths.path_results.rows_of", rows_of)
     make(results)
     expected = [
         pa.concat_tables(tables)

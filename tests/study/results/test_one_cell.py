@@ -14,14 +14,11 @@ import torch
 
 from study import paradigms, run, tasks
 from study.cell import Cell, NetworkSettings, Schedule
-from study.cell.work import Job
 from study.errors import RequestError
-from study.launch.run_job import run_job
 from study.models import kept
 from study.results import FURTHER, METRICS, Results, TrainedNetwork, load_network
 from study.results.merging import compact
 from study.tasks.mosaics.mosaics import MosaicTask
-from tests.chapters.paths import small_networks
 from tests.chapters.texts.post_files import load, text_cell, write_posts
 from tests.conftest import tiny_cell
 from tests.made_up.jobs import trained
@@ -129,15 +126,3 @@ def test_a_network_that_was_not_kept_or_is_damaged_is_refused(
         load_network(results.url, other.id)
     with pytest.raises(RequestError, match="has no cell none"):
         load_network(results.url, "none")
-
-
-def test_what_classifies_no_segments_is_loaded_but_does_not_predict(results: Results) -> None:
-    """Of one-shot images all networks are kept, in the same files."""
-    network = small_networks.cells("method=theory")[0].network
-    results.prepare()
-    run_job(Job(((network,),)), small_networks.work(results.url, network))
-    loaded = load_network(results.url, network.id)
-    weights = kept.load(results.storage, network.id)
-    assert kept.digest(loaded.model.state_dict()) == kept.digest(weights)
-    with pytest.raises(RequestError, match="does not classify segments"):
-        loaded.predict(torch.zeros(1))

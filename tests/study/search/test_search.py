@@ -17,7 +17,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import chapters.captions.studies
 import search_spaces.digits
 from search_spaces.base import By
 from study.cell import Cell, Schedule
@@ -365,12 +364,3 @@ def test_the_rate_before_it_drops_is_the_one_that_is_searched() -> None:
     soft, hard = cell.schedule.phases
     dropped = replace(cell, schedule=Schedule((soft, *hard.dropping(0.5, 0.4))))
     assert space.nearest(dropped) == {"lr": 0.1, "hard_lr": 0.3, "switch_point": 0.5}
-
-
-def test_a_search_of_captions_improves_bleu_and_keeps_what_depends_on_the_paradigm() -> None:
-    space = Space.of(resolve(chapters.captions.studies.MSCOCO, "paper", ("lr=1e-4,1e-3",)))
-    assert space.improved(["accuracy"]) == "validation Bleu-4"
-    alone, after = (space.points[name] for name in ("hard-running", "hybrid-running"))
-    assert (alone["drop_at"], alone["teacher_forcing"]) == (0.4, 0.7)
-    assert (after["drop_at"], after["teacher_forcing"], after["hard_lr"]) == (0.24, 1.0, 1e-4)
-    assert list(space.ranges("hybrid-running")) == ["lr"]

@@ -19,13 +19,8 @@ from study.results import METRICS, Results
 from study.tracking.cells import CURVES, of_cell
 from study.tracking.runs import METRIC_STEP_FLOPS, Run
 from study.tracking.store import Store
-from tests.made_up.comparisons import (
-    make_cell,
-    make_results,
-    make_text_cell,
-    write,
-    write_text,
-)
+from tests.chapters.texts.text_results import make_text_cell, write_text
+from tests.made_up.comparisons import make_cell, make_results, write
 from tests.made_up.tracking import (
     SUMMARIES,
     answer,

@@ -12,7 +12,8 @@ from analysis.comparison.across.factors import Family, families, setting_names
 from analysis.comparison.compare import Comparison
 from study.cell import Budget
 from study.cell.network_settings import NetworkSettings
-from tests.made_up.comparisons import make_cell, make_text_cell
+from tests.chapters.texts.text_results import make_text_cell
+from tests.made_up.comparisons import make_cell
 
 WIDTHS = (0.5, 2.0, 4.0)
 

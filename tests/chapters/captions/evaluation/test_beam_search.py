@@ -10,7 +10,15 @@ import torch
 from chapters.captions.data.vocabulary import END, PADDING, START, UNKNOWN
 from chapters.captions.evaluation.beam_search import Written, write
 from study import paradigms
-from tests.made_up.table_captions import BALL, DOG, PUPPY, RUNS, A, TableCaptions, TableModel
+from tests.chapters.captions.table_captions import (
+    BALL,
+    DOG,
+    PUPPY,
+    RUNS,
+    A,
+    TableCaptions,
+    TableModel,
+)
 
 SOUGHT = torch.tensor([[[DOG, PUPPY], [BALL, PADDING]]])
 ALLOWED = [END, A, DOG, PUPPY, RUNS, BALL]

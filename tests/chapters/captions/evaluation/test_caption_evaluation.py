@@ -23,8 +23,7 @@ from study import paradigms
 from study.evaluate import heatmap
 from study.paradigms.paradigm import Paradigm
 from study.tasks.task import Batch
-from tests.made_up.instances import marked
-from tests.made_up.table_captions import (
+from tests.chapters.captions.table_captions import (
     BALL,
     DOG,
     PUPPY,
@@ -34,6 +33,7 @@ from tests.made_up.table_captions import (
     TableCaptions,
     TableModel,
 )  # fmt: skip
+from tests.made_up.instances import marked
 
 LONGEST = 4
 WORDS = {"dog": (DOG, PUPPY), "ball": (BALL,), "run": (RUNS,)}

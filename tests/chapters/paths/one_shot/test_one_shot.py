@@ -11,11 +11,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import torch
 
 from study import compact, run
 from study.drive.again import largest_difference
+from study.errors import RequestError
 from study.models import kept
-from study.results import Results
+from study.results import Results, load_network
 from study.terminal.command import DONE
 from tests.chapters.paths.small_networks import assignments
 from tests.conftest import log_levels_kept, not_drawn, trials_here
@@ -75,6 +77,18 @@ def test_networks_train_and_are_taken_apart_by_one_command(finished: tuple[Path,
         assert accuracy[row.cell_id] == accuracy[row.network]
     assert re.search(r"^P9 .*", printed, re.M), printed
     assert f"report: file://{results}/report/one-shot/report.html" in printed
+
+
+def test_a_network_is_loaded_but_does_not_predict_as_it_classifies_no_segments(
+    finished: tuple[Path, str],
+) -> None:
+    results = Results(finished[0])
+    cell_id = results.cells().query("kind == 'training'")["cell_id"].iloc[0]
+    loaded = load_network(finished[0], cell_id)
+    weights = kept.load(results.storage, cell_id)
+    assert kept.digest(loaded.model.state_dict()) == kept.digest(weights)
+    with pytest.raises(RequestError, match="does not classify segments"):
+        loaded.predict(torch.zeros(1))
 
 
 def test_another_method_trains_no_network(
