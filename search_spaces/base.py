@@ -12,6 +12,9 @@ from typing import Any
 
 Values = tuple[Any, ...]
 
+PARADIGMS = ("soft", "hard", "lvml", "hybrid")
+"""Those of the paper."""
+
 
 @dataclass(frozen=True)
 class By:
@@ -26,6 +29,11 @@ class By:
     axis: str
     values: Mapping[Any, Values | By]
     otherwise: Values | By
+
+
+def fresh(count: int) -> Values:
+    """So many seeds that confirm; none of them tunes."""
+    return tuple(range(100, 100 + count))
 
 
 def where_usual(values: Values, usual: Mapping[str, Any]) -> Values | By:

@@ -1,6 +1,6 @@
 """CIFAR-10 mosaics: airplane, automobile and bird are foreground (sections 2.4, A.2)."""
 
-from search_spaces.base import By, Preset, SearchSpace
+from search_spaces.base import PARADIGMS, By, Preset, SearchSpace, fresh
 
 _SOFT_RATES = (0.0005, 0.001, 0.002, 0.004, 0.01, 0.02, 0.05, 0.1, 0.2)
 _HARD_RATES = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
@@ -18,11 +18,11 @@ SPACE = SearchSpace(
                 "architecture": ("small",),
                 "batch_size": (32,),
                 "epochs": (10,),
-                "paradigm": ("soft", "hard", "lvml", "hybrid"),
+                "paradigm": PARADIGMS,
                 "lr": (0.01, 0.03),
                 "switch_point": (0.4,),
                 "seed": (0, 1),
-                "confirm": tuple(range(100, 106)),
+                "confirm": fresh(6),
                 "evaluations": (5,),
                 "train_metrics_size": (1_000,),
                 "validation_size": (1_000,),
@@ -38,16 +38,14 @@ SPACE = SearchSpace(
                 "batch_size": (256,),
                 "precision": ("bfloat16",),
                 "epochs": (16,),
-                "paradigm": ("soft", "hard", "lvml", "hybrid"),
+                "paradigm": PARADIGMS,
                 # Above the paper's choices, since 16 epochs are few.
                 "lr": (0.02, 0.05, 0.1),
                 "hard_lr": By("lr", {0.02: (0.01,), 0.05: (0.02,)}, otherwise=(0.05,)),
                 "switch_point": (0.4, 0.6),
                 "seed": (0, 1),
-                "confirm": tuple(range(100, 108)),
+                "confirm": fresh(8),
                 "train_metrics_size": (1_000,),
-                "validation_size": (2_000,),
-                "test_size": (10_000,),
             },
         ),
         "table1": Preset(
@@ -62,16 +60,13 @@ SPACE = SearchSpace(
                 "epochs": (100,),
                 # As the published scripts cut their mosaics.
                 "split": ("shared-base",),
-                "paradigm": ("soft", "hard", "lvml", "hybrid"),
+                "paradigm": PARADIGMS,
                 # Section A.2.1; the switch point is left open there, and tuned.
                 "lr": By("paradigm", {"hard": (0.005,)}, otherwise=(0.01,)),
                 "hard_lr": (0.005,),
                 "switch_point": (0.25, 0.5, 0.75, 0.9),
                 "seed": (0, 1),
-                "confirm": tuple(range(100, 112)),
-                "train_metrics_size": (2_000,),
-                "validation_size": (2_000,),
-                "test_size": (10_000,),
+                "confirm": fresh(12),
             },
         ),
         "paper": Preset(
@@ -82,7 +77,7 @@ SPACE = SearchSpace(
                 "architecture": ("scripts",),
                 "batch_size": (256,),
                 "epochs": (100,),
-                "paradigm": ("soft", "hard", "lvml", "hybrid"),
+                "paradigm": PARADIGMS,
                 "lr": By(
                     "paradigm",
                     {"soft": _SOFT_RATES, "lvml": _SOFT_RATES, "hybrid": (0.005, 0.01, 0.02)},
@@ -91,10 +86,7 @@ SPACE = SearchSpace(
                 "hard_lr": (0.0025, 0.005, 0.01),
                 "switch_point": (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9),
                 "seed": (0, 1, 2),
-                "confirm": tuple(range(100, 112)),
-                "train_metrics_size": (2_000,),
-                "validation_size": (2_000,),
-                "test_size": (10_000,),
+                "confirm": fresh(12),
             },
         ),
     },

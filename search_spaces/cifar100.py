@@ -1,6 +1,6 @@
 """CIFAR-100 mosaics: the 50 animal and people classes are foreground (scripts, A.2)."""
 
-from search_spaces.base import By, Preset, SearchSpace
+from search_spaces.base import PARADIGMS, By, Preset, SearchSpace, fresh
 
 _SOFT_RATES = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
 _HARD_RATES = (0.0005, 0.001, 0.002, 0.005, 0.007, 0.01, 0.02, 0.05, 0.1, 0.2)
@@ -19,11 +19,11 @@ SPACE = SearchSpace(
                 "architecture": ("small",),
                 "batch_size": (32,),
                 "epochs": (8,),
-                "paradigm": ("soft", "hard", "lvml", "hybrid"),
+                "paradigm": PARADIGMS,
                 "lr": (0.01, 0.03),
                 "switch_point": (0.4,),
                 "seed": (0, 1),
-                "confirm": tuple(range(100, 106)),
+                "confirm": fresh(6),
                 "evaluations": (5,),
                 "train_metrics_size": (1_000,),
                 "validation_size": (1_000,),
@@ -38,7 +38,7 @@ SPACE = SearchSpace(
                 "architecture": ("scripts",),
                 "batch_size": (256,),
                 "epochs": (100,),
-                "paradigm": ("soft", "hard", "lvml", "hybrid"),
+                "paradigm": PARADIGMS,
                 "lr": By(
                     "paradigm",
                     {
@@ -56,10 +56,7 @@ SPACE = SearchSpace(
                 ),
                 "switch_point": (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9),
                 "seed": (0, 1, 2),
-                "confirm": tuple(range(100, 112)),
-                "train_metrics_size": (2_000,),
-                "validation_size": (2_000,),
-                "test_size": (10_000,),
+                "confirm": fresh(12),
             },
         ),
     },

@@ -1,6 +1,6 @@
 """Mosaics of scikit-learn's 8 x 8 digits: 3, 5 and 8 are foreground, the rest is background."""
 
-from search_spaces.base import By, Preset, SearchSpace
+from search_spaces.base import PARADIGMS, By, Preset, SearchSpace, fresh
 
 SPACE = SearchSpace(
     name="digits",
@@ -15,7 +15,7 @@ SPACE = SearchSpace(
                 "architecture": ("perceptron",),
                 "batch_size": (64,),
                 "epochs": (60,),
-                "paradigm": ("soft", "hard", "lvml", "hybrid"),
+                "paradigm": PARADIGMS,
                 # Wide enough that the best option of nearly any two seeds lies inside.
                 "lr": By(
                     "paradigm",
@@ -28,7 +28,7 @@ SPACE = SearchSpace(
                 ),
                 "switch_point": (0.05, 0.3, 0.95),
                 "seed": (0, 1),
-                "confirm": tuple(range(100, 112)),
+                "confirm": fresh(12),
                 "train_metrics_size": (1_000,),
                 "validation_size": (1_000,),
                 "test_size": (1_000,),
@@ -42,14 +42,11 @@ SPACE = SearchSpace(
                 "architecture": ("perceptron",),
                 "batch_size": (256,),
                 "epochs": (100,),
-                "paradigm": ("soft", "hard", "lvml", "hybrid"),
+                "paradigm": PARADIGMS,
                 "lr": (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5),
                 "switch_point": (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9),
                 "seed": (0, 1, 2),
-                "confirm": tuple(range(100, 112)),
-                "train_metrics_size": (2_000,),
-                "validation_size": (2_000,),
-                "test_size": (10_000,),
+                "confirm": fresh(12),
             },
         ),
     },

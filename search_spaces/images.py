@@ -1,6 +1,6 @@
 """Mosaics of images of your own; the foreground is to be named."""
 
-from search_spaces.base import By, Preset, SearchSpace
+from search_spaces.base import PARADIGMS, By, Preset, SearchSpace, fresh
 
 SPACE = SearchSpace(
     name="images",
@@ -15,11 +15,11 @@ SPACE = SearchSpace(
                 "architecture": ("small",),
                 "batch_size": (32,),
                 "epochs": (20,),
-                "paradigm": ("soft", "hard", "lvml", "hybrid"),
+                "paradigm": PARADIGMS,
                 "lr": By("paradigm", {"hybrid": (0.03,)}, otherwise=(0.01, 0.03, 0.06)),
                 "switch_point": (0.1, 0.4),
                 "seed": (0, 1),
-                "confirm": tuple(range(100, 108)),
+                "confirm": fresh(8),
                 "evaluations": (5,),
                 "train_metrics_size": (500,),
                 "validation_size": (1_000,),
@@ -34,11 +34,11 @@ SPACE = SearchSpace(
                 "architecture": ("scripts",),
                 "batch_size": (256,),
                 "epochs": (100,),
-                "paradigm": ("soft", "hard", "lvml", "hybrid"),
+                "paradigm": PARADIGMS,
                 "lr": (0.002, 0.005, 0.01, 0.02, 0.05, 0.1),
                 "switch_point": (0.1, 0.3, 0.5, 0.7, 0.9),
                 "seed": (0, 1, 2),
-                "confirm": tuple(range(100, 112)),
+                "confirm": fresh(12),
             },
         ),
     },

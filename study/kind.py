@@ -14,6 +14,7 @@ from study import terminal
 from study.cell import AnyCell, Cell
 from study.cell.declared import Axis
 from study.cell.events import Report, Runner
+from study.cell.grouped import grouped
 from study.cell.work import Work
 from study.errors import RequestError
 from study.storage.storage import Storage
@@ -122,9 +123,7 @@ class Kind(ABC, Generic[C]):
             facts: of their data.
             flops: cell id -> as `Maker.flops` gives it.
         """
-        rows: dict[tuple[str, ...], list[C]] = {}
-        for cell in cells:
-            rows.setdefault(self.row(cell), []).append(cell)
+        rows = grouped(cells, self.row)
         counted: dict[str, Column] = {
             "cells": lambda some: str(len(some)),
             "seeds": lambda some: str(len({cell.seed for cell in some})),

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from analysis.comparison.at_cut import (
-    CutCells,
     cut_cells,
     heatmaps_of,
     rows_within,
@@ -404,6 +403,7 @@ def _compare(
 ) -> list[Comparison]:
     found = cut_cells(source, cut, _KEPT)
     order = _ids_in_order(found.cells)
+    cells = _by_comparison(found.cells, order)
     tables = _by_comparison(found.table, order)
     asked = [asked_metrics(each, found.measures, select, test) for each in tables]
     every = dict.fromkeys([*METRICS, *found.measures])
@@ -419,18 +419,43 @@ def _compare(
     examples = source.json_of(first)
     settings = [json.loads(examples[cell_id]) for cell_id in first]
     differs = differences([*map(full_name, settings)], settings)
-    named = zip(settings, differs, strict=True)
-    tested = [metrics for _, metrics in asked]
-    cells = _by_comparison(found.cells, order)
-    studies = [each["study"].min() for each in cells]
-    paired = _paired([*zip(tables, choices, tested, cells, strict=True)], studies)
-    rows = zip(cells, tables, tried, choices, paired, strict=True)
+    metrics = [tested for _, tested in asked]
+    paired = _paired([*zip(tables, choices, metrics, cells, strict=True)])
     cuts = found.cuts.set_index(["comparison_id", "split"]).to_dict("index")
-    ends = [(cuts.get((i, "test"), _NOWHERE), of_chosen.get(i, evaluations[:0])) for i in order]
-    return [
-        _comparison(found, cut, *metrics, *name, *each, *end)
-        for metrics, name, each, end in zip(asked, named, rows, ends, strict=True)
-    ]
+    compared = []
+    for place, comparison_id in enumerate(order):
+        at_budget, choice = tables[place], choices[place]
+        chosen = tested_choice(at_budget, choice)
+        own = of_chosen.get(comparison_id, evaluations[:0])
+        where: Mapping[Any, Any] = cuts.get((comparison_id, "test"), _NOWHERE)
+        task, value = str(at_budget["task"].iloc[0]), where["value"]
+        summary = summarise(at_budget, choice, measures=found.measures)
+        compared.append(
+            Comparison(
+                task=task,
+                m=int(at_budget["m"].iloc[0]),
+                axis=cut.axis,
+                asked=cut.budget,
+                budget=None if math.isnan(value) else value,
+                reach=where["reach"],
+                cut=where["cut"],
+                threshold=cut.threshold_of(task),
+                interpolated=bool((at_budget["weight"] > 0).any()),
+                select=asked[place][0],
+                metrics=metrics[place],
+                settings=settings[place],
+                differs=differs[place],
+                cells=cells[place],
+                at_budget=at_budget,
+                options=tried[place],
+                choice=choice,
+                summary=summary.assign(cut_at=value),
+                paired=paired[place],
+                chosen=chosen.assign(heatmap=heatmaps_of(chosen, own)),
+                evaluations=rows_within(own, found, cut),
+            )
+        )
+    return compared
 
 
 def _by_comparison(table: pd.DataFrame, ids: Sequence[str]) -> list[pd.DataFrame]:
@@ -441,56 +466,14 @@ def _by_comparison(table: pd.DataFrame, ids: Sequence[str]) -> list[pd.DataFrame
 
 def _paired(
     tables: Sequence[tuple[pd.DataFrame, pd.DataFrame, Sequence[str], pd.DataFrame]],
-    studies: Sequence[str],
 ) -> list[pd.DataFrame]:
     """The paired differences of each comparison; those of a study are one family of tests."""
+    studies = [cells["study"].min() for *_, cells in tables]
     found: dict[int, pd.DataFrame] = {}
     for study in dict.fromkeys(studies):
         places = [place for place, name in enumerate(studies) if name == study]
         found |= zip(places, paired_tables([tables[place] for place in places]), strict=True)
     return [found[place] for place in range(len(tables))]
-
-
-def _comparison(
-    found: CutCells,
-    cut: Cut,
-    select: Select,
-    metrics: Sequence[str],
-    settings: dict[str, Any],
-    differs: Sequence[str],
-    cells: pd.DataFrame,
-    at_budget: pd.DataFrame,
-    tried: pd.DataFrame,
-    choice: pd.DataFrame,
-    paired: pd.DataFrame,
-    test: Mapping[Any, Any],
-    of_chosen: pd.DataFrame,
-) -> Comparison:
-    chosen = tested_choice(at_budget, choice)
-    first = at_budget.iloc[0]
-    return Comparison(
-        task=str(first["task"]),
-        m=int(first["m"]),
-        axis=cut.axis,
-        asked=cut.budget,
-        budget=None if math.isnan(test["value"]) else test["value"],
-        reach=test["reach"],
-        cut=test["cut"],
-        threshold=cut.threshold_of(str(first["task"])),
-        interpolated=bool((at_budget["weight"] > 0).any()),
-        select=select,
-        metrics=metrics,
-        settings=settings,
-        differs=differs,
-        cells=cells,
-        at_budget=at_budget,
-        options=tried,
-        choice=choice,
-        summary=summarise(at_budget, choice, measures=found.measures).assign(cut_at=test["value"]),
-        paired=paired,
-        chosen=chosen.assign(heatmap=heatmaps_of(chosen, of_chosen)),
-        evaluations=rows_within(of_chosen, found, cut),
-    )
 
 
 def metrics_of(found: Iterable[Comparison]) -> list[str]:

@@ -1,7 +1,7 @@
 """How cost and quality of every paradigm change with the number of segments, m = 4 to 4,096."""
 
-from search_spaces.base import By, Preset, SearchSpace
-from search_spaces.open_questions.held import HELD
+from search_spaces.base import By, Preset, SearchSpace, fresh
+from search_spaces.open_questions.usual import HELD
 
 _POWERS_OF_FOUR = (4, 16, 64, 256, 1_024, 4_096)
 _PARADIGMS = (
@@ -27,7 +27,7 @@ SPACE = SearchSpace(
                 "lr": (0.03,),
                 "switch_point": (0.3,),
                 "seed": (0,),
-                "confirm": tuple(range(100, 106)),
+                "confirm": fresh(6),
                 "evaluations": By("m", {1_024: (2,), 4_096: (2,)}, otherwise=(5,)),
                 "train_metrics_size": By("m", _FEW, otherwise=(500,)),
                 "validation_size": By("m", _FEW, otherwise=(500,)),
@@ -71,7 +71,7 @@ SPACE = SearchSpace(
                 "lr": (0.005, 0.01, 0.02),
                 "switch_point": (0.3, 0.6),
                 "seed": (0, 1, 2),
-                "confirm": tuple(range(100, 112)),
+                "confirm": fresh(12),
             },
         ),
     },

@@ -6,7 +6,6 @@ the result. Where it ran, how fast and with which versions is recorded beside it
 
 from __future__ import annotations
 
-import hashlib
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterator, Mapping
@@ -14,6 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from study.cell.declared import Declared
+from study.storage.hashed import hashed
 
 
 class Options(Mapping[str, Any]):
@@ -124,4 +124,4 @@ class AnyCell(Declared, ABC):
         """Hash of values and the version: 16 hexadecimal digits."""
         payload = {**self.version, **values}
         text = json.dumps(payload, sort_keys=True, separators=(",", ":"), allow_nan=False)
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
+        return hashed(text.encode())

@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Hashable, Iterable, Sequence
 
+from study.cell.grouped import grouped
+
 
 def stream_seed(*components: object) -> int:
     """A 63-bit seed from named components, e.g. ``stream_seed("order", seed, epoch)``.
@@ -35,11 +37,8 @@ def share_of_each(
         first.setdefault(content, row)
         for row, content in enumerate(range(len(labels)) if contents is None else contents)
     ]
-    rows: dict[int, list[int]] = {}
-    for row in first.values():
-        rows.setdefault(labels[row], []).append(row)
     drawn: set[int] = set()
-    for each in rows.values():
+    for each in grouped(first.values(), lambda row: labels[row]).values():
         in_order = sorted(each, key=lambda row: stream_seed(*components, row))
         drawn.update(in_order[: round(share * len(each))])
     return [row for row, one in enumerate(firsts) if one in drawn]

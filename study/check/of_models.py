@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -20,6 +21,7 @@ from study.tasks.task import Facts, FactsOf
 B = 6
 
 PROMISES: list[Promise] = []
+promised = functools.partial(promise, to=PROMISES)
 
 
 @dataclass(frozen=True)
@@ -51,13 +53,13 @@ class Architecture:
         return torch.randn(B, *shape, generator=torch.Generator().manual_seed(0))
 
 
-@promise("takes tasks that there are", to=PROMISES)
+@promised("takes tasks that there are")
 def takes_known_tasks(architecture: Architecture) -> None:
     for task in models.ARCHITECTURES[architecture.name]:
         require(task in tasks.TASKS, str(unknown("task", task, tasks.TASKS)))
 
 
-@promise("is a model with a focus of (N,) scores and a classifier of (N, C) logits", to=PROMISES)
+@promised("is a model with a focus of (N,) scores and a classifier of (N, C) logits")
 def has_both_heads(architecture: Architecture) -> None:
     model = architecture.build()
     require(
@@ -78,7 +80,7 @@ def has_both_heads(architecture: Architecture) -> None:
         require(out.dtype == torch.float32, f"the {what} gives {out.dtype}, must be float32")
 
 
-@promise("starts with weights that follow from its seed alone", to=PROMISES)
+@promised("starts with weights that follow from its seed alone")
 def follows_its_seed(architecture: Architecture) -> None:
     before = torch.random.get_rng_state()
     one, same, other = (architecture.build(seed).state_dict() for seed in (0, 0, 1))
@@ -95,7 +97,7 @@ def follows_its_seed(architecture: Architecture) -> None:
         require(differ, f"the {head} is the same for two seeds: draw it by the builder's seed")
 
 
-@promise("counts its FLOPs as PyTorch's counter does", to=PROMISES)
+@promised("counts its FLOPs as PyTorch's counter does")
 def counts_its_flops(architecture: Architecture) -> None:
     model = architecture.build()
     segments = architecture.segments(model)[:1]
@@ -111,7 +113,7 @@ def counts_its_flops(architecture: Architecture) -> None:
         require(counted > 0, f"the {what} costs 0 FLOPs a segment: equal compute needs a cost")
 
 
-@promise("sees each segment alone when it is evaluated", to=PROMISES)
+@promised("sees each segment alone when it is evaluated")
 def sees_segments_alone(architecture: Architecture) -> None:
     model = architecture.build()
     segments = architecture.segments(model)
@@ -121,7 +123,7 @@ def sees_segments_alone(architecture: Architecture) -> None:
             require_equal(head(segments), alone, f"the {what} on a batch and one by one", 1e-5)
 
 
-@promise("trains all of its weights", to=PROMISES)
+@promised("trains all of its weights")
 def trains_all_weights(architecture: Architecture) -> None:
     model = architecture.build()
     segments = architecture.segments(model).reshape(2, B // 2, -1)

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import copy
+import functools
 import math
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from study import paradigms
-from study.check.promises import Promise, promise, require, require_equal, skip_unless
+from study.check.promises import Broken, Promise, promise, require, require_equal, skip_unless
 from study.errors import RequestError
 from study.paradigms.paradigm import Paradigm, focus_scores
 
 B, M, D, C = 7, 5, 4, 3
 
 PROMISES: list[Promise] = []
+promised = functools.partial(promise, to=PROMISES)
 
 
 class Problem:
@@ -57,6 +61,21 @@ class Problem:
     def parameters(self) -> list[nn.Parameter]:
         return [*self.f.parameters(), *self.g.parameters()]
 
+    def loss(self, paradigm: Paradigm, **given: Any) -> Tensor:
+        return paradigm.loss(*self.args(), self.labels, self.mask, **given)
+
+    def prediction(self, paradigm: Paradigm, **given: Any) -> tuple[Tensor, Tensor]:
+        return paradigm.predict(*self.args(), self.mask, **given)
+
+    def padded(self) -> Problem:
+        """The same problem with three more segments, NaN wherever there is padding."""
+        assert self.mask is not None
+        longer = copy.copy(self)
+        longer.mask = functional.pad(self.mask, (0, 3))
+        longer.segments = functional.pad(self.segments, (0, 0, 0, 3))
+        longer.segments[~longer.mask] = torch.nan
+        return longer
+
 
 class Counted:
     """A function that remembers the segments it was called on."""
@@ -83,7 +102,7 @@ def _skip_if_sampled(paradigm: Paradigm) -> None:
     skip_unless(_is_exact(paradigm), why)
 
 
-@promise("names a paradigm that draws nothing as its exact one", to=PROMISES)
+@promised("names a paradigm that draws nothing as its exact one")
 def names_its_exact(paradigm: Paradigm) -> None:
     """Evaluations take the loss of `exact`."""
     if _is_exact(paradigm):
@@ -95,7 +114,7 @@ def names_its_exact(paradigm: Paradigm) -> None:
     require(_is_exact(exact), f"its exact one, {paradigm.exact}, has another exact one itself")
 
 
-@promise("has a loss in nats for each of a batch, which is a number", to=PROMISES)
+@promised("has a loss in nats for each of a batch, which is a number")
 def has_a_loss(paradigm: Paradigm) -> None:
     problem = Problem()
     losses = paradigm.losses(paradigm.attended(*problem.args()), problem.labels)
@@ -103,16 +122,16 @@ def has_a_loss(paradigm: Paradigm) -> None:
         losses.shape == (B,),
         f"losses() of {B} mosaics has shape {tuple(losses.shape)}, must be ({B},): one each",
     )
-    loss = paradigm.loss(*problem.args(), problem.labels)
+    loss = problem.loss(paradigm)
     require(loss.shape == (), f"the loss of a batch has shape {tuple(loss.shape)}, must be ()")
     require(torch.isfinite(loss), f"the loss of moderate numbers is {loss.item()}")
 
 
-@promise("predicts distributions over segments and over classes", to=PROMISES)
+@promised("predicts distributions over segments and over classes")
 def predicts_distributions(paradigm: Paradigm) -> None:
     for masked in (False, True):
         problem = Problem(masked=masked)
-        attention, probabilities = paradigm.predict(*problem.args(), problem.mask)
+        attention, probabilities = problem.prediction(paradigm)
         for what, each, shape in (
             ("attention", attention, (B, M)),
             ("probabilities", probabilities, (B, C)),
@@ -124,7 +143,7 @@ def predicts_distributions(paradigm: Paradigm) -> None:
         require_equal(attended, attention, "attend() beside the attention that predict() returns")
 
 
-@promise("keeps probabilities at most 1 at 1,000 segments in float32", to=PROMISES)
+@promised("keeps probabilities at most 1 at 1,000 segments in float32")
 def keeps_probabilities(paradigm: Paradigm) -> None:
     """SAIF refuses scores above 1 + 1e-6."""
     segments = torch.randn(200, 1000, 1, generator=torch.Generator().manual_seed(0))
@@ -135,26 +154,16 @@ def keeps_probabilities(paradigm: Paradigm) -> None:
     require(largest <= 1 + 5e-7, f"the largest is 1 + {largest - 1:.2g}: add up in another order")
 
 
-@promise("has the gradient of its loss, by finite differences", to=PROMISES)
+@promised("has the gradient of its loss, by finite differences")
 def has_its_gradient(paradigm: Paradigm) -> None:
     _skip_if_sampled(paradigm)
     for masked, curved in ((False, False), (True, False), (False, True), (True, True)):
         problem = Problem(masked=masked, curved=curved)
-
-        def loss(*parameters: Tensor, problem: Problem = problem) -> Tensor:
-            u, b, w, c = parameters
-            return paradigm.loss(
-                lambda x: (x @ u.T + b).squeeze(1),
-                lambda x: problem.bend(x) @ w.T + c,
-                problem.segments,
-                problem.labels,
-                problem.mask,
-            )
-
-        _require_gradient(loss, problem.parameters(), "the weights of focus and classifier")
+        weights = "the weights of focus and classifier"
+        _require_gradient(paradigm, problem, problem.parameters(), weights)
 
 
-@promise("has a gradient for an attention that is given, exact zeros included", to=PROMISES)
+@promised("has a gradient for an attention that is given, exact zeros included")
 def has_a_gradient_for_attention(paradigm: Paradigm) -> None:
     """The incentive of section 3.2 is minus this derivative."""
     _skip_if_sampled(paradigm)
@@ -167,30 +176,30 @@ def has_a_gradient_for_attention(paradigm: Paradigm) -> None:
             attention[~problem.mask] = 0
         attention /= attention.sum(dim=1, keepdim=True)
         attention.requires_grad_()
-
-        def loss(a: Tensor, problem: Problem = problem) -> Tensor:
-            return paradigm.loss(*problem.args(), problem.labels, problem.mask, attention=a)
-
-        _require_gradient(loss, [attention], "a given attention")
+        _require_gradient(paradigm, problem, [attention], "a given attention", attention=attention)
 
 
-def _require_gradient(loss: Callable[..., Tensor], of: Sequence[Tensor], what: str) -> None:
-    found = torch.autograd.gradcheck(loss, of, atol=1e-7, raise_exception=False)
-    require(found, f"the gradient for {what} is not that of the loss: is something detached?")
+def _require_gradient(
+    paradigm: Paradigm, problem: Problem, of: Sequence[Tensor], what: str, **given: Tensor
+) -> None:
+    def loss(*_: Tensor) -> Tensor:  # those that are checked, which are moved in place
+        return problem.loss(paradigm, **given)
+
+    right = torch.autograd.gradcheck(loss, of, atol=1e-7, raise_exception=False)
+    require(right, f"the gradient for {what} is not that of the loss: is something detached?")
 
 
-@promise("takes an attention that is given in place of the focus", to=PROMISES)
+@promised("takes an attention that is given in place of the focus")
 def takes_an_attention(paradigm: Paradigm) -> None:
     problem = Problem()
-    own, probabilities = paradigm.predict(*problem.args())
+    own, probabilities = problem.prediction(paradigm)
 
     def no_focus(_: Tensor) -> Tensor:
-        require(False, "it calls the focus although an attention is given")
-        raise AssertionError
+        raise Broken("it calls the focus although an attention is given")
 
     given = (no_focus, problem.classifier, problem.segments)
     draws = [torch.Generator().manual_seed(3) for _ in range(2)]
-    expected = paradigm.loss(*problem.args(), problem.labels, generator=draws[0])
+    expected = problem.loss(paradigm, generator=draws[0])
     loss = paradigm.loss(*given, problem.labels, attention=own, generator=draws[1])
     require_equal(loss, expected, "the loss with its own attention given")
     again, same = paradigm.predict(*given, attention=own)
@@ -198,74 +207,65 @@ def takes_an_attention(paradigm: Paradigm) -> None:
     require_equal(same, probabilities, "the prediction with its own attention given")
 
 
-@promise("classifies the one segment that has all attention", to=PROMISES)
+@promised("classifies the one segment that has all attention")
 def classifies_the_attended(paradigm: Paradigm) -> None:
     """Where attention is certain, all paradigms are one."""
     problem = Problem(curved=True)
     index = torch.randint(M, (B,), generator=torch.Generator().manual_seed(1))
     attention = functional.one_hot(index, M).double()
     logits = problem.classifier(problem.segments[torch.arange(B), index])
-    loss = paradigm.loss(*problem.args(), problem.labels, attention=attention)
+    loss = problem.loss(paradigm, attention=attention)
     require_equal(loss, functional.cross_entropy(logits, problem.labels), "its loss", 1e-12)
-    _, probabilities = paradigm.predict(*problem.args(), attention=attention)
+    _, probabilities = problem.prediction(paradigm, attention=attention)
     require_equal(probabilities, logits.softmax(dim=1), "its prediction", 1e-12)
 
 
-@promise("is not changed by padding, whatever stands there", to=PROMISES)
+@promised("is not changed by padding, whatever stands there")
 def ignores_padding(paradigm: Paradigm) -> None:
     problem = Problem(masked=True)
-    assert problem.mask is not None
-    attention, probabilities = paradigm.predict(*problem.args(), problem.mask)
-    require((attention[~problem.mask] == 0).all(), "attention on padding is not exactly 0")
-    longer, mask = _padded(problem)
-    padded_attention, padded = paradigm.predict(problem.focus, problem.classifier, longer, mask)
-    loss, of_segments, *gradients = _trained(paradigm, problem, longer, mask)
+    longer = problem.padded()
+    padding = longer.segments.isnan().any(dim=2)
+    attention, probabilities = problem.prediction(paradigm)
+    require((attention[padding[:, :M]] == 0).all(), "attention on padding is not exactly 0")
+    padded_attention, padded = longer.prediction(paradigm)
+    loss, of_segments, *gradients = _trained(paradigm, longer)
     finite = all(torch.isfinite(each).all() for each in (padded, loss, *gradients))
     require(finite, "NaN in padding reaches the loss, the prediction or a gradient")
     require_equal(padded, probabilities, "a prediction with more padding")
     require_equal(padded_attention[:, :M], attention, "attention with more padding")
-    require((padded_attention[~mask] == 0).all(), "attention on further padding is not exactly 0")
-    require((of_segments[~mask] == 0).all(), "padding has a gradient")
+    further = padded_attention[padding]
+    require((further == 0).all(), "attention on further padding is not exactly 0")
+    require((of_segments[padding] == 0).all(), "padding has a gradient")
 
 
-@promise("has the same loss and gradients with more padding", to=PROMISES)
+@promised("has the same loss and gradients with more padding")
 def trains_alike_with_padding(paradigm: Paradigm) -> None:
     _skip_if_sampled(paradigm)
     problem = Problem(masked=True)
-    assert problem.mask is not None
-    loss, _, *gradients = _trained(paradigm, problem, problem.segments.clone(), problem.mask)
-    padded, _, *of_padded = _trained(paradigm, problem, *_padded(problem))
+    padded, _, *of_padded = _trained(paradigm, problem.padded())
+    loss, _, *gradients = _trained(paradigm, problem)
     require_equal(padded, loss, "the loss with more padding")
     for got, expected in zip(of_padded, gradients, strict=True):
         require_equal(got, expected, "a gradient with more padding")
 
 
-def _padded(problem: Problem) -> tuple[Tensor, Tensor]:
-    """Its segments and mask with three more, NaN wherever there is padding."""
-    assert problem.mask is not None
-    padding = torch.full((B, 3, D), torch.nan, dtype=torch.float64)
-    longer = torch.cat([problem.segments, padding], dim=1)
-    longer[:, :M][~problem.mask] = torch.nan
-    return longer, torch.cat([problem.mask, torch.zeros(B, 3, dtype=torch.bool)], dim=1)
-
-
-def _trained(paradigm: Paradigm, problem: Problem, segments: Tensor, mask: Tensor) -> list[Tensor]:
+def _trained(paradigm: Paradigm, problem: Problem) -> list[Tensor]:
     """The loss, and its gradients for the segments and all weights."""
-    segments.requires_grad_()
-    loss = paradigm.loss(problem.focus, problem.classifier, segments, problem.labels, mask)
-    return [loss, *torch.autograd.grad(loss, [segments, *problem.parameters()])]
+    inputs = [problem.segments.requires_grad_(), *problem.parameters()]
+    loss = problem.loss(paradigm)
+    return [loss, *torch.autograd.grad(loss, inputs)]
 
 
-@promise("has a loss of NaN where the networks give NaN", to=PROMISES)
+@promised("has a loss of NaN where the networks give NaN")
 def shows_divergence(paradigm: Paradigm) -> None:
     """A diverged model must be seen as diverged, not crash the trial."""
     problem = Problem()
-    segments = torch.full_like(problem.segments, torch.nan)
-    loss = paradigm.loss(problem.focus, problem.classifier, segments, problem.labels)
+    problem.segments = torch.full_like(problem.segments, torch.nan)
+    loss = problem.loss(paradigm)
     require(torch.isnan(loss), f"the loss of NaN is {loss.item()}")
 
 
-@promise("has the cross-entropy of a confident mistake, in float32", to=PROMISES)
+@promised("has the cross-entropy of a confident mistake, in float32")
 def stays_finite(paradigm: Paradigm) -> None:
     """Of equal segments it does not matter which is attended to."""
     _skip_if_sampled(paradigm)
@@ -277,7 +277,7 @@ def stays_finite(paradigm: Paradigm) -> None:
     require(close, f"it is {loss:g}, must be 600: compute it by log_softmax or logsumexp")
 
 
-@promise("costs the calls of focus and classifier that its loss makes", to=PROMISES)
+@promised("costs the calls of focus and classifier that its loss makes")
 def costs_its_calls(paradigm: Paradigm) -> None:
     """Equal compute goes by the cost."""
     problem = Problem()
@@ -293,7 +293,7 @@ def costs_its_calls(paradigm: Paradigm) -> None:
     )
 
 
-@promise("mixes segments if and only if it says so", to=PROMISES)
+@promised("mixes segments if and only if it says so")
 def mixes_as_declared(paradigm: Paradigm) -> None:
     """Else evaluations look the classifier's outputs up, segment by segment."""
     problem = Problem()

@@ -5,16 +5,15 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from study import hardware
 from study.cell.work import Job
-from study.drive.launcher import Launch, Launcher, Trained, work_of
+from study.drive.launcher import Launch, Launcher, Trained
 from study.kinds import KINDS
 from study.launch.failures import Failure, say
-from study.launch.here import Pace, run_here
+from study.launch.here import Pace
 from study.launch.watching import Watch
 from study.launch.workplace import Workplace
 from study.plan.describe import describe
@@ -25,7 +24,7 @@ from study.plan.share import Share
 from study.request import Request, Shard
 from study.terminal import counted
 from study.terminal.command import DONE, FAILED
-from study.terminal.working import duration, working
+from study.terminal.working import aside, duration, working
 
 
 class AsShard(Launcher):
@@ -91,10 +90,8 @@ class AsShard(Launcher):
         """Gives what runs a stage, as far as there is time."""
 
         def launch(plan: Plan) -> bool:
-            work = work_of(self.request, plan, self.place.results.url)
-            jobs = [Job((pack,)) for job in plan.jobs for pack in job.packs]
             pace = Pace(functools.partial(estimate, plan), self._end)
-            if waiting := run_here(jobs, work, watch, pace):
+            if waiting := self.run_here(plan, watch, pace):
                 self._left = _why(waiting, watch.failures, pace)
             return not (self._left or any(each.ends_process for each in watch.failures))
 
@@ -106,7 +103,7 @@ class AsShard(Launcher):
             print(f"{self._left}: the same command goes on")
         say(trained.failures)
         if trained.failures:
-            print("the same command tries the failed cells again", file=sys.stderr)
+            aside("the same command tries the failed cells again")
         for skip in plan.skipped:
             print(f"skipped: {skip.what}: {skip.reason}")
         print(f"results: {self.place.results.url}")

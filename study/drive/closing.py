@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import shlex
-import sys
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,6 +18,7 @@ from study.launch.workplace import Workplace
 from study.request import Request
 from study.results import report_files, report_folder
 from study.terminal.command import DONE, FAILED, importing
+from study.terminal.working import aside
 
 
 def close(request: Request, place: Workplace, trained: Trained) -> int:
@@ -30,24 +30,20 @@ def close(request: Request, place: Workplace, trained: Trained) -> int:
     if bug := trained.bug:
         trained.tracker.finish(None)
         say([bug])
-        print("the study stopped; what is done is kept: the same command goes on", file=sys.stderr)
+        aside("the study stopped; what is done is kept: the same command goes on")
         return FAILED
     report(request, place, trained)
     say(trained.failures)
     for cell in trained.unchosen:
-        print(
+        aside(
             f"not confirmed: {cell.paradigm} of {cell.task} m={cell.m}, as no option can be "
             "chosen: cells of each failed or were stopped early. The same command tries failed "
-            "cells again; without --scheduler, those that were stopped run to their end.",
-            file=sys.stderr,
+            "cells again; without --scheduler, those that were stopped run to their end."
         )
     if not trained.failed:
         return DONE
     failed = terminal.counted(len(trained.failed), "cell failed and is", "cells failed and are")
-    print(
-        f"{failed} missing above, of {len(trained.cells)}; the same command tries again",
-        file=sys.stderr,
-    )
+    aside(f"{failed} missing above, of {len(trained.cells)}; the same command tries again")
     return FAILED
 
 

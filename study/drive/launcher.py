@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from study import parts
 from study.cell import AnyCell, Cell
 from study.cell.version import code_version
-from study.cell.work import CONFIRM, Work
+from study.cell.work import CONFIRM, Job, Work
 from study.launch.failures import Failure
+from study.launch.here import Pace, run_here
 from study.launch.run_job import record_failure
 from study.launch.watching import Watch
 from study.launch.workplace import Workplace
@@ -93,6 +94,15 @@ class Launcher(ABC):
             self._first[plan.kind] = found
         return found
 
+    def run_here(self, plan: Plan, watch: Watch, pace: Pace) -> list[Job]:
+        """Runs the open cells of a plan in this process, see `study.launch.here.run_here`."""
+        jobs = [Job((pack,)) for job in plan.jobs for pack in job.packs]
+        return run_here(jobs, self.work(plan), watch, pace)
+
+    def work(self, plan: Plan) -> Work:
+        """The work that all trials of a plan share."""
+        return work_of(self.request, plan, self.place.results.url)
+
     @abstractmethod
     def taken(self, plans: Sequence[Plan]) -> Sequence[Plan]:
         """What this command runs of the plans of a study."""
@@ -149,7 +159,7 @@ def record_failures(launcher: Launcher, plans: Sequence[Plan], watch: Watch) -> 
     final = [each for each in watch.failures if each.kind in ("out of memory", "worker lost")]
     given_up = {cell_id: failure for failure in final for cell_id in failure.cell_ids}
     for plan in plans:
-        work = work_of(launcher.request, plan, launcher.place.results.url)
+        work = launcher.work(plan)
         for cell in plan.cells:
             if cell.id in given_up and work.stage(cell) == CONFIRM:
                 failure = given_up[cell.id]

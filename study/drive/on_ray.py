@@ -8,10 +8,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from study.cell.version import source_digest
-from study.cell.work import Job
-from study.drive.launcher import Launch, Launcher, Trained, work_of
+from study.drive.launcher import Launch, Launcher, Trained
 from study.launch.cluster import NoRay, ray_session
-from study.launch.here import Pace, run_here
+from study.launch.here import Pace
 from study.launch.watching import Watch
 from study.launch.workplace import Workplace
 from study.plan.describe import describe
@@ -74,9 +73,7 @@ class OnRay(Launcher):
                 watch.progress.note(f"{error}; cells train in this process, one after the other")
 
                 def launch(plan: Plan) -> bool:
-                    jobs = [Job((pack,)) for job in plan.jobs for pack in job.packs]
-                    work = work_of(self.request, plan, self.place.results.url)
-                    left = run_here(jobs, work, watch, Pace(lambda job: 0.0))
+                    left = self.run_here(plan, watch, Pace(lambda job: 0.0))
                     return not (left or watch.stopped)
 
             yield launch
@@ -104,12 +101,11 @@ class OnRay(Launcher):
                 gpus = plan.gpus_per_trial
                 if gpus is None:
                     gpus = 1 if ray.cluster_resources().get("GPU") else 0
-                work = work_of(self.request, plan, results.url)
                 # Of what is suggested, else one worker would start after the other.
                 most = plan.concurrent if plan.searches else None
                 run_trials(
                     self.suggestions(plan, watch) if plan.searches else plan.jobs,
-                    replace(work, origin=origin, source=source, gpu=gpus > 0),
+                    replace(self.work(plan), origin=origin, source=source, gpu=gpus > 0),
                     watch,
                     gpus_per_trial=gpus,
                     max_concurrent=plan.max_concurrent or most,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 import traceback
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from typing import Any, Literal
 import torch
 
 from study.errors import RequestError
+from study.terminal.working import aside
 
 Kind = Literal["out of memory", "worker lost", "bug", "request"]
 """`out of memory`: tried again in smaller packs. `worker lost`: its process, node or GPU died;
@@ -63,9 +63,9 @@ def say(failures: Iterable[Failure]) -> None:
     """Prints what failed; a bug with its traceback."""
     for failure in failures:
         ids = ", ".join(failure.cell_ids)
-        print(f"cell {ids} failed: {failure.kind}: {failure.reason}", file=sys.stderr)
+        aside(f"cell {ids} failed: {failure.kind}: {failure.reason}")
         if failure.kind == "bug":
-            print(f"\n{failure.text}", file=sys.stderr)
+            aside(f"\n{failure.text}")
 
 
 def failure_of(error: BaseException) -> Failure:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import atexit
 import contextlib
 import functools
-import hashlib
 import math
 import os
 import shutil
@@ -31,6 +30,7 @@ from study.kinds import KINDS
 from study.launch.failures import failure_of, failure_of_trial
 from study.launch.run_job import run_job
 from study.launch.watching import RECORD_SECONDS, Watch
+from study.storage.hashed import hashed
 
 TOLD_EVERY = 1.0
 """Seconds between two evaluations that the driver is told of: each costs it a millisecond, half of
@@ -97,7 +97,7 @@ def _scratch(results: str) -> Iterator[str]:
 
     Workers write nothing there. Files that a killed driver left are removed.
     """
-    name = hashlib.sha256(results.encode()).hexdigest()[:16]
+    name = hashed(results.encode())
     folder = Path(tempfile.gettempdir(), f"attention-study-{os.getuid()}-{name}")
     shutil.rmtree(folder, ignore_errors=True)
     try:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -12,7 +11,7 @@ from study.errors import RequestError
 from study.launch.nodes import Cluster
 from study.results import ENDED, Results, ResultsError, Survey, merging
 from study.storage.urls import absolute
-from study.terminal.working import working
+from study.terminal.working import aside, working
 
 
 @dataclass
@@ -71,7 +70,7 @@ class Workplace:
         if not self.shared:
             self.results.sweep()
             with working("merging files"):
-                self.merge(self.survey.small, lambda text: print(f"note: {text}", file=sys.stderr))
+                self.merge(self.survey.small, lambda text: aside(f"note: {text}"))
 
     def close(self) -> None:
         """Lets other commands in."""
@@ -96,10 +95,9 @@ class Workplace:
     def _set_aside_damage(self) -> None:
         if self.survey.damaged:
             names = ", ".join(self.results.set_aside(self.survey.damaged))
-            print(
+            aside(
                 f"set aside damaged files ({names}); this study's cells in them run again, those "
-                "of another one with its own command",
-                file=sys.stderr,
+                "of another one with its own command"
             )
 
 

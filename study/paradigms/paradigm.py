@@ -6,6 +6,7 @@ Symbols of the paper (section 2.3) and their names here: f `focus`, g `classifie
 
 from __future__ import annotations
 
+import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import NamedTuple
@@ -68,9 +69,6 @@ class Attended:
         attention: a_j, (B, m), rows sum to 1, exactly 0 where a segment is not real.
     """
 
-    _mixture: Tensor | None = None
-    _picked: Tensor | None = None
-
     def __init__(
         self, scores: Tensor, classifier: Classifier, segments: Tensor, mask: Tensor | None
     ) -> None:
@@ -90,22 +88,9 @@ class Attended:
         """log sum_j a_j exp(v_j), in the log domain: (B, m) -> (B,)."""
         return (self.log_attention + log_values).logsumexp(dim=1)
 
-    @property
+    @functools.cached_property
     def mixture(self) -> Tensor:
         """sum_j a_j x_j: (B, ...), one tensor however often it is asked for."""
-        if self._mixture is None:
-            self._mixture = self._mixed()
-        return self._mixture
-
-    @property
-    def picked(self) -> Tensor:
-        """x_j*, where j* is the first argmax of a_j: (B, ...), one tensor as `mixture`."""
-        if self._picked is None:
-            rows = torch.arange(len(self.segments), device=self.segments.device)
-            self._picked = self.segments[rows, self.scores.argmax(dim=1)]
-        return self._picked
-
-    def _mixed(self) -> Tensor:
         segments = self.segments
         if self.mask is not None:  # padding may be NaN, and 0 * NaN is NaN
             segments = filled(segments, self.mask, 0.0)
@@ -113,6 +98,12 @@ class Attended:
         values = segments.movedim(2, -1)
         mixed = self.attention[:, None] @ values.flatten(2)
         return mixed.squeeze(1).unflatten(1, values.shape[2:]).movedim(-1, 1)
+
+    @functools.cached_property
+    def picked(self) -> Tensor:
+        """x_j*, where j* is the first argmax of a_j: (B, ...), one tensor as `mixture`."""
+        rows = torch.arange(len(self.segments), device=self.segments.device)
+        return self.segments[rows, self.scores.argmax(dim=1)]
 
     def logits(self) -> Tensor:
         """g(x_j): (B, m, C), 0 where a segment is not real."""

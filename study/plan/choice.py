@@ -36,7 +36,7 @@ def chosen_cells(
     ids = {cell_id for group in tuned for cell_id in {*tuned[group], *held.get(group, ())}}
     found = chosen(place.results, ids, select)
     rows = place.results.cells(found.values(), ["cell_id", "cell"])
-    texts = dict(zip(rows["cell_id"], rows["cell"], strict=True))
+    texts = rows.set_index("cell_id")["cell"]
     return {
         group: Cell.from_dict(json.loads(texts[cell_id]))
         for group, cell_id in found.items()

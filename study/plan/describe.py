@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 import torch
 
 from study import terminal
 from study.cell import AnyCell
+from study.cell.grouped import grouped
 from study.kinds import KINDS
 from study.plan.jobs import MOST_TRIALS
 from study.plan.plan import Plan
@@ -60,8 +60,7 @@ def _stages(plan: Plan) -> Iterator[str]:
         said = f", {done} done already" if done else ""
         return f"{counted(len(cells) + to_come, 'cell')}{said}"
 
-    tuning = [cell for cell in plan.cells if cell.seed not in plan.confirm]
-    suggested = [each for each in plan.to_come if not each.group]
+    tuning, suggested = plan.tuning, plan.suggested
     if tuning or suggested:
         known = [*tuning, *(cell for each in suggested for cell in each.examples)]
         options = counted(len({cell.hash_without("seed") for cell in tuning}), "option")
@@ -83,11 +82,8 @@ def _stages(plan: Plan) -> Iterator[str]:
 
 def _settings(plan: Plan) -> Iterator[str]:
     """The lines of all settings; notes on data that several of them share are in the first."""
-    settings: dict[object, list[Any]] = {}
-    for cell in plan.shown:
-        settings.setdefault(cell.setting, []).append(cell)
     told: set[str] = set()
-    for cells in settings.values():
+    for cells in grouped(plan.shown, lambda cell: cell.setting).values():
         facts = plan.facts[cells[0].task, cells[0].options]
         if facts.digest in told:
             facts = replace(facts, notes=())

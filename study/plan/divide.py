@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from study.cell.grouped import grouped
 from study.errors import RequestError
 from study.launch.nodes import slots_on
 from study.limits import usable_cores
@@ -84,13 +85,11 @@ def with_packing(
 def _trials(plan: Plan, packing: Packing, workers: int) -> int:
     """How many trials the cells of a plan are at most."""
     if plan.watched:  # the seeds of an option are one
-        tuning = [cell for cell in plan.cells if cell.seed not in plan.confirm]
-        suggested = [each for each in plan.to_come if each.group is None]
-        seeds = len({cell.seed for each in suggested for cell in each.examples}) or 1
-        options = len({cell.hash_without("seed") for cell in tuning})
-        options += math.ceil(sum(each.count for each in suggested) / seeds)
-        confirming = sum(each.count for each in plan.to_come if each.group is not None)
-        return options + len(plan.confirming) + confirming
+        seeds = len({cell.seed for each in plan.suggested for cell in each.examples}) or 1
+        suggested = sum(each.count for each in plan.suggested)
+        options = len({cell.hash_without("seed") for cell in plan.tuning})
+        options += math.ceil(suggested / seeds)
+        return options + len(plan.confirming) + plan.num_to_come - suggested
     return len(form(plan.cells, packing, workers)) + plan.num_to_come
 
 
@@ -128,11 +127,11 @@ class Costs:
     def __init__(self, divided: Plan) -> None:
         self._known = divided.costs
         self._confirm = divided.confirm
-        label = {cell.id: cell.label for cell in (*divided.cells, *divided.examples)}
-        alike: dict[str, list[Seconds]] = {}
-        for cell_id, cost in divided.costs.items():
-            alike.setdefault(label[cell_id], []).append(cost)
-        self._mean = {label: _mean(costs) for label, costs in alike.items()}
+        known = [cell for cell in (*divided.cells, *divided.examples) if cell.id in divided.costs]
+        self._mean = {
+            label: _mean([divided.costs[cell.id] for cell in cells])
+            for label, cells in grouped(known, lambda cell: cell.label).items()
+        }
         self._overall = _mean([*divided.costs.values()] or [Seconds(1.0, 0.0)])
 
     def of(self, cell: Any) -> Seconds:

@@ -7,12 +7,13 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from study.cell.grouped import grouped
 from study.cell.work import Job
 from study.train.steps.packs import Packing, form
 
 MOST_TRIALS = 1_000
 """Tune keeps all trials of a stage, and each costs the driver 35 ms; so shorter ones train in
-batches, which are some more at most."""
+batches, which are no more."""
 
 
 class Seconds(NamedTuple):
@@ -54,9 +55,7 @@ def jobs_of(
 
 def option_jobs(cells: Iterable[Any]) -> list[Job]:
     """One job an option: its seeds side by side, since their mean is looked at."""
-    options: dict[str, list[Any]] = {}
-    for cell in cells:
-        options.setdefault(cell.hash_without("seed"), []).append(cell)
+    options = grouped(cells, lambda cell: cell.hash_without("seed"))
     return [Job((tuple(seeds),), watched=True) for seeds in options.values()]
 
 
@@ -65,12 +64,10 @@ def families(cells: Iterable[Any]) -> list[list[Any]]:
 
     Hybrids with several switch points, and the soft cell of the same seed and learning rate.
     """
-    found: dict[str, list[Any]] = {}
-    for cell in cells:
-        found.setdefault(cell.first_phase_id, []).append(cell)
-    for family in found.values():
-        family.sort(key=lambda cell: cell.schedule.phases[0].until, reverse=True)
-    return list(found.values())
+    return [
+        sorted(family, key=lambda cell: cell.schedule.phases[0].until, reverse=True)
+        for family in grouped(cells, lambda cell: cell.first_phase_id).values()
+    ]
 
 
 def forks(job: Job) -> Iterator[Any]:
@@ -113,19 +110,11 @@ def _makespan(seconds: Iterable[float], workers: int) -> float:
 
 
 def _batched(jobs: Sequence[Job], seconds: Mapping[str, Seconds]) -> list[Job]:
-    """Jobs joined to ones that take at least a `MOST_TRIALS`-th of the whole."""
-    took = [_seconds(job, seconds) for job in jobs]
-    least = sum(took) / MOST_TRIALS
-    batches: list[Job] = []
-    waiting: list[Job] = []
-    left = 0.0
-    for job, of_job in zip(jobs, took, strict=True):
-        waiting.append(job)
-        left += of_job
-        if left >= least:
-            batches.append(_joined(waiting))
-            waiting, left = [], 0.0
-    return [*batches, _joined(waiting)] if waiting else batches
+    """Jobs joined that would begin, one after the other, in one `MOST_TRIALS`-th of the whole."""
+    begins = list(itertools.accumulate((_seconds(job, seconds) for job in jobs), initial=0.0))
+    part = begins.pop() / MOST_TRIALS
+    batches = grouped(zip(jobs, begins, strict=True), lambda each: each[1] // part)
+    return [_joined([job for job, _ in batch]) for batch in batches.values()]
 
 
 def _joined(jobs: Sequence[Job]) -> Job:

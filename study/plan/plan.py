@@ -114,6 +114,16 @@ class Plan:
         return KINDS[self.kind].maker(lambda task, options: self.facts[task, options])
 
     @property
+    def tuning(self) -> list[Any]:
+        """The cells that do not confirm."""
+        return [cell for cell in self.cells if cell.seed not in self.confirm]
+
+    @property
+    def suggested(self) -> list[ToCome]:
+        """What a search will suggest."""
+        return [each for each in self.to_come if each.group is None]
+
+    @property
     def confirming(self) -> list[Any]:
         """The cells that confirm, as far as what they confirm is chosen."""
         return [cell for cell in self.cells if cell.seed in self.confirm]
@@ -125,7 +135,7 @@ class Plan:
     @property
     def searches(self) -> bool:
         """Whether a search suggests further cells."""
-        return any(each.group is None for each in self.to_come)
+        return bool(self.suggested)
 
     @property
     def open(self) -> bool:
@@ -158,10 +168,9 @@ class Plan:
     @cached_property
     def jobs(self) -> list[Job]:
         """The cells to run, as trials."""
-        tuning = [cell for cell in self.to_run if self.watched and cell.seed not in self.confirm]
-        mine = {cell.id for cell in tuning}
-        others = [cell for cell in self.to_run if cell.id not in mine]
-        return option_jobs(tuning) + jobs_of(
+        watched = {cell.id for cell in self.tuning if self.watched}
+        others = [cell for cell in self.to_run if cell.id not in watched]
+        return option_jobs(cell for cell in self.to_run if cell.id in watched) + jobs_of(
             others, self.costs, self.packing, self.concurrent, self.share
         )
 

@@ -54,7 +54,11 @@ def laid_out(request: Request, points: Iterable[Mapping[str, Any]]) -> Plan:
 
 def _facts(request: Request, task: str, options: Options) -> Facts:
     if request.verb == "plan" and not tasks.at_hand(task, request.places, options):
-        raise _not_at_hand(task, options)
+        weights = " and --weights FILE" if "encoder" in options else ""
+        raise RequestError(
+            f"a plan needs the data of {task}, which is not on this machine: name its folder with "
+            f"--data-dir DIR{weights}, or run without --plan, which fetches what can be fetched."
+        )
     return opened_task(task, request.places, options).facts
 
 
@@ -108,14 +112,6 @@ def divided(request: Request, plan: Plan, cluster: Cluster | None) -> Plan:
         if "bfloat16" in precisions and call(lacks_bfloat16, plan):
             notes.append(f"{plan.where} lacks bfloat16 instructions; float32 is faster there")
     return dataclasses.replace(plan, costs=costs, notes=tuple(notes))
-
-
-def _not_at_hand(task: str, options: Options) -> RequestError:
-    weights = " and --weights FILE" if "encoder" in options else ""
-    return RequestError(
-        f"a plan needs the data of {task}, which is not on this machine: name its folder with "
-        f"--data-dir DIR{weights}, or run without --plan, which fetches what can be fetched."
-    )
 
 
 @contextlib.contextmanager

@@ -13,9 +13,9 @@ from dataclasses import replace
 from typing import Any
 
 from study.cell import AnyCell
+from study.cell.grouped import grouped
 from study.kinds import KINDS
 from study.plan.plan import Plan
-from study.plan.stages import grouped
 from study.request import Shard
 
 

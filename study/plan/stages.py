@@ -11,20 +11,19 @@ import itertools
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any
 
 import pandas as pd
 
-from study.cell import AnyCell, Cell
+from study.cell import Cell
 from study.cell.axis import as_typed, fresh_seeds
 from study.cell.cell import Group
+from study.cell.grouped import grouped as grouped
 from study.cell.work import CONFIRM
 from study.errors import RequestError
 from study.launch.workplace import Workplace
 from study.plan.choice import chosen_cells
 from study.plan.plan import Plan, ToCome
-
-C = TypeVar("C", bound=AnyCell)
 
 
 def staged(
@@ -106,14 +105,6 @@ def unchosen(cells: Collection[Any], confirm: Collection[int]) -> list[Any]:
         return []
     confirmed = {cell.group for cell in cells if cell.seed in confirm}
     return [first for group, (first, *_) in grouped(cells).items() if group not in confirmed]
-
-
-def grouped(cells: Iterable[C]) -> dict[Group, list[C]]:
-    """Group -> its cells, in their order."""
-    groups: defaultdict[Group, list[C]] = defaultdict(list)
-    for cell in cells:
-        groups[cell.group].append(cell)
-    return dict(groups)
 
 
 def _of_one_option(cells: Iterable[Cell], recorded: pd.DataFrame) -> dict[Group, Cell]:

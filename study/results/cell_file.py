@@ -8,7 +8,6 @@ so that a changed or half-copied file shows, wherever it is.
 
 from __future__ import annotations
 
-import hashlib
 import io
 import re
 from collections.abc import Collection, Mapping
@@ -23,6 +22,7 @@ from numpy.typing import NDArray
 
 from study.errors import ResultsError
 from study.results.columns import EVALUATIONS_SCHEMA, FAMILIES, ROWS_SCHEMA
+from study.storage.hashed import hashed
 from study.storage.stand_ins import refuse_stand_in
 
 SCHEMA_VERSION = 11
@@ -115,7 +115,7 @@ def firsts(rows: pa.Table) -> NDArray[np.intp]:
 
 def name_of(cell_id: str, data: bytes) -> str:
     """The name of a file of one cell, or of many if `cell_id` is `MERGED`."""
-    return f"{cell_id}-{_digest(data)}.parquet"
+    return f"{cell_id}-{hashed(data)}.parquet"
 
 
 def opened(name: str, path: Path) -> pq.ParquetFile:
@@ -140,17 +140,13 @@ def opened(name: str, path: Path) -> pq.ParquetFile:
         raise Damaged("it was not written by this platform")
     refuse_stand_in(path, name)
     data = path.read_bytes()
-    if found["digest"] != _digest(data):
+    if found["digest"] != hashed(data):
         raise Damaged("its bytes are not those that were written")
     # Of a file of many cells, ids are read three times as fast so.
     file = pq.ParquetFile(pa.BufferReader(data), read_dictionary=["cell_id"])
     if file.metadata.metadata.get(_VERSION.encode()) != str(SCHEMA_VERSION).encode():
         raise ResultsError(_OTHER_VERSION.format(name))
     return file
-
-
-def _digest(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()[:16]
 
 
 def rows_in(

@@ -6,7 +6,6 @@ instance. The digest is of its content, so that whoever writes it writes the sam
 
 from __future__ import annotations
 
-import hashlib
 import io
 
 import numpy as np
@@ -14,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from study.storage.hashed import hashed
 from study.storage.storage import Storage
 
 FOLDER = "instances"
@@ -59,4 +59,4 @@ def _file(digest: str) -> str:
 def _digest(base_images: NDArray[np.int64]) -> str:
     """16 hexadecimal digits that stand for the base images of instances."""
     content = f"{base_images.shape}\0".encode() + base_images.astype("<i8").tobytes()
-    return hashlib.sha256(content).hexdigest()[:16]
+    return hashed(content)

@@ -240,9 +240,9 @@ class Records:
         def read() -> tuple[pa.Table, dict[str, str]]:
             records = self.records(cell_ids)
             counting = records[records["counts"]]
-            texts = self._rows(counting, selected(CELLS_SCHEMA, ["cell_id", "cell"]), "cells")
-            ids_and_texts = (texts[name].to_pylist() for name in ("cell_id", "cell"))
-            return self._rows(counting, ROWS_SCHEMA, "all"), dict(zip(*ids_and_texts, strict=True))
+            cells = self._rows(counting, selected(CELLS_SCHEMA, ["cell_id", "cell"]), "cells")
+            texts = dict(zip(*cells.to_pydict().values(), strict=True))
+            return self._rows(counting, ROWS_SCHEMA, "all"), texts
 
         return self.while_merged(read)
 

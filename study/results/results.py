@@ -16,7 +16,6 @@ import contextlib
 import fcntl
 import os
 import socket
-import sys
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -32,6 +31,7 @@ from study.results.columns import CELLS_SCHEMA, EVALUATIONS_SCHEMA
 from study.results.records import CELLS, Records
 from study.storage.storage import ResultsError, Storage
 from study.storage.urls import place_of
+from study.terminal.working import aside
 
 _ORIGIN, _LOCK, _RECORDING = ".origin", ".lock", ".recording"
 FOLDERS = (CELLS, "checkpoints", "networks", instances.FOLDER)
@@ -123,8 +123,7 @@ class Results(Records):
             except filelock.Timeout:
                 if not waits:
                     raise self.in_use() from None
-                text = f"waiting for other commands that record runs in {self.url}"
-                print(text, file=sys.stderr, flush=True)
+                aside(f"waiting for other commands that record runs in {self.url}")
                 lock.acquire(-1)
         except OSError as error:
             raise ResultsError(

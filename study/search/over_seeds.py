@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import pandas as pd
 
@@ -45,5 +46,5 @@ def means(option: pd.DataFrame, metric: str) -> dict[float, float]:
     values = values.sort_index()
     ids = diverged["cell_id"]
     values[ids] = values[ids].bfill()
-    over_all = values.mean(axis=1, skipna=False).dropna()
-    return dict(zip(over_all.index.tolist(), over_all.tolist(), strict=True))
+    found: dict[Any, float] = values.mean(axis=1, skipna=False).dropna().to_dict()
+    return found

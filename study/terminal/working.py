@@ -114,7 +114,12 @@ def _innermost() -> Rows:
 def say(text: str) -> None:
     """Prints a line on stderr, above the bars if there are any."""
     if _stream:
-        print(text, file=sys.stderr, flush=True)  # to which rich listens, as it draws
+        aside(text)  # to which rich listens, as it draws
+
+
+def aside(text: str) -> None:
+    """Prints what is no result, on stderr."""
+    print(text, file=sys.stderr, flush=True)
 
 
 @contextlib.contextmanager

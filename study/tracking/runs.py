@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from study.storage.hashed import hashed
+
 METRIC_STEP_FLOPS = 10**6
 """The step of every metric is the training compute in this unit (MFLOPs)."""
 
@@ -75,7 +77,7 @@ class Answer:
         """Changes with any number, word or byte."""
         files = [hashlib.sha256(file.read_bytes()).hexdigest() for file in self.files]
         said = [self.text, dict(self.counts), [each.state for each in self.summaries], files]
-        return hashlib.sha256(json.dumps(said).encode()).hexdigest()[:16]
+        return hashed(json.dumps(said).encode())
 
 
 def view_of(summaries: Sequence[Run]) -> dict[str, Any]:

@@ -12,7 +12,6 @@ import json
 import logging
 import os
 import shlex
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -22,6 +21,7 @@ from typing import Any, NamedTuple
 from study.errors import RequestError
 from study.results import Results
 from study.terminal.command import importing
+from study.terminal.working import aside
 from study.tracking.cells import of_cell, records
 from study.tracking.making import made_whole
 from study.tracking.runs import Answer, Point, Run, view_of
@@ -184,10 +184,9 @@ class Store:
         if found and found.lifecycle_stage == "deleted":
             self._client.restore_experiment(found.experiment_id)
         if found and here and _has_moved(found.artifact_location, here):
-            print(
+            aside(
                 f"note: the results were elsewhere ({found.artifact_location}); their runs are "
-                "logged anew",
-                file=sys.stderr,
+                "logged anew"
             )
             self._client.rename_experiment(
                 found.experiment_id, f"{self._study} of {found.experiment_id}, moved"

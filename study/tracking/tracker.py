@@ -7,13 +7,13 @@ is down costs a line at the end, never a cell.
 from __future__ import annotations
 
 import math
-import sys
 import threading
 import time
 from collections.abc import Mapping
 
 from study.results import Results
 from study.terminal import counted
+from study.terminal.working import aside
 from study.tracking.runs import Answer
 from study.tracking.store import ServerDown, Store
 from study.tracking.uris import NONE, reason, tracking_uri
@@ -107,10 +107,9 @@ class Tracker:
         if missing := self.missing:
             total = len(self._cells) + (1 + len(answer.summaries) if answer else 0)
             because = f" ({reason(self._error)})" if self._error else ""
-            print(
+            aside(
                 f"MLflow lacks {missing} of {total} runs{because}. The results hold them; log "
-                f"them with: {self._store.rebuild_command}",
-                file=sys.stderr,
+                f"them with: {self._store.rebuild_command}"
             )
         return missing
 
@@ -126,7 +125,7 @@ class Tracker:
             if not is_told and now - started > SILENT_SECONDS and math.isfinite(seconds):
                 is_told = True
                 last = counted(missing, "run")
-                print(f"MLflow takes the last {last}; Ctrl-C is safe", file=sys.stderr)
+                aside(f"MLflow takes the last {last}; Ctrl-C is safe")
             time.sleep(0.05 + missing / 10_000)  # to count them takes a while, too
 
     def _work(self) -> None:
@@ -167,9 +166,8 @@ def open_tracker(results: Results, study: str, uri: str | None) -> Tracker:
     try:
         store.connect()
     except ServerDown as error:
-        print(
+        aside(
             f"warning: {error} Training goes on; runs are logged when it is back, or later by "
-            f"`{store.rebuild_command}`.",
-            file=sys.stderr,
+            f"`{store.rebuild_command}`."
         )
     return Tracker(store)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,6 +18,7 @@ from study.tasks.sources.data_set import DataSet, read_data_set
 from study.tasks.sources.directory import listed, nothing_in
 from study.tasks.sources.places import Places
 from study.tasks.sources.reading import reading
+from study.terminal.working import aside
 
 MAX_VALUE = 255
 LEAST_CLASSES = 3
@@ -87,18 +87,15 @@ def load(
         known = fingerprint(f"{_VERSION} {found.layout} {pixels}", found.files)
         folder = places.cache / "prepared" / f"{task}-{known}"
         base = prepared(folder, lambda: create(_read(data_dir, found, wanted, pixels)))
-        return replace(base, notes=(*base.notes, *_left_out(found)))
+        if found.left_out:  # they come and go beside those that are prepared
+            left_out = (
+                "images outside of the folders that are read, which are left out: "
+                f"{len(found.left_out):,}, the first {found.left_out[0]}"
+            )
+            base = replace(base, notes=(*base.notes, left_out))
+        return base
 
     return read_data_set(data_set, places, of)
-
-
-def _left_out(found: Found) -> Iterator[str]:
-    """A sentence on images that no split has, which come and go beside those that are prepared."""
-    if found.left_out:
-        yield (
-            "images outside of the folders that are read, which are left out: "
-            f"{len(found.left_out):,}, the first {found.left_out[0]}"
-        )
 
 
 def _find(data_dir: Path, wanted: Wanted) -> Found:
@@ -115,8 +112,7 @@ def _find(data_dir: Path, wanted: Wanted) -> Found:
 
 def _read(data_dir: Path, found: Found, wanted: Wanted, pixels: int) -> Read:
     if (count := len(found.files)) > _MANY:
-        text = f"preparing {count:,} images of {data_dir}, once for {pixels} pixels"
-        print(text, file=sys.stderr, flush=True)
+        aside(f"preparing {count:,} images of {data_dir}, once for {pixels} pixels")
     splits = [found.open(files) for files in (found.train, found.test) if files]
     names = wanted.class_names or _class_names(splits[0], data_dir)
     labels = [_labels(each.called, names, wanted.misspelt, data_dir) for each in splits]

@@ -18,22 +18,21 @@ In `--cache-dir URL` a download is `downloads/<data set>/`, complete once it has
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from study.errors import RequestError, ResultsError
+from study.storage.hashed import hashed
 from study.storage.storage import Storage
 from study.storage.urls import expanded
 from study.tasks.sources.cached import cached
 from study.tasks.sources.places import HUB, Places, is_url
 from study.tasks.sources.reading import why
 from study.tasks.sources.tables import fetch_of_the_hub, parsed
-from study.terminal.working import working
+from study.terminal.working import aside, working
 
 T = TypeVar("T")
 
@@ -154,7 +153,7 @@ def _copy(data_set: DataSet, url: str, places: Places) -> _Found:
 
     def make(partial: Path) -> None:
         where = f"({len(files):,} files) from {source.url} to {folder}"
-        print(f"copying {data_set.title} {where}", file=sys.stderr, flush=True)
+        aside(f"copying {data_set.title} {where}")
         try:
             with working(f"copying {data_set.title}"):
                 source.fetch(list(files), partial)
@@ -179,7 +178,7 @@ def _files(data_set: DataSet, source: Storage) -> Mapping[str, str]:
 
 
 def _hash(value: object) -> str:
-    return hashlib.sha256(json.dumps(value).encode()).hexdigest()[:16]
+    return hashed(json.dumps(value).encode())
 
 
 # Downloads

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import io
 import socket
-import sys
 import urllib.error
 import warnings
 from collections.abc import Iterator
@@ -13,7 +12,7 @@ from pathlib import Path
 
 from study.errors import RequestError
 from study.tasks.sources.reading import why
-from study.terminal.working import working
+from study.terminal.working import aside, working
 
 _SILENCE_SECONDS = 20.0
 """A server that is silent for this long is given up."""
@@ -35,7 +34,7 @@ def downloading(
     Raises:
         RequestError: no connection, a broken connection, a wrong checksum, or a full disk.
     """
-    print(f"downloading {title} ({megabytes} MB) to {where}", file=sys.stderr, flush=True)
+    aside(f"downloading {title} ({megabytes} MB) to {where}")
     try:
         with (
             working(f"downloading {title}", megabytes, "MB", lambda: _size(folder, megabytes)),

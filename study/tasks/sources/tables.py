@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +12,7 @@ from study.errors import RequestError
 from study.tasks.sources.directory import SPLIT_NAMES, split_named
 from study.tasks.sources.places import HUB
 from study.tasks.sources.reading import reading, why
+from study.terminal.working import aside
 
 SUFFIXES = (".parquet", ".jsonl", ".csv")
 """Of the files that are read, in small letters."""
@@ -109,7 +109,7 @@ def fetch_of_the_hub(url: str, folder: Path) -> None:
 
     datasets.enable_progress_bars()
     huggingface_hub.logging.set_verbosity_error()  # it would tell of each attempt
-    print(f"fetching {name} from the Hugging Face Hub", file=sys.stderr, flush=True)
+    aside(f"fetching {name} from the Hugging Face Hub")
     try:
         with tempfile.TemporaryDirectory() as scratch:
             found = datasets.load_dataset(

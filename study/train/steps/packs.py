@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
 from study.cell import AnyCell, Cell
+from study.cell.grouped import grouped
 from study.request import PACKS
 
 C = TypeVar("C", bound=AnyCell)
@@ -114,11 +115,8 @@ def form(cells: Sequence[C], packing: Packing, workers: int = 1) -> list[list[C]
     axes = AXES[packing.choice]
     if not axes:
         return [[cell] for cell in cells]
-    groups: dict[str, list[C]] = {}
-    for cell in cells:
-        groups.setdefault(key(cell, axes), []).append(cell)
     packs = []
-    for group in groups.values():
+    for group in grouped(cells, lambda cell: key(cell, axes)).values():
         most = min(packing.measured_of(group[0]).members, math.ceil(len(cells) / workers))
         # As equal in size as possible, since a pack's time grows with its members.
         size = math.ceil(len(group) / math.ceil(len(group) / most))
