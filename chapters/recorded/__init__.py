@@ -1,1 +1,4 @@
-"""Runs of another training loop: a table of plain numbers becomes a results directory."""
+"""Runs of another training loop: a table of plain numbers becomes a results directory.
+
+`table` reads and refuses, `recorder` has `analysis.record`. docs/your-own.md shows its use.
+"""
