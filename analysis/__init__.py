@@ -13,6 +13,7 @@ import importlib
 import pkgutil
 from typing import TYPE_CHECKING, Any
 
+from study.door import imported
 from study.reported import FUNCTIONS
 
 if TYPE_CHECKING:
@@ -55,5 +56,5 @@ def __getattr__(name: str) -> Any:
     if name not in FUNCTIONS and not name.startswith("_"):
         importlib.import_module("study.results")  # lets packages in, which may bring it
     if name in FUNCTIONS:
-        return pkgutil.resolve_name(FUNCTIONS[name])
+        return imported(FUNCTIONS[name])
     raise AttributeError(f"module 'analysis' has no attribute {name!r}")

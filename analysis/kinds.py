@@ -35,5 +35,9 @@ def find(results: Results, question: Question | None = None) -> list[Section]:
         ids = cells.loc[shown_by == place, "cell_id"]
         if len(ids):
             kind: Kind = imported(place) if place else comparison
+            if not hasattr(kind, "find"):
+                raise ResultsError(
+                    f"{place} finds no sections: it must be an analysis.section.section.Kind."
+                )
             found += kind.find(results, ids.tolist(), question)
     return found

@@ -12,7 +12,7 @@ import threading
 import tomllib
 import warnings
 from collections.abc import Iterator, Mapping, MutableMapping
-from importlib.metadata import EntryPoint, PackageNotFoundError, distribution
+from importlib.metadata import EntryPoint, distributions
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -35,28 +35,23 @@ def chapters() -> tuple[EntryPoint, ...]:
 
     In a checkout those of its pyproject.toml: what was installed may be older.
     """
+    named: dict[str, str] = {}
+    for installed in distributions(name=PROJECT):
+        named |= {
+            point.name: point.value for point in installed.entry_points.select(group=ENTRY_POINTS)
+        }
     declared = Path(__file__).parents[1] / "pyproject.toml"
     if declared.is_file():
         project = tomllib.loads(declared.read_text(encoding="utf-8"))["project"]
         if project["name"] == PROJECT:
             named = project.get("entry-points", {}).get(ENTRY_POINTS, {})
-            return tuple(EntryPoint(n, named[n], ENTRY_POINTS) for n in sorted(named))
-    try:
-        points = distribution(PROJECT).entry_points.select(group=ENTRY_POINTS)
-    except PackageNotFoundError:  # copied without pyproject.toml: it has its core alone
-        return ()
-    return tuple(sorted(points, key=lambda point: point.name))
+    return tuple(EntryPoint(name, named[name], ENTRY_POINTS) for name in sorted(named))
 
 
 @functools.cache
 def packages() -> frozenset[str]:
-    """The top-level packages of the project's own chapters."""
+    """The top-level packages of the project's own chapters, whose parts make no other cells."""
     return frozenset(point.module.partition(".")[0] for point in chapters())
-
-
-def is_own(module: str) -> bool:
-    """Whether a module is of a chapter of the project, whose parts make no other cells."""
-    return module.partition(".")[0] in packages()
 
 
 def open_door() -> None:
@@ -91,9 +86,9 @@ class Registry(MutableMapping[str, V]):
         self.core = tuple(core)
         self._parts: dict[str, Any] = dict(core)
 
-    def taken(self, name: str) -> bool:
-        """Whether it has the name already; lets no chapter in, since one may be asking."""
-        return name in self._parts
+    def so_far(self) -> Mapping[str, V]:
+        """What it holds by now; lets no chapter in, since one may be asking."""
+        return self._parts
 
     def __getitem__(self, name: str) -> V:
         if name not in self._parts:

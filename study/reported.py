@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 from study.door import Registry
@@ -13,6 +12,8 @@ from study.errors import RequestError
 class SectionOf:
     """A kind of sections of the report, and the cells that are shown there instead of compared.
 
+    A cell that several would show is shown by the first of them.
+
     Attributes:
         place: its module, an `analysis.section.section.Kind`.
         files: pattern of the stems of its files: figures, and tables of data.
@@ -21,7 +22,7 @@ class SectionOf:
         held: of the others, those whose attention is held (True) or not (False); None: either.
 
     Raises:
-        RequestError: it names no cells, or its files by no pattern.
+        RequestError: it names no cells.
     """
 
     place: str
@@ -37,12 +38,6 @@ class SectionOf:
             raise RequestError(
                 f"the section {self.place} shows no cells: give it a tuple of kinds or tasks."
             )
-        try:
-            re.compile(self.files)
-        except re.error as error:
-            raise RequestError(
-                f"the files {self.files!r} of the section {self.place} are no pattern: {error}."
-            ) from error
 
     def shows(self, kind: str, task: str, held: bool) -> bool:
         """Whether it shows a cell of a kind and a task, whose attention is held or not."""

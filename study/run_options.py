@@ -51,6 +51,8 @@ def requested(argv: Sequence[str] | None = None) -> Request:
         own = "" if nearest(args.study, [*studies]) else " One of your own needs --with FILE."
         raise RequestError(f"{unknown('study', args.study, studies)}{own}")
     space, in_files = studies[args.study], _given_in(files)
+    if space.kind not in KINDS:
+        raise unknown(f"kind of cell of the study {space.name}", space.kind, KINDS)
     if args.again:
         return _of_a_cell(space, args, files)
     changes = _over(in_files.changes, args.changes)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import os
 import re
 import uuid
@@ -20,22 +19,18 @@ _TABLES = (
 )
 
 
-@functools.cache
-def figures() -> re.Pattern[str]:
-    """What figures are called, without the end of their names."""
+def figures() -> str:
+    """Pattern of the names of figures, without their ends."""
     galleries = {task.modality.gallery for task in tasks.TASKS.values()}
-    stems = [each.files for each in SECTIONS.values()]
-    stems += [f"{each.stem}-[0-9]+" for each in galleries if each]
-    return re.compile(
+    stems = [_of_sections(), *(f"{each.stem}-[0-9]+" for each in galleries if each)]
+    return (
         r"(heatmaps-(test|validation|train)|(differences|compute|switch-point|learning-rate)-"
         rf"[A-Za-z0-9-]+|across-(factors|grid)-[A-Za-z0-9-]+|{'|'.join(stems)})"
     )
 
 
-@functools.cache
-def _tables() -> re.Pattern[str]:
-    sections = "|".join(each.files for each in SECTIONS.values())
-    return re.compile(rf"{_TABLES}|({sections})-[0-9a-f]{{8}}\.csv")
+def _of_sections() -> str:
+    return "|".join(each.files for each in SECTIONS.values())
 
 
 class Unwritable(ResultsError):
@@ -122,9 +117,10 @@ def _write_to_store(files: Mapping[str, bytes], url: str) -> None:
 def _is_own(name: str) -> bool:
     """Whether a path in the folder is named as a figure or a table of a report."""
     where, _, file = name.rpartition("/")
+    pattern = rf"{_TABLES}|({_of_sections()})-[0-9a-f]{{8}}\.csv"
     if where == "figures":
-        return bool(re.fullmatch(rf"{figures().pattern}-[0-9a-f]{{8}}\.(png|pdf)", file))
-    return not where and bool(_tables().fullmatch(file))
+        pattern = rf"{figures()}-[0-9a-f]{{8}}\.(png|pdf)"
+    return where in ("", "figures") and bool(re.fullmatch(pattern, file))
 
 
 @contextlib.contextmanager

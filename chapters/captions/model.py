@@ -28,10 +28,10 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
+from chapters.captions.data.vocabulary import START
 from chapters.captions.encoders import encoder_networks
 from chapters.captions.encoders.encoders import ENCODERS
 from chapters.captions.settings import DecoderSettings
-from study.cell.network_settings import START
 from study.cell.seeds import stream_seed
 from study.models.flops import Length, ModelFlops, counted, forward_flops
 from study.models.model import Model, Network, initialise, scaled

@@ -12,12 +12,6 @@ NORMALISATIONS = ("batch", "layer", "group")
 
 ACTIVATIONS = ("relu", "tanh", "gelu")
 
-PADDING, START, END, UNKNOWN = range(4)
-"""Numbers of what is no word of a vocabulary: what fills a batch up, what stands before the first
-word and behind the last one, and every word that is not in the vocabulary."""
-
-FIRST_WORD = 4
-
 _FACTOR = Number(0, 1_000, "(]")
 
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from study.door import imported
+from study.errors import RequestError
 from study.evaluate.by_instance import by_instance
 from study.evaluate.examples import examples
 from study.evaluate.saif_and_heat_map import foreground_metrics, in_saif
@@ -21,7 +22,7 @@ from study.models.model import Model
 from study.paradigms.held import held_attention, incentive
 from study.paradigms.padding import padded, real
 from study.paradigms.paradigm import Classifier, Focus, Paradigm, focus_scores
-from study.tasks.task import Distinct, Split
+from study.tasks.task import Distinct, Modality, Split
 
 
 @dataclass(frozen=True)
@@ -133,7 +134,7 @@ def evaluate(
     of_known = a_z[known], s_y[known], focus_true[known], prediction_true[known]
     metrics |= foreground_metrics(*of_known, split.modality)
     if further and known.any():
-        metrics |= imported(further)(*_joined(attended))
+        metrics |= _further(split.modality, _joined(attended))
     return metrics
 
 
@@ -145,6 +146,23 @@ def _measured(attention: Tensor, probabilities: Tensor, part: _Part) -> Tensor:
     prediction_true = probabilities.argmax(dim=1) == part.labels
     known = part.foreground.any(dim=1)
     return torch.stack([a_z, s_y, focus_true, prediction_true, known]).double()
+
+
+def _further(modality: Modality, arrays: list[NDArray[Any]]) -> dict[str, float]:
+    """The further measures of a modality.
+
+    Raises:
+        RequestError: they are no numbers, or others than those that it declares.
+    """
+    found = imported(modality.measured)(*arrays)
+    declared = {measure.column for measure in modality.measures}
+    numbers = isinstance(found, dict) and all(isinstance(n, float) for n in found.values())
+    if not (numbers and found.keys() <= declared):
+        raise RequestError(
+            f"{modality.measured} must give a float for each of {', '.join(sorted(declared))}, "
+            f"got {found!r}."
+        )
+    return found
 
 
 def _joined(parts: list[tuple[Tensor, Tensor, Tensor]]) -> list[NDArray[Any]]:

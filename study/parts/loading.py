@@ -99,9 +99,10 @@ def _load_installed() -> None:
         try:
             point.load()
         except (Exception, SystemExit) as error:
+            why = f"{type(error).__name__}: {error}".rstrip(".")
             raise RequestError(
-                f"the parts {point.value} of the package {_package(point)} cannot be imported: "
-                f"{_why(error)} Fix it, or uninstall the package."
+                f"the parts {point.value} of the package {_package(point)} cannot be imported "
+                f"({why}). Fix it, or uninstall the package."
             ) from error
 
 

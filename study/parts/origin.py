@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from study.cell import Cell
-from study.door import is_own
+from study.door import packages
 from study.errors import RequestError
 from study.parts.used import used_digest
 
@@ -45,7 +45,7 @@ def caller(package: str) -> Origin | None:
     stack = list(traceback.walk_stack(sys._getframe()))
     around = (frame.f_globals for frame, _ in stack)
     names = next(each for each in around if not str(each.get("__name__")).startswith(package))
-    if is_own(str(names.get("__name__"))):
+    if str(names.get("__name__")).partition(".")[0] in packages():
         return None
     file = names.get("__file__") or ""
     text = "".join(linecache.getlines(file, names))

@@ -126,13 +126,14 @@ def register_task(name: str, declaration: Declaration) -> None:
                 f"the option {option} of the task {name} must be a study.cell.declared.Axis whose "
                 "name is not that of a field of a cell."
             )
+    _let_chapters_in()
     modality = declaration.modality
-    if modality.settings and modality.settings not in SETTINGS:
+    if modality.settings and modality.settings not in SETTINGS.so_far():
         raise RequestError(
             f"the models of the task {name} have the settings {modality.settings!r}, which are "
             "not registered: call register_settings first."
         )
-    columns = {column for group in GROUPS.values() for column in group.columns}
+    columns = {column for group in GROUPS.so_far().values() for column in group.columns}
     if unknown := {measure.column for measure in modality.measures} - columns:
         raise RequestError(
             f"the task {name} is measured by {', '.join(sorted(unknown))}, of which results have "
@@ -166,8 +167,15 @@ def register_settings(settings: type[Settings]) -> None:
         raise RequestError(
             f"{label} is not a frozen dataclass on study.cell.settings.Settings with a key."
         )
+    named = {field.name for field in fields(settings)}  # type: ignore[arg-type]
+    if undeclared := named - axes_of(settings).keys():
+        raise RequestError(
+            f"the fields {', '.join(sorted(undeclared))} of {label} are no axes: declare them by "
+            "study.cell.declared.declared."
+        )
+    _let_chapters_in()
     key = settings.key
-    others = [Cell, *(each for other, each in SETTINGS.items() if other != key)]
+    others = [Cell, *(each for other, each in SETTINGS.so_far().items() if other != key)]
     if taken := {axis for of in others for axis in axes_of(of)} & axes_of(settings).keys():
         raise RequestError(
             f"the axes {', '.join(sorted(taken))} of {label} are taken: rename them."
@@ -206,13 +214,14 @@ def register_columns(heading: str, of: Of, columns: Mapping[str, Column]) -> Non
         raise RequestError(
             f"the columns {heading!r} tell of {of!r}, must be one of {', '.join(get_args(Of))}."
         )
+    _let_chapters_in()
     for name, column in columns.items():
         if not (_NAME.fullmatch(name) and len(column) == 2 and column[0] in TYPES):
             raise RequestError(
                 f"the column {name!r} is {column!r}, must be (type, meaning) under a name of "
                 f"letters, digits, - and _; types are {', '.join(TYPES)}."
             )
-        if any(name in group.columns for group in GROUPS.values()):
+        if any(name in group.columns for group in GROUPS.so_far().values()):
             raise RequestError(f"the column {name} is taken: choose another name.")
     _take("columns", heading, GROUPS, typed=False)
     if hasattr(sys.modules.get("study.results.columns"), "ROWS_SCHEMA"):
@@ -268,13 +277,8 @@ def register_synonyms(words: Mapping[str, str]) -> None:
 
     Args:
         words: name -> what is typed for it, with blanks between several, and _ within one.
-
-    Raises:
-        RequestError: they are no texts.
     """
     for name, typed in words.items():
-        if not isinstance(typed, str):
-            raise RequestError(f"the synonyms of {name} are a text, got {typed!r}.")
         errors.SYNONYMS[name] = f"{errors.SYNONYMS.get(name, '')} {typed}"
 
 
@@ -287,15 +291,20 @@ def _take(sort: str, name: Any, known: Registry[Any], *others: str, typed: bool 
         raise RequestError(
             f"{name!r} cannot be typed as the name of a {sort}: use letters, digits, - and _."
         )
+    _let_chapters_in()
     origin, before = caller("study.parts"), ORIGINS.get((sort, name))
-    if origin is not None:
-        open_door()  # so that it cannot take the name of a chapter that comes in later
-    taken = known.taken(name) or name in others
+    taken = name in known.so_far() or name in others
     if taken and (origin is None or before is None or not before.same_file(origin)):
         whose = "the project" if before is None else before.file
         raise RequestError(f"the {sort} {name} is taken by {whose}: choose another name.")
     if origin is not None:
         ORIGINS[sort, name] = origin
+
+
+def _let_chapters_in() -> None:
+    """So that nobody takes a name of a chapter; a chapter that registers is coming in."""
+    if caller("study.parts") is not None:
+        open_door()
 
 
 def _place(part: Any) -> str:

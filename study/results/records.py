@@ -233,6 +233,8 @@ class Records:
     def rows(self, cell_ids: Iterable[str]) -> tuple[pa.Table, dict[str, str]]:
         """The rows of some cells as a file holds them, and id -> JSON, see `cell_file.encoded`.
 
+        With columns of chapters and packages that are not here, too.
+
         Raises:
             ResultsError: as `cells`.
         """
@@ -242,7 +244,7 @@ class Records:
             counting = records[records["counts"]]
             cells = self._rows(counting, selected(CELLS_SCHEMA, ["cell_id", "cell"]), "cells")
             texts = dict(zip(*cells.to_pydict().values(), strict=True))
-            return self._rows(counting, ROWS_SCHEMA, "all"), texts
+            return self._rows(counting, ROWS_SCHEMA, "all", further=True), texts
 
         return self.while_merged(read)
 
@@ -419,18 +421,26 @@ class Records:
         records: pd.DataFrame,
         schema: pa.Schema,
         which: Literal["cells", "evaluations", "all"] = "evaluations",
+        further: bool = False,
     ) -> pa.Table:
-        """Rows of some records, those of a cell one after another, see `cell_file.rows_in`."""
+        """Rows of some records, those of a cell one after another, see `cell_file.rows_in`.
+
+        With `further`, the columns of the files that the schema lacks come behind it.
+        """
         if not schema.names or records.empty:
             return schema.empty_table()
         parts = []
         for name, ids in records.groupby("file")["cell_id"]:
             with self._whole(str(name)) as file:
                 wanted = pa.array(ids, pa.string())
-                parts.append(cell_file.rows_in(file, which, wanted, schema.names))
+                columns = [*schema.names, *(file.schema_arrow.names if further else [])]
+                parts.append(cell_file.rows_in(file, which, wanted, columns))
         rows = pa.concat_tables(parts, promote_options="default")
         place = pc.index_in(rows["cell_id"], pa.array(records["cell_id"], pa.string()))
         rows = rows.take(np.argsort(place.to_numpy(), kind="stable"))
+        if further:
+            others = [field for field in rows.schema if field.name not in schema.names]
+            schema = pa.schema([*schema, *others])
         return cell_file.completed(rows, schema)
 
 

@@ -97,10 +97,9 @@ def _why_not_mosaics(cell: Cell) -> str | None:
 def _why_not_rare(cell: Cell) -> str | None:
     """Why a cell cannot have a value of an axis that only others have; None if it has none."""
     known = tasks.modality(cell.task)
+    said = {name for phase in cell.schedule.phases for name in phase.to_dict()}
     for name, axis in axes_of(Phase).items():
-        usual = Phase.__dataclass_fields__[name].default
-        values = {getattr(phase, name) for phase in cell.schedule.phases}
-        if axis.rare and values != {usual} and not known.has(name):
+        if axis.rare and name in said and not known.has(name):
             having = (task.modality for task in tasks.TASKS.values() if task.modality.has(name))
             nouns = dict.fromkeys(each.noun for each in having)
             return f"{name} is for {' and '.join(nouns)}, not for {cell.task}; write none"

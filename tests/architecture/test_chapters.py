@@ -160,3 +160,28 @@ def test_one_that_cannot_be_imported_costs_what_it_brings(house: Path) -> None:
         (line,) = (line for line in each.stderr.splitlines() if "chapter" in line)
         assert "the chapter series brings is missing" in line
         assert "No module named 'nothing_there'" in line
+
+
+TWO_THREADS = """
+import importlib, threading
+from study import tasks
+begin = threading.Barrier(2)
+def imports():
+    begin.wait()
+    importlib.import_module("chapters.texts.parts")
+def reads():
+    begin.wait()
+    list(tasks.TASKS)
+threads = [threading.Thread(target=each, daemon=True) for each in (imports, reads)]
+for each in threads:
+    each.start()
+for each in threads:
+    each.join(60)
+    assert not each.is_alive(), "one waits for the other"
+assert {"hatexplain", "series"} <= {*tasks.TASKS}
+"""
+
+
+def test_a_chapter_that_is_imported_waits_for_nobody_who_reads() -> None:
+    done = subprocess.run([sys.executable, "-c", TWO_THREADS], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

@@ -236,7 +236,7 @@ def test_claims_and_pictures_are_said_in_full(made: Made) -> None:
     for pictures in (*of_sections, made.chapter.pictures(made.sections)):
         assert len({picture.name for picture in pictures}) == len(pictures)
         for picture in pictures:
-            assert figures().fullmatch(picture.name), picture.name
+            assert re.fullmatch(figures(), picture.name), picture.name
             for text in (picture.title, picture.caption):
                 assert text == text.strip() != ""
     for each in itertools.chain(*map(shown, made.sections)):

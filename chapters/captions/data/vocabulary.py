@@ -7,14 +7,15 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from study.cell.network_settings import END as END
-from study.cell.network_settings import FIRST_WORD as FIRST_WORD
-from study.cell.network_settings import PADDING as PADDING
-from study.cell.network_settings import START as START
-from study.cell.network_settings import UNKNOWN as UNKNOWN
 from study.errors import RequestError
 from study.storage.urls import expanded
 from study.tasks.sources.reading import reading
+
+PADDING, START, END, UNKNOWN = range(4)
+"""Numbers of what is no word of a vocabulary: what fills a batch up, what stands before the first
+word and behind the last one, and every word that is not in the vocabulary."""
+
+FIRST_WORD = 4
 
 _WORD = re.compile(
     r"[^\W_]+?(?=n't\b)"  # do of don't

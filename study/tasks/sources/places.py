@@ -44,8 +44,8 @@ class Places(NamedTuple):
     @property
     def given(self) -> dict[str, str]:
         """Name -> place, of those that are given."""
-        named = {name: getattr(self, name) for name in FOLDERS} | dict(self.files)
-        return {name: place for name, place in named.items() if place}
+        named = zip(FOLDERS, self[:2], strict=True)
+        return {name: place for name, place in named if place} | dict(self.files)
 
     def file(self, name: str) -> str | None:
         """A further file; None: it is not given."""

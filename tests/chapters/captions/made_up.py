@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from study.cell.network_settings import FIRST_WORD
+from chapters.captions.data.vocabulary import FIRST_WORD
 from study.results import Results
 from study.tasks.task import Facts
 from tests.chapters.captions.caption_results import make_caption_cell, write_captions

@@ -13,10 +13,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from chapters.captions.data.vocabulary import END, FIRST_WORD, PADDING, START
 from chapters.captions.model import Attend, Captioner, Write
 from chapters.captions.settings import DecoderSettings
 from study import paradigms
-from study.cell.network_settings import END, FIRST_WORD, PADDING, START
 from study.models.model import initialise
 from study.paradigms import hard_sampled
 from study.paradigms.lvml_sampled import LVMLSampled

@@ -19,7 +19,7 @@ from study.evaluate.classification import evaluate
 from study.models.model import Model
 from study.paradigms.paradigm import Paradigm
 from study.tasks.mosaics.mosaics import Mosaics, MosaicTask
-from study.tasks.task import MOSAICS, Batch
+from study.tasks.task import MOSAICS, Batch, Measure
 from tests.conftest import tiny_cell
 from tests.made_up.gpu import waits
 from tests.made_up.parts import sparsemax
@@ -86,6 +86,9 @@ class Layers(nn.Sequential):
         return super().forward(inputs)
 
 
+SPREAD = Measure("spread", "spread", bounded=False)
+
+
 def spread(attention: np.ndarray, foreground: np.ndarray, mask: np.ndarray) -> dict[str, float]:
     """The number of segments among which attention is shared, as one's own measure."""
     assert attention.shape == foreground.shape == mask.shape
@@ -146,7 +149,9 @@ def test_each_base_image_is_seen_once_and_found_is_what_is_found_of_segments_apa
 
     A modality may have a further measure.
     """
-    split = replace(split, modality=replace(MOSAICS, measured=f"{__name__}:spread"))
+    split = replace(
+        split, modality=replace(MOSAICS, measured=f"{__name__}:spread", measures=(SPREAD,))
+    )
     aparts = [evaluate(model, paradigm, of(split), last=True) for of in (Apart, Unmasked)]
     model.focus.seen = model.classifier.seen = 0
     monkeypatch.setattr("study.hardware.PASS_BYTES", {"cpu": 7 * split.bytes_each})

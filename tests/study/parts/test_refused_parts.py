@@ -118,13 +118,8 @@ def _forgotten() -> Iterator[None]:
             "register_section(SectionOf('mine', 'mine', tasks='digits'))",
             "section mine shows no cells",
         ),
-        (
-            "register_section(SectionOf('mine', '(mine', tasks=('digits',)))",
-            "section mine are no pattern: missing )",
-        ),
         ("register_function('mine')", "the place of a function is module:name, got 'mine'"),
         ("register_command('run', 'mine', '')", "the command run is taken by the project"),
-        ("register_synonyms({'lr': ['rate']})", "the synonyms of lr are a text, got ['rate']"),
     ],
 )
 def test_what_cannot_be_registered_is_one_line_that_says_what_to_do(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from study import compact as command
@@ -58,6 +60,23 @@ def test_every_row_stays_as_it_is(results: Results, capsys: pytest.CaptureFixtur
     compact(results)
     assert_same(frames(results), before)
     assert len(contents(results)) == 1
+
+
+def test_columns_of_what_is_not_installed_here_stay(results: Results) -> None:
+    """Of a chapter or a package that another build has."""
+    first, second = make_cell(seed=1), make_cell(seed=2)
+    for cell in (first, second):
+        write(results, cell)
+    rows, texts = results.rows([first.id])
+    (old,) = results.storage.names("cells", first.id)
+    brought = [float(number) for number in range(len(rows))]
+    results.write(first.id, rows.append_column("brought", pa.array(brought)), texts)
+    results.storage.remove(old)
+    compact(Results(results.url))
+    (merged,) = contents(results).values()
+    found = pq.read_table(pa.BufferReader(merged), columns=["cell_id", "brought"]).to_pandas()
+    assert found.loc[found["cell_id"] == first.id, "brought"].tolist() == brought
+    assert found.loc[found["cell_id"] == second.id, "brought"].isna().all()
 
 
 @pytest.mark.parametrize(("limit", "value"), [("ROWS_A_FILE", 25), ("CELLS_A_FILE", 2)])
