@@ -10,7 +10,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args
 
 import search_spaces
 from search_spaces.base import SearchSpace
@@ -167,7 +167,7 @@ def register_settings(settings: type[Settings]) -> None:
         raise RequestError(
             f"{label} is not a frozen dataclass on study.cell.settings.Settings with a key."
         )
-    named = {field.name for field in fields(settings)}  # type: ignore[arg-type]
+    named = {field.name for field in fields(cast("Any", settings))}
     if undeclared := named - axes_of(settings).keys():
         raise RequestError(
             f"the fields {', '.join(sorted(undeclared))} of {label} are no axes: declare them by "
