@@ -17,11 +17,11 @@ from study.door import imported
 from study.reported import FUNCTIONS
 
 if TYPE_CHECKING:
-    from analysis.comparison.choice import choose, summarise
-    from analysis.comparison.compare import compare, compare_results, comparisons, equal_compute
-    from analysis.comparison.heat_maps import mean_heatmaps
-    from analysis.comparison.learning_curves import learning_curve
-    from analysis.reading import load
+    from analysis.digest.choose import choose, summarise
+    from analysis.digest.compare import compare, compare_results, comparisons, equal_compute
+    from analysis.digest.heat_maps import mean_heatmaps
+    from analysis.digest.learning_curves import learning_curve
+    from analysis.digest.reading import load
 
 __all__ = [
     "choose",
@@ -36,11 +36,11 @@ __all__ = [
 ]
 
 _MODULES = {
-    "choose": "analysis.comparison.choice",
-    "summarise": "analysis.comparison.choice",
-    "learning_curve": "analysis.comparison.learning_curves",
-    "mean_heatmaps": "analysis.comparison.heat_maps",
-    "load": "analysis.reading",
+    "choose": "analysis.digest.choose",
+    "summarise": "analysis.digest.choose",
+    "learning_curve": "analysis.digest.learning_curves",
+    "mean_heatmaps": "analysis.digest.heat_maps",
+    "load": "analysis.digest.reading",
 }
 
 
@@ -52,7 +52,7 @@ def __dir__() -> list[str]:
 def __getattr__(name: str) -> Any:
     """Imports a function when it is asked for: pandas and SciPy take seconds."""
     if name in __all__:
-        return pkgutil.resolve_name(f"{_MODULES.get(name, 'analysis.comparison.compare')}:{name}")
+        return pkgutil.resolve_name(f"{_MODULES.get(name, 'analysis.digest.compare')}:{name}")
     if name not in FUNCTIONS and not name.startswith("_"):
         importlib.import_module("study.results")  # lets packages in, which may bring it
     if name in FUNCTIONS:

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from analysis.digest.reading import opened
 from analysis.kinds import find
 from analysis.page import opening
 from analysis.page.claim_matrix import claim_counts, claim_matrix, matrix_blocks
 from analysis.page.exports import claim_rows, exports
 from analysis.page.files import write
-from analysis.reading import opened
 from analysis.rendering import html, markdown
 from analysis.section.blocks import Block, Details, Heading, Shown, Text
 from analysis.section.picture import Picture

@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 
 from analysis.groups import Axis
-from analysis.statistics import clopper_pearson
+from analysis.rules.statistics import clopper_pearson
 from study import tasks, terminal
 from study.cell import declared
 

@@ -26,11 +26,11 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a file, without an installation
 
-from analysis.comparison.paired import decided, of_pair
-from analysis.comparison.stages import Looks, Run
-from analysis.crossed import CrossedMean, crossed_mean, needed_seeds
-from analysis.learning import guess, share_mean
-from analysis.statistics import LEVEL
+from analysis.digest.pairs import decided, of_pair
+from analysis.rules.crossed import CrossedMean, crossed_mean, needed_seeds
+from analysis.rules.learning import guess, share_mean
+from analysis.rules.stages import Looks, Run
+from analysis.rules.statistics import LEVEL
 from benchmarks.support.calibration_claims import KEPT, NOT_KEPT, Border, falsely_decided
 from benchmarks.support.calibration_studies import (
     CHOSEN,

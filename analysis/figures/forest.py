@@ -38,7 +38,7 @@ def forest_figure(
     """A row a pair of paradigms: mean difference and interval, each seed's own below.
 
     Args:
-        paired: as `analysis.comparison.paired` gives it, of one comparison and one metric.
+        paired: as `analysis.digest.pairs` gives it, of one comparison and one metric.
         seeds: `first`, `second`, `seed` and `difference` (a fraction) of the common seeds.
         threshold: of SAIF, for the label; None: the task's own.
 

@@ -40,7 +40,7 @@ def learning_rate_figure(
     """A metric against the learning rate, one line a paradigm, the chosen rate filled.
 
     Args:
-        response: as `analysis.comparison.responses.learning_rate_response` gives it.
+        response: as `analysis.digest.responses.learning_rate_response` gives it.
         metric: `saif`, `accuracy`, or a measure of recorded runs.
         threshold: of SAIF, for the label; None: the task's own.
     """
@@ -62,7 +62,7 @@ def switch_figure(
     """A metric against the switch point, with the chosen options of soft and hard as levels.
 
     Args:
-        response: as `analysis.comparison.responses.switch_response` gives it.
+        response: as `analysis.digest.responses.switch_response` gives it.
         choice: as `analysis.choose` gives it.
         metric: `saif`, `accuracy`, or a measure of recorded runs.
         threshold: of SAIF, for the label; None: the task's own.

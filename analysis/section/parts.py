@@ -9,8 +9,8 @@ from typing import Any
 import pandas as pd
 
 from analysis.groups import paradigm_order
+from analysis.rules.claim import RULES, Claim
 from analysis.section.blocks import Block, Code, Details, Heading, Points, Table, Text
-from analysis.section.claim import RULES, Claim
 from study import tasks
 from study.results import FOUND, FURTHER, OF_DATA, SET_UP
 

@@ -15,8 +15,8 @@ from typing import Any, Generic, Protocol, TypeVar
 import pandas as pd
 
 from analysis.groups import Axis, Select
+from analysis.rules.claim import Claim, tallied
 from analysis.section.blocks import Block, Shown, Text
-from analysis.section.claim import Claim, tallied
 from analysis.section.parts import claim_blocks
 from analysis.section.picture import Picture
 from study.results import Results
@@ -32,7 +32,7 @@ class Question:
             share is recorded by the first of them, so name `cell_ids` where they are known.
         cell_ids: only these cells; None: all.
         budget, select, axis, threshold, interpolate, test: for comparisons, see
-            `analysis.comparison.compare.compare_results`.
+            `analysis.digest.compare.compare_results`.
     """
 
     study: str | None = None

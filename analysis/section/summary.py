@@ -16,7 +16,7 @@ from typing import get_args
 import pandas as pd
 
 from analysis.figures.style import line_styles
-from analysis.section.claim import Claim, Verdict, tallied
+from analysis.rules.claim import Claim, Verdict, tallied
 from analysis.section.picture import Picture
 from study.tracking.runs import METRIC_STEP_FLOPS, Files, Point, Run
 

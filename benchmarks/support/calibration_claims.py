@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv, ndtr
 
-from analysis.section.claim import Finding, decided, evidence
+from analysis.rules.claim import Finding, decided, evidence
 
 THRESHOLD = 0.1
 """Of the shares of a heat map; a claim says that its parts lie below it."""

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, ndtr
 
-from analysis.comparison.by_image import Instances, Scores, instances_of, of_instances
+from analysis.digest.scores import Instances, Scores, instances_of, of_instances
 
 PARADIGMS = ("hard", "soft", "hybrid", "lvml")
 METRICS = ("saif", "accuracy")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from analysis.comparison.compare import Comparison
 from analysis.comparison.report.looks import recorded
+from analysis.digest.compare import Comparison
 from analysis.figures.style import by_paradigm
 from analysis.section.picture import Picture
 from analysis.words import listed

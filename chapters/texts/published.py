@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.comparison.paper.published import Published, Row, Source
+from analysis.digest.published import Published, Row, Source
 
 TABLE_1: dict[str, dict[str, tuple[float, float]]] = {
     "HateXplain-1": {

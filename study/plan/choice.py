@@ -28,7 +28,7 @@ def chosen_cells(
         ResultsError: the results cannot be read.
     """
     with importing():
-        from analysis.comparison.choice import chosen
+        from analysis.digest.choose import chosen
 
     recorded = place.survey.cells
     recorded = recorded[recorded["stage"].ne(CONFIRM)]

@@ -46,7 +46,7 @@ class Gallery(NamedTuple):
     """Pictures of single inputs, which stand open in the report of a comparison.
 
     Attributes:
-        place: of the function that draws them: `analysis.comparison.compare.Comparison` ->
+        place: of the function that draws them: `analysis.digest.compare.Comparison` ->
             pictures, whose names begin with `stem`.
         stem: of the names of their files, before a hyphen.
         heading: above them.
@@ -94,7 +94,7 @@ class Modality:
             nothing does.
         how_shown: how to read that; empty: as of tiles.
         gallery: of its inputs, instead.
-        published: what the paper printed, a `analysis.comparison.paper.published.Published`.
+        published: what the paper printed, a `analysis.digest.published.Published`.
         settings: key of the settings of its models, see `study.cell.settings`; empty: they have
             none.
         rare: further axes that it has, of those which few tasks have.
@@ -127,7 +127,7 @@ class Modality:
     shown: Place = ""
     how_shown: str = ""
     gallery: Gallery | None = None
-    published: Place = "analysis.comparison.paper.published:MOSAICS"
+    published: Place = "analysis.digest.published:MOSAICS"
     settings: str = ""
     rare: tuple[str, ...] = ()
     optimiser: str = "sgd"

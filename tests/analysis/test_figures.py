@@ -18,10 +18,10 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from analysis.comparison.compare import Comparison
-from analysis.comparison.heat_maps import heatmap_seeds, mean_heatmaps
-from analysis.comparison.learning_curves import learning_curve
-from analysis.comparison.responses import learning_rate_response, switch_response
+from analysis.digest.compare import Comparison
+from analysis.digest.heat_maps import heatmap_seeds, mean_heatmaps
+from analysis.digest.learning_curves import learning_curve
+from analysis.digest.responses import learning_rate_response, switch_response
 from analysis.figures import (
     compute_figure,
     figure_pdf,

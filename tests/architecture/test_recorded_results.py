@@ -7,7 +7,7 @@ import re
 import pytest
 
 from analysis import compare_results
-from analysis.comparison.compare import Comparison
+from analysis.digest.compare import Comparison
 from analysis.words import interval, percent, points
 from tests.conftest import PROJECT
 

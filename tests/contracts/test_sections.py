@@ -26,11 +26,11 @@ from matplotlib.text import Text
 
 from analysis.comparison.report import chapter as comparison
 from analysis.conclude import Conclusions, conclude
+from analysis.digest.reading import cells_of
 from analysis.groups import claimed
 from analysis.kinds import find
 from analysis.page.exports import claim_rows
 from analysis.page.files import figures
-from analysis.reading import cells_of
 from analysis.rendering import html, markdown
 from analysis.section.blocks import Block, Details, Shown
 from analysis.section.section import Chapter, Question, Section, by_chapter

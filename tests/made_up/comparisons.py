@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 import analysis
-from analysis.comparison.compare import Comparison, compare_results
+from analysis.digest.compare import Comparison, compare_results
 from study.cell import Budget, Cell, Schedule
 from study.results import Results, cell_columns
 from study.tasks import modality

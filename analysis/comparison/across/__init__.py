@@ -1,1 +1,1 @@
-"""What the comparisons of one page say together: which settings vary, and what that changes."""
+"""What is said and shown across the settings of one task."""

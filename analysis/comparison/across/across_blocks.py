@@ -6,19 +6,19 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from analysis.comparison.across.effects import effects, is_advantage
-from analysis.comparison.across.factors import (
+from analysis.digest.across.effects import effects, is_advantage
+from analysis.digest.across.factors import (
     Family,
     by_value,
     factor_name,
     families,
     value_text,
 )
-from analysis.comparison.across.order_of_paradigms import joint_name, verdict_cells
-from analysis.comparison.compare import Comparison, metrics_of
+from analysis.digest.across.order import joint_name, verdict_cells
+from analysis.digest.compare import Comparison, metrics_of
+from analysis.rules.statistics import CONFIDENCE, MIN_SEEDS
 from analysis.section.blocks import Block, Details, Heading, Shown, Table, Text
 from analysis.section.columns import Column, Row, by_columns, plain
-from analysis.statistics import CONFIDENCE, MIN_SEEDS
 from analysis.words import between, capital, level, listed, lost_scores, points
 
 _OF_ADVANTAGES = {"better": "larger", "worse": "smaller"}

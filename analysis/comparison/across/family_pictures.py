@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from analysis.comparison.across.factors import Family, by_value, factor_name, value_text
-from analysis.comparison.across.order_of_paradigms import Pair, pairs, verdicts_of
+from analysis.digest.across.factors import Family, by_value, factor_name, value_text
+from analysis.digest.across.order import Pair, pairs, verdicts_of
 from analysis.figures.factor_figures import factors_figure, grid_figure
+from analysis.rules.statistics import CONFIDENCE
 from analysis.section.picture import Picture, file_stem
-from analysis.statistics import CONFIDENCE
 from analysis.words import capital, level, listed, span
 from study.terminal import counted
 

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from analysis.comparison.compare import Comparison
 from analysis.comparison.report.limits import is_interim, so_far
+from analysis.digest.compare import Comparison
 from analysis.groups import paradigm_order
-from analysis.statistics import MIN_SEEDS
+from analysis.rules.statistics import MIN_SEEDS
 from analysis.words import capital, instances, listed, made_equal, metric_name
 
 
@@ -20,7 +20,7 @@ def answer(found: Sequence[Comparison]) -> list[str]:
     """Who beats whom, a sentence a comparison.
 
     Args:
-        found: as `analysis.comparison.compare.compare` gives them, at least one.
+        found: as `analysis.digest.compare.compare` gives them, at least one.
     """
     if all(comparison.paired.empty for comparison in found):
         return [_nothing_to_compare(found)]

@@ -10,12 +10,8 @@ from dataclasses import dataclass, replace
 
 import pandas as pd
 
-from analysis.comparison.across.across_blocks import across_blocks, effect_blocks
-from analysis.comparison.across.factors import families, setting_names
-from analysis.comparison.across.family_pictures import family_pictures
-from analysis.comparison.across.order_of_paradigms import count_sentences
-from analysis.comparison.compare import Comparison, compare_results, metrics_of
-from analysis.comparison.paper.claims import claims
+from analysis.comparison.report.across_blocks import across_blocks, effect_blocks
+from analysis.comparison.report.family_pictures import family_pictures
 from analysis.comparison.report.answer import answer, lone_paradigm
 from analysis.comparison.report.comparison_blocks import ANSWERING, comparison_blocks
 from analysis.comparison.report.data import data_notes, said_once
@@ -35,10 +31,14 @@ from analysis.comparison.report.table_one import (
 )
 from analysis.comparison.report.tables import chosen_text, comparison_cells, setting_text
 from analysis.comparison.report.verdicts import over_what, pair_cells, sampled
-from analysis.comparison.stages import cells_left
+from analysis.digest.across.factors import families, setting_names
+from analysis.digest.across.order import count_sentences
+from analysis.digest.claims import claims
+from analysis.digest.compare import Comparison, compare_results, metrics_of
 from analysis.groups import is_compared
+from analysis.rules.claim import Claim, tallied
+from analysis.rules.stages import cells_left
 from analysis.section.blocks import Block, Details, Heading, Points, Shown, Table, Text
-from analysis.section.claim import Claim, tallied
 from analysis.section.picture import Picture
 from analysis.section.section import Chapter, Question
 from analysis.words import aligned, instances, listed, lost_scores, of_draws

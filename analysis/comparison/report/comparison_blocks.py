@@ -8,14 +8,14 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from analysis.comparison.choice import summarised_metrics
-from analysis.comparison.compare import Comparison
 from analysis.comparison.report.looks import looks
 from analysis.comparison.report.tables import cut_text, further_cells, option_columns
 from analysis.comparison.report.verdicts import WOULD_DECIDE, over_what, paired_cells
+from analysis.digest.choose import summarised_metrics
+from analysis.digest.compare import Comparison
 from analysis.groups import GROUP, OPTION, with_chosen
+from analysis.rules.claim import Claim
 from analysis.section.blocks import Block, Details, Heading, Shown, Table, Text
-from analysis.section.claim import Claim
 from analysis.section.columns import by_columns, plain
 from analysis.section.parts import again_blocks, claim_blocks, claim_details, end_states
 from analysis.words import (
@@ -49,7 +49,7 @@ def comparison_blocks(
 
     Args:
         comparison: one comparison.
-        claims: what `analysis.comparison.paper.claims.claims` says of it.
+        claims: what `analysis.digest.claims.claims` says of it.
         shown: its pictures.
         results: path or URL of the results directory, for the command that repeats a cell.
         in_full: whether to show where it looks, of which a page has no room for many.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from analysis.comparison.compare import Comparison
+from analysis.digest.compare import Comparison
 from analysis.words import listed, number
 from study.results import SPLITS
 

@@ -7,9 +7,6 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.comparison.across.effects import effects
-from analysis.comparison.across.factors import Family, families
-from analysis.comparison.compare import Comparison
 from analysis.comparison.report.limits import of_stages, pair_notes, tuned
 from analysis.comparison.report.table_one import (
     conditions,
@@ -20,6 +17,9 @@ from analysis.comparison.report.table_one import (
     table_one_rows,
 )
 from analysis.comparison.report.verdicts import over_what, paired_cells
+from analysis.digest.across.effects import effects
+from analysis.digest.across.factors import Family, families
+from analysis.digest.compare import Comparison
 from analysis.groups import GROUP, OPTION, with_chosen
 from analysis.rendering import latex, markdown
 from analysis.section.blocks import Table
@@ -48,7 +48,7 @@ def across_tables(found: Sequence[Comparison]) -> dict[str, pd.DataFrame]:
         ``across-settings``: one row a setting, `task`, `comparison_id`, `setting` (its name),
         `base` (whether it is the base), `differs` (the factors in which it differs from that,
         comma-separated), then one column a factor. ``across-effects``: the rows of
-        `analysis.comparison.across.effects.effects` of all factors, absent where none varies
+        `analysis.digest.across.effects.effects` of all factors, absent where none varies
         alone.
     """
     varied = [family for family in families(found) if family.factors]

@@ -8,17 +8,17 @@ from itertools import chain
 
 import pandas as pd
 
-from analysis.comparison.choice import summarised_metrics
-from analysis.comparison.compare import Comparison
-from analysis.comparison.cut import EARLY
-from analysis.comparison.option_warnings import barred_sentences, edge_warnings
-from analysis.comparison.paired import POWER, SCREENING
 from analysis.comparison.report.data import share_sentences
-from analysis.comparison.stages import given, interim
+from analysis.digest.choose import summarised_metrics
+from analysis.digest.compare import Comparison
+from analysis.digest.cut import EARLY
+from analysis.digest.option_warnings import barred_sentences, edge_warnings
+from analysis.digest.pairs import POWER, SCREENING
 from analysis.groups import AXES
-from analysis.learning import guess
-from analysis.overstated import optimism
-from analysis.statistics import LEVEL, MIN_SEEDS, clopper_pearson
+from analysis.rules.learning import guess
+from analysis.rules.overstated import optimism
+from analysis.rules.stages import given, interim
+from analysis.rules.statistics import LEVEL, MIN_SEEDS, clopper_pearson
 from analysis.words import (
     MANY,
     amount,
@@ -224,7 +224,7 @@ def pair_notes(paired: pd.DataFrame) -> list[str]:
     """Why pairs are undecided where their row does not show it, few seeds, and later ones.
 
     Args:
-        paired: as `analysis.comparison.paired` gives it, of one comparison.
+        paired: as `analysis.digest.pairs` gives it, of one comparison.
     """
     texts = [*_untested(paired)]
     enough = (paired["num_pairs"] >= MIN_SEEDS) & ~is_interim(paired)

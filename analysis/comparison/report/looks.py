@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.comparison.compare import Comparison
+from analysis.digest.compare import Comparison
 from analysis.figures.style import by_paradigm
 from analysis.groups import rows_of
 from analysis.section.blocks import Block, Heading, Html, Text

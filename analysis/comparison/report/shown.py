@@ -7,9 +7,9 @@ from html import escape
 
 import pandas as pd
 
-from analysis.comparison.compare import Comparison
 from analysis.comparison.report.answer import answer
 from analysis.comparison.report.tables import comparison_cells, setting_text
+from analysis.digest.compare import Comparison
 from analysis.words import aligned
 from study import terminal
 

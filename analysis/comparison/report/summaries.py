@@ -8,10 +8,6 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.comparison.choice import SUMMARISED, further_measures, summarised_metrics
-from analysis.comparison.compare import Comparison
-from analysis.comparison.heat_maps import mean_heatmaps
-from analysis.comparison.learning_curves import common, learning_curve
 from analysis.comparison.report.answer import answer
 from analysis.comparison.report.limits import limits, tuned
 from analysis.comparison.report.looks import looks_pages
@@ -21,6 +17,10 @@ from analysis.comparison.report.tables import (
     seeds_there,
     setting_text,
 )
+from analysis.digest.choose import SUMMARISED, further_measures, summarised_metrics
+from analysis.digest.compare import Comparison
+from analysis.digest.heat_maps import mean_heatmaps
+from analysis.digest.learning_curves import common, learning_curve
 from analysis.rendering import markdown
 from analysis.section.blocks import Table
 from analysis.section.picture import Picture
@@ -44,7 +44,7 @@ def group_summaries(
     """One run a paradigm, in the order of the comparison's table.
 
     Args:
-        comparison: as `analysis.comparison.compare.compare` gives it.
+        comparison: as `analysis.digest.compare.compare` gives it.
         tables: name -> table, which all of them hold.
         draw: gives its pictures, when they are asked for.
         alone: whether there is no other setting, so that names need not say it.

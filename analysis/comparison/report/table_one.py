@@ -11,15 +11,15 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.comparison.compare import Comparison, metrics_of
-from analysis.comparison.paper.published import (
+from analysis.comparison.report.limits import HIDDEN_FOREGROUND, of_stages
+from analysis.digest.compare import Comparison, metrics_of
+from analysis.digest.published import (
     Row,
     of,
     row_of,
     setting_differences,
     sources_text,
 )
-from analysis.comparison.report.limits import HIDDEN_FOREGROUND, of_stages
 from analysis.groups import paradigm_order
 from analysis.words import (
     METRICS,
@@ -42,7 +42,7 @@ def table_one(found: Sequence[Comparison]) -> pd.DataFrame:
     """Ours, the published number and the difference, as numbers.
 
     Args:
-        found: as `analysis.comparison.compare.compare` gives them.
+        found: as `analysis.digest.compare.compare` gives them.
 
     Returns:
         One row a comparison: `task`, `m`, `n`, `architecture`, `comparison_id`, `cut`, `axis`,
@@ -60,7 +60,7 @@ def table_one_cells(found: Sequence[Comparison]) -> pd.DataFrame:
     """The same for print: in a cell ours, and in brackets the paper's and the difference.
 
     Args:
-        found: as `analysis.comparison.compare.compare` gives them.
+        found: as `analysis.digest.compare.compare` gives them.
 
     Returns:
         One row a comparison, of text, with two levels of columns: ``task`` and ``m`` below

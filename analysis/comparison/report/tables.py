@@ -9,9 +9,9 @@ import math
 
 import pandas as pd
 
-from analysis.comparison.choice import SUMMARISED, further_measures, summarised_metrics
-from analysis.comparison.compare import Comparison
-from analysis.comparison.paper import published as paper
+from analysis.digest import published as paper
+from analysis.digest.choose import SUMMARISED, further_measures, summarised_metrics
+from analysis.digest.compare import Comparison
 from analysis.groups import AXES
 from analysis.section.columns import Column, Row, by_columns, measured, plain
 from analysis.words import (

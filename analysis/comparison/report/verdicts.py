@@ -9,9 +9,9 @@ import math
 
 import pandas as pd
 
-from analysis.comparison.compare import Comparison
+from analysis.digest.compare import Comparison
+from analysis.rules.statistics import MIN_SEEDS
 from analysis.section.columns import Row, by_columns, plain
-from analysis.statistics import MIN_SEEDS
 from analysis.words import (
     MANY,
     SPREADS,
@@ -39,7 +39,7 @@ def paired_cells(paired: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
     """Header and rows of the verdict table of one comparison, one row a metric and pair.
 
     Args:
-        paired: as `analysis.comparison.paired` gives it.
+        paired: as `analysis.digest.pairs` gives it.
     """
     task, factors = str(paired["task"].iloc[0]) if len(paired) else "", sampled(paired)
     columns = [

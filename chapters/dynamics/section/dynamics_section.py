@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import pandas as pd
 
+from analysis.rules.claim import Claim
 from analysis.section.blocks import Block, Details, Heading, Shown, Text
-from analysis.section.claim import Claim
 from analysis.section.parts import again_blocks, claim_details, without_long_columns
 from analysis.section.section import Chapter, Section
 

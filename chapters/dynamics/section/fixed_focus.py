@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from analysis.groups import PARADIGMS
+from analysis.rules.claim import Claim
 from analysis.section.blocks import Block, Details, Table, Text
-from analysis.section.claim import Claim
 from analysis.section.columns import by_columns
 from analysis.section.parts import end_states
 from analysis.section.picture import Picture

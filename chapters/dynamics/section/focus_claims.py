@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 
 from analysis.groups import PARADIGMS
-from analysis.section.claim import LOST, Claim, Evidence, Finding, Side, Verdict, decided
+from analysis.rules.claim import LOST, Claim, Evidence, Finding, Side, Verdict, decided
 from chapters.dynamics.section.focus_settings import Setting
 from chapters.dynamics.section.measures import (
     BELOW_ONE,

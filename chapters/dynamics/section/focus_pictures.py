@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from analysis.groups import PARADIGMS
+from analysis.rules.statistics import CONFIDENCE
 from analysis.section.picture import Picture
-from analysis.statistics import CONFIDENCE
 from analysis.words import level, listed, span
 from chapters.dynamics.figures.focus_panels import Row, panels_figure
 from chapters.dynamics.section.focus_settings import Setting, floors, solution

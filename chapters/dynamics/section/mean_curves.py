@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from analysis.statistics import CONFIDENCE, interval_columns, named_interval
+from analysis.rules.statistics import CONFIDENCE, interval_columns, named_interval
 
 
 def mean_curves(

@@ -8,13 +8,13 @@ from collections.abc import Collection, Sequence
 import pandas as pd
 
 from analysis.groups import PARADIGMS, paradigm_order
+from analysis.rules.claim import Claim
+from analysis.rules.statistics import CONFIDENCE
 from analysis.section.blocks import Block, Details, Table, Text
-from analysis.section.claim import Claim
 from analysis.section.parts import end_states
 from analysis.section.picture import Picture
 from analysis.section.section import Question
 from analysis.section.summary import claims_note, run_files, summary_run
-from analysis.statistics import CONFIDENCE
 from analysis.words import aligned, level, number, span, tally
 from chapters.dynamics.figures.growth import (
     LARGEST,

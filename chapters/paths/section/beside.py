@@ -14,7 +14,7 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.statistics import interval_columns
+from analysis.rules.statistics import interval_columns
 from chapters.paths.posterior.posterior_cell import LIMIT, THEORY
 from chapters.paths.section import means
 from chapters.paths.section import pruned as pruning

@@ -9,8 +9,8 @@ from collections.abc import Iterable
 import numpy as np
 import pandas as pd
 
+from analysis.rules.statistics import CONFIDENCE, interval_columns
 from analysis.section.picture import Picture
-from analysis.statistics import CONFIDENCE, interval_columns
 from analysis.words import level, listed, span
 from chapters.paths.figures.head_scores import pruning_figure, scores_figure
 from chapters.paths.figures.path_figures import (

@@ -12,9 +12,9 @@ import pandas as pd
 from analysis.comparison.report.limits import pair_notes
 from analysis.comparison.report.verdicts import p_value
 from analysis.comparison.report.verdicts import would_decide as seeds_that_would_decide
+from analysis.rules.statistics import CONFIDENCE
 from analysis.section.blocks import Table
 from analysis.section.columns import Column, Row, by_columns, measured, plain
-from analysis.statistics import CONFIDENCE
 from analysis.words import (
     interval,
     interval_of_pair,

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
+from analysis.rules.claim import Claim
 from analysis.section.blocks import Block, Details, Heading, Shown, Text
-from analysis.section.claim import Claim
 from analysis.section.parts import LONG_COLUMNS, again_blocks, claim_details, end_states
 from analysis.section.picture import Picture
 from analysis.section.section import Chapter

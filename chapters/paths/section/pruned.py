@@ -14,8 +14,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from analysis.comparison.paired import PAIRED_COLUMNS, of_seeds, with_verdicts
-from analysis.statistics import MIN_SEEDS, interval_columns, sign_test
+from analysis.digest.pairs import PAIRED_COLUMNS, of_seeds, with_verdicts
+from analysis.rules.statistics import MIN_SEEDS, interval_columns, sign_test
 from chapters.paths.heads.heads_cell import GREEDY, RANDOM, SIMPLE, SOLVED
 from chapters.paths.posterior.posterior_cell import THEORY
 from chapters.paths.section import means
@@ -144,7 +144,7 @@ def paired(setting: Trained) -> pd.DataFrame:
     """Theory against every order that there is, as one family of tests.
 
     Returns:
-        One row an order: the columns of `analysis.comparison.paired.paired_tables` that are not
+        One row an order: the columns of `analysis.digest.pairs.paired_tables` that are not
         about images, with the metric ``area`` (mean accuracy on the test split without 0, 1, ...,
         K heads, a fraction), and `num_lost`, seeds without a difference, which count against
         either verdict: p is no smaller than that of a sign test in which they lie on the other

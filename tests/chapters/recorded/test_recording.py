@@ -17,10 +17,10 @@ import torch
 
 import analysis
 from analysis import report
-from analysis.comparison.compare import compare_results
 from analysis.comparison.report.exported_tables import cell_rows, comparison_tables
 from analysis.comparison.report.limits import unusual_cut
 from analysis.conclude import conclude
+from analysis.digest.compare import compare_results
 from chapters.recorded.table import is_taken
 from study import run as command
 from study.results import Results, ResultsError

@@ -7,8 +7,8 @@ import random
 
 import pytest
 
-from analysis.comparison.choice import chosen
-from analysis.comparison.compare import compare_results
+from analysis.digest.choose import chosen
+from analysis.digest.compare import compare_results
 from study.cell import Cell
 from study.launch.workplace import looked_at
 from study.plan.choice import chosen_cells

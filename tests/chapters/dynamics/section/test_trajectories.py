@@ -6,11 +6,11 @@ import math
 
 import pytest
 
-from analysis.comparison.compare import compare, compare_results, equal_compute
+from analysis.digest.compare import compare, compare_results, equal_compute
+from analysis.digest.reading import load
 from analysis.groups import PARADIGMS
 from analysis.kinds import find
-from analysis.reading import load
-from analysis.section.claim import Claim
+from analysis.rules.claim import Claim
 from chapters.dynamics.linear_orthogonal import trajectory
 from chapters.dynamics.section.closed_form import convergence, time_text
 from chapters.dynamics.section.convergence import exact_claim, nu_gap

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from analysis.kinds import find
-from analysis.section.claim import Claim
+from analysis.rules.claim import Claim
 from study.results import Results
 from tests.chapters.paths import heads_results as heads
 from tests.chapters.paths import path_results as paths

@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 import analysis
-from analysis.comparison.compare import compare, compare_results
+from analysis.digest.compare import compare, compare_results
 from analysis.kinds import find
 from chapters.paths.figures.head_scores import PUBLISHED, scores_figure
 from chapters.paths.figures.path_figures import Series, order_parameter_figure

@@ -1,0 +1,1 @@
+"""From a results directory to frames: equal compute, choice, summaries, verdicts, claims."""

@@ -1,0 +1,139 @@
+"""Which fields are factors, which setting is the base, and what each other one is called."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from typing import Any, cast
+
+import pytest
+
+from analysis.digest.across.factors import Family, families, setting_names
+from analysis.digest.compare import Comparison
+from study.cell import Budget
+from study.cell.network_settings import NetworkSettings
+from tests.chapters.texts.text_results import make_text_cell
+from tests.made_up.comparisons import make_cell
+
+WIDTHS = (0.5, 2.0, 4.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """What is asked of a comparison here."""
+
+    task: str
+    settings: dict[str, Any]
+    name: str = "in full"
+
+
+def setting(**fields: Any) -> Comparison:
+    cell = make_cell(**fields)
+    return cast(Comparison, Known(cell.task, cell.to_dict()))
+
+
+def network(**fields: Any) -> Comparison:
+    return setting(network=NetworkSettings(**fields))
+
+
+def one_at_a_time() -> list[Comparison]:
+    """Around m=10: three sizes, two depths, a normalisation, and segments of the label's class."""
+    return [
+        setting(),
+        *(setting(m=m, n=100 * m, budget=Budget(m)) for m in (2, 5, 20)),
+        *(network(depth=depth) for depth in (-1, 2)),
+        network(normalisation="batch"),
+        setting(foregrounds=2),
+    ]
+
+
+def full_grid() -> list[Comparison]:
+    widths = (1.0, *WIDTHS)
+    return [
+        network(focus_width=one, classifier_width=other) if (one, other) != (1, 1) else setting()
+        for one in widths
+        for other in widths
+    ]
+
+
+def one_wide() -> list[Comparison]:
+    return [network(focus_width=width) for width in WIDTHS]
+
+
+def only(found: list[Comparison]) -> Family:
+    (family,) = families(found)
+    return family
+
+
+def test_one_at_a_time() -> None:
+    """In whatever order they are."""
+    family = only(one_at_a_time()[::-1])
+    assert [each.name for each in family.settings] == [
+        "in full (base)", "m=2", "m=5", "m=20", "foregrounds 2", "depth -1", "depth 2",
+        "normalisation batch",
+    ]  # fmt: skip
+    assert [each.values["m"] for each in family.levels("m")] == [2, 5, 20]
+    assert [each.name for each in family.levels("depth")] == ["depth -1", "depth 2"]
+    assert family.grids() == []
+
+
+@pytest.mark.parametrize(
+    ("found", "factors", "follows"),
+    [
+        (one_at_a_time(), ["m", "foregrounds", "depth", "normalisation"], {"m": ["n"]}),
+        # n takes fewer values than m, and m is no function of it.
+        ([setting(m=m, n=max(500, 100 * m)) for m in (2, 5, 20)], ["m"], {"m": ["n"]}),
+        ([setting(n=n) for n in (500, 2_000)], ["n"], {}),  # with one m
+        # Widths of their own stand for that of the cell.
+        (
+            [setting(), setting(m=2), setting(m=5), setting(width=2.0), *one_wide()],
+            ["m", "focus_width", "classifier_width"],
+            {},
+        ),
+    ],
+    ids=itertools.count(),
+)
+def test_what_is_a_function_of_another_is_no_factor(
+    found: list[Comparison], factors: list[str], follows: dict[str, list[str]]
+) -> None:
+    family = only(found)
+    assert family.factors == factors
+    assert {name: each for name, each in family.follows.items() if name in follows} == follows
+
+
+def test_the_base_has_what_most_settings_have_in_common_then_what_is_usual() -> None:
+    family = only(full_grid()[::-1])
+    assert family.factors == ["focus_width", "classifier_width"]
+    assert family.base.values == {"focus_width": 1.0, "classifier_width": 1.0}
+    assert family.grids() == [("focus_width", "classifier_width")]
+    assert len(family.plane(family.grids()[0])) == 16
+    for factor in family.factors:
+        assert [each.values[factor] for each in family.levels(factor)] == list(WIDTHS)
+    assert family.settings[-1].name == "focus width 4, classifier width 4"
+    deep = [network(depth=2), *(network(depth=2, focus_width=w) for w in WIDTHS)]
+    family = only([*deep, setting()])
+    assert family.base.values == {"focus_width": 1.0, "depth": 2}
+    assert family.others[-1].name == "depth 0"
+
+
+def test_each_task_has_its_own_base() -> None:
+    text = make_text_cell()
+    other = cast(Comparison, Known(text.task, text.to_dict(), "hatexplain embedding m=64"))
+    found = [setting(m=5), setting(), network(depth=1), other]
+    digits, hatexplain = families(found)
+    assert digits.base.comparison is found[1]
+    assert (hatexplain.factors, hatexplain.others) == ([], [])
+    assert list(setting_names(found).values()) == [
+        "in full (base)", "digits, m=5", "digits, depth 1", "hatexplain embedding m=64",
+    ]  # fmt: skip
+
+
+def test_what_is_no_factor_makes_no_level() -> None:
+    repeated = [setting(), setting(budget=Budget(7))]
+    family = only([*repeated, setting(m=5)])
+    assert family.factors == ["m"]
+    assert [each.name for each in family.repeats] == ["in full"]
+    assert [each.name for each in family.others] == ["m=5"]
+    nothing = only(repeated)
+    assert (nothing.factors, len(nothing.repeats)) == ([], 1)
+    assert nothing.base.name == "in full"

@@ -1,0 +1,120 @@
+"""Responses show what the choice saw, and edges of a grid are named."""
+
+from __future__ import annotations
+
+import itertools
+from math import nan
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import analysis
+from analysis.digest.choose import by_preference, choose, options
+from analysis.digest.option_warnings import edge_warnings
+from analysis.digest.responses import MAX_RATES, learning_rate_response, switch_response
+from analysis.groups import Select
+from study.results import Results
+from tests.made_up.comparisons import at_the_cut, compared, make_cell, write
+
+RATES = (0.1, 0.2, 0.3)
+
+# --- the order of options
+
+
+@pytest.mark.parametrize("select", ["accuracy", "saif"])
+def test_ranks_go_on_where_the_choice_stops(results: Results, select: Select) -> None:
+    """Without its best option, a group's choice is the next in the order: ties, too."""
+    grid = itertools.product(("soft", "hybrid"), RATES, range(2))
+    for i, (paradigm, lr, seed) in enumerate(grid):
+        scores = (0.6 + 0.1 * (i % 2 + seed % 2), 0.5 + 0.1 * (i % 3))
+        write(results, make_cell(paradigm, lr, seed), *scores, loss=0.3 if lr > 0.1 else 0.4)
+    rest = at_the_cut(results)
+    ranked = by_preference(options(rest), select).groupby("paradigm")["schedule"].agg(list)
+    chosen = []
+    for _ in range(3):
+        best = choose(rest, select).set_index("paradigm")["schedule"]
+        chosen.append(best)
+        rest = rest[~rest["schedule"].isin(best)]
+    assert pd.concat(chosen).groupby("paradigm").agg(list).equals(ranked)
+
+
+# --- responses
+
+
+def test_responses_by_hand(results: Results) -> None:
+    of_hybrid = {(0.2, 0.1): 0.8, (0.2, 0.2): 0.7, (0.6, 0.1): 0.5, (0.6, 0.2): 0.6}
+    for seed, (saif, accuracy) in enumerate([(0.4, 0.7), (0.6, 0.8)]):
+        write(results, make_cell(lr=0.1, seed=seed), accuracy, saif)
+        write(results, make_cell(lr=0.2, seed=seed), 0.9, 0.3)
+        for (point, lr), validation in of_hybrid.items():
+            cell = make_cell("hybrid", lr, seed, switch_point=point)
+            write(results, cell, 0.5, point, by_split={"validation": {"accuracy": validation}})
+    write(results, make_cell(lr=0.3), status="censored", points=(0.25,))
+    found = compared(results)
+    table = learning_rate_response(found.at_budget, found.options)
+    columns = ["paradigm", "lr", "num_tried", "num_seeds", "chosen", "switch_point"]
+    assert table[columns].fillna(0).to_numpy().tolist() == [
+        ["soft", 0.1, 1, 2, False, 0],
+        ["soft", 0.2, 1, 2, True, 0],
+        ["soft", 0.3, 1, 0, False, 0],
+        ["hybrid", 0.1, 2, 2, True, 0.2],
+        ["hybrid", 0.2, 2, 2, False, 0.2],
+    ]
+    assert table["saif"].tolist() == pytest.approx([0.5, 0.3, nan, 0.2, 0.2], nan_ok=True)
+    bounds = table.loc[0, ["accuracy", "accuracy_low", "accuracy_high"]].tolist()
+    assert bounds == pytest.approx([0.75, 0.7, 0.8])
+    table = switch_response(found.at_budget, found.options)
+    columns = ["switch_point", "lr", "num_tried", "chosen"]
+    assert table[columns].to_numpy().tolist() == [[0.2, 0.1, 2, True], [0.6, 0.2, 2, False]]
+    soft = found.at_budget[found.at_budget["paradigm"] == "soft"]
+    assert switch_response(soft, options(soft)).empty
+
+
+def test_many_learning_rates_are_taken_together(results: Results) -> None:
+    """Beside a paradigm that has none."""
+    rates = np.geomspace(0.001, 1, 25).round(6)
+    splits = pd.DataFrame({"split": ["validation", "test"]})
+    soft = pd.DataFrame({"paradigm": "soft", "lr": rates, "accuracy": rates**0.1, "saif": rates})
+    hard = pd.DataFrame({"paradigm": ["hard"], "accuracy": 0.5, "saif": 0.5})
+    runs = pd.concat([soft, hard]).assign(seed=0, compute=9).merge(splits, how="cross")
+    analysis.record(results, runs, options=["lr"])
+    found = compared(results)
+    table = learning_rate_response(found.at_budget, found.options)
+    assert table["paradigm"].tolist() == ["soft"] * MAX_RATES
+    assert table["num_tried"].sum() == len(rates)
+    assert table["chosen"].tolist() == [False] * (MAX_RATES - 1) + [True]
+    # The best rate of a part is its largest here, and parts do not overlap.
+    assert table["saif"].tolist() == table["lr"].tolist()
+    assert table["lr"].iloc[0] < rates[len(rates) // MAX_RATES + 1]
+    assert table["lr"].iloc[-1] == rates[-1]
+
+
+# --- edges of the grid
+
+
+def _edges(results: Results) -> list[str]:
+    """What is said of the edges of the grid, without the advice."""
+    at_budget = at_the_cut(results)
+    said = edge_warnings(options(at_budget), choose(at_budget))
+    return [text.partition(" tried")[0] for text in said]
+
+
+@pytest.mark.parametrize(
+    ("first", "best", "said"),
+    [
+        (None, 0.1, ["learning rate 0.1 is the smallest of the 3"]),  # one rate for all phases
+        (None, 0.2, []),
+        (None, 0.3, ["learning rate 0.3 is the largest of the 3"]),
+        (0.1, 0.3, ["last learning rate 0.3 is the largest of the 3"]),  # of one rate is no edge
+    ],
+)
+def test_a_choice_at_the_edge_of_what_was_tried_is_named(
+    results: Results, first: float | None, best: float, said: list[str]
+) -> None:
+    for last, point in itertools.product(RATES, (0.2, 0.4)):
+        cell = make_cell("hybrid", first or last, last_lr=last, switch_point=point)
+        write(results, cell, accuracy=0.9 if (last, point) == (best, 0.2) else 0.8)
+    found = [each.replace(" chosen for hybrid", "") for each in _edges(results)]
+    said = [*said, "switch point 0.2 is the smallest of the 2"]
+    assert found == [f"The {each}" for each in said]

@@ -1,0 +1,73 @@
+"""Captions say what pictures show: n, split and interval."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+
+import analysis
+from analysis.comparison.report.pictures import pictures
+from analysis.digest.compare import compare
+from analysis.figures import figure_png
+from analysis.section.picture import Picture
+from study.results import Results
+from tests.made_up.comparisons import compared, make_cell, write, write_seeds
+
+PARADIGMS = ("soft", "lvml", "hybrid")
+
+
+def _pictures(results: Results) -> dict[str, Picture]:
+    found = pictures(compared(results))
+    names = {picture.name: picture for picture in found}
+    assert len(names) == len(found)
+    return names
+
+
+def test_all_pictures_in_the_order_of_the_report(results: Results) -> None:
+    for i, (paradigm, lr, seed) in enumerate(itertools.product(PARADIGMS, (0.1, 0.2), range(2))):
+        for point in (0.2, 0.6):  # which only the hybrid has
+            cell = make_cell(paradigm, lr, seed, switch_point=point)
+            write(results, cell, 0.5 + i / 30, 0.4)
+    found = _pictures(results)
+    assert list(found) == [
+        "differences-saif", "differences-accuracy", "heatmaps-test", "heatmaps-train",
+        "compute-saif", "compute-accuracy", "switch-point-saif", "switch-point-accuracy",
+        "learning-rate-saif", "learning-rate-accuracy",
+    ]  # fmt: skip
+    for name, picture in found.items():
+        assert re.search(r"\bn(=|: \w+ )2\b", picture.caption), picture.caption
+        response = name.startswith(("switch-point", "learning-rate"))
+        split = "train" if name == "heatmaps-train" else "validation" if response else "test"
+        assert f"{split} split" in picture.caption
+
+
+def test_names_are_shown_as_typed(results: Results) -> None:
+    """Without mathematics, whatever they begin with, and with letters that the font lacks."""
+    names = {"soft": r"$\bm{x}$", "hard": "_soft", "lvml": "α-<b>", "lvml-logits": "注意"}
+    write_seeds(results, dict.fromkeys(names, 0.5), 1)
+    (comparison,) = compare(analysis.load(results).replace({"paradigm": names}))
+    for picture in pictures(comparison):  # tests/contracts/test_sections.py: they are as typed
+        assert figure_png(picture.figure, dpi=20)
+
+
+def test_paradigms_without_a_common_seed_have_no_differences(results: Results) -> None:
+    for paradigm, seed in (("soft", 0), ("soft", 1), ("lvml", 1), ("hybrid", 2)):
+        write(results, make_cell(paradigm, 0.1, seed), 0.5, 0.4)
+    panel, *_ = _pictures(results)["differences-saif"].figure.axes
+    assert [label.get_text() for label in panel.get_yticklabels()] == ["lvml − soft"]
+
+
+def test_what_a_figure_cannot_show_is_said_and_no_false_reason(results: Results) -> None:
+    write(results, make_cell())
+    found = _pictures(results)  # neither differences nor responses
+    assert list(found) == ["heatmaps-test", "heatmaps-train", "compute-saif", "compute-accuracy"]
+    write(results, make_cell("hard"), status="diverged", points=(0.25,))
+    for lr, accuracy in ((0.1, 0.9), (0.2, math.nan)):
+        write(results, make_cell("lvml", lr), accuracy)
+    found = _pictures(results)
+    assert "No heat map: hard." in found["heatmaps-test"].caption
+    assert "No line" not in found["compute-saif"].caption
+    caption = found["learning-rate-saif"].caption
+    assert "1 mark is missing" in caption
+    assert "censored" not in caption

@@ -1,0 +1,49 @@
+"""A comparison by itself: what `print` and a notebook show, and what TAB finds."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from dataclasses import replace
+from html import unescape
+
+import analysis
+from analysis.comparison.report.answer import answer
+from analysis.comparison.report.pictures import pictures
+from analysis.comparison.report.tables import comparison_cells, setting_text
+from analysis.digest.compare import compare_results
+from study.results import Results
+from tests.made_up.comparisons import make_cell, write, write_seeds
+
+
+def test_tab_finds_what_the_analysis_offers() -> None:
+    assert "load" in dir(analysis)
+    assert all(callable(getattr(analysis, name)) for name in dir(analysis))
+
+
+def test_a_comparison_is_its_answer_and_its_table(results: Results) -> None:
+    write_seeds(results, {"soft": 0.3, "lvml": 0.6}, 6)
+    (found,) = compare_results(results)
+    header, rows = comparison_cells(found)
+    said = [*answer([found]), setting_text(found), *header, *itertools.chain(*rows)]
+    words = [word for word in str(found).split() if word.strip("-")]  # but for the lines
+    assert words == [word for word in " ".join(said).split() if word.strip("-")]
+    shown = re.findall(r"<t[hd]>(.*)</t[hd]>", found._repr_html_())
+    assert [*map(unescape, shown)] == [*header, *itertools.chain(*rows)]
+    assert repr(found).startswith("<Comparison of ")
+
+
+def test_a_notebook_shows_text_of_results_as_text(results: Results) -> None:
+    write(results, make_cell())
+    (found,) = compare_results(results)
+    shown = replace(found, summary=found.summary.assign(paradigm="<b>soft"))._repr_html_()
+    assert "&lt;b&gt;soft" in shown
+
+
+def test_without_numbers_the_answer_is_alone(results: Results) -> None:
+    write(results, make_cell(), status="censored", points=())
+    (found,) = compare_results(results)
+    assert found.summary.empty
+    assert pictures(found) == []
+    assert "<table" not in found._repr_html_()
+    assert str(found).startswith("No paradigm has an option that can be chosen")
