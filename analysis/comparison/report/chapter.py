@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 
 import pandas as pd
 
-from analysis.comparison.report.across_blocks import across_blocks, effect_blocks
-from analysis.comparison.report.family_pictures import family_pictures
+from analysis.comparison.across.across_blocks import across_blocks, effect_blocks
+from analysis.comparison.across.family_pictures import family_pictures
 from analysis.comparison.report.answer import answer, lone_paradigm
 from analysis.comparison.report.comparison_blocks import ANSWERING, comparison_blocks
 from analysis.comparison.report.data import data_notes, said_once

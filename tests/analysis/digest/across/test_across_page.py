@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from analysis.comparison.report.across_blocks import effect_blocks
-from analysis.comparison.report.family_pictures import family_pictures
+from analysis.comparison.across.across_blocks import effect_blocks
+from analysis.comparison.across.family_pictures import family_pictures
 from analysis.comparison.report.chapter import COMPARISONS, MOST_IN_FULL, Compared
 from analysis.conclude import conclude
 from analysis.digest.across.factors import families

@@ -1,0 +1,100 @@
+"""The measures of a comparison: a row each, from which choice, tests, tables and words follow.
+
+A modality has further ones (`study.tasks.task.Modality.measures`), recorded runs those of their
+own.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from study import tasks
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A column of the evaluations.
+
+    Attributes:
+        column: its name there.
+        name: for people.
+        is_share: whether it is a fraction, which people read in per cent.
+        bounded: whether it is in [0, 1].
+        bits: the column with a bit per instance, whose mean it is; empty: there is none.
+        tested: whether paradigms are compared by it where it is known, and it may choose options.
+        guess: what a guess gives, as which a diverged cell counts; NaN: it is not known.
+        of_classes: whether that is of one class alone, 1/C.
+        margin: a run that is further above a guess has learned; infinite: nothing is known of it.
+    """
+
+    column: str
+    name: str
+    is_share: bool = True
+    bounded: bool = True
+    bits: str = ""
+    tested: bool = False
+    guess: float = math.nan
+    of_classes: bool = False
+    margin: float = math.inf
+
+    def lost(self, num_classes: Any) -> Any:
+        """What a diverged cell counts as.
+
+        Args:
+            num_classes: C, a number or an array.
+        """
+        return self.guess / num_classes if self.of_classes else self.guess
+
+    def floor(self, num_classes: float) -> float:
+        """What a run must exceed to have learned; -inf where that is not known."""
+        return -math.inf if math.isinf(self.margin) else self.lost(num_classes) + self.margin
+
+    @property
+    def lost_text(self) -> str:
+        """What a diverged cell counts as: ``SAIF 0``, ``accuracy 1/C``."""
+        return f"{self.name} {'1/C' if self.of_classes and self.guess else 0}"
+
+    def at(self, threshold: float | None, usual: float) -> str:
+        """Its name with the threshold of SAIF, where it is not the usual one."""
+        unusual = self.column == "saif" and threshold not in (None, usual)
+        return f"{self.name} at threshold {threshold:g}" if unusual else self.name
+
+
+def measures(task: str, own: Iterable[str] = ()) -> dict[str, Measure]:
+    """Column -> measure: SAIF, accuracy, those of recorded runs, then what is never tested.
+
+    Args:
+        task: name of the task; empty: of mosaics.
+        own: measures of their own that recorded runs have.
+    """
+    return _measures(task, tuple(own))
+
+
+@functools.cache
+def _measures(task: str, own: Sequence[str]) -> dict[str, Measure]:
+    modality = tasks.modality(task)
+    margin = modality.margin
+    rows = [
+        Measure("saif", "SAIF", bits="instance_saif", tested=True, guess=0.0, margin=margin),
+        Measure(
+            "accuracy",
+            modality.score,
+            bits="instance_right",
+            tested=True,
+            guess=float(modality.chance),
+            of_classes=True,
+            margin=margin,
+        ),
+        *(Measure(name, name.replace("_", " "), tested=True, guess=0.0) for name in own),
+        Measure("loss", "loss (nats)", is_share=False, bounded=False),
+        Measure("foreground_attention_mean", "attention on the foreground"),
+        *(
+            Measure(each.column, each.name, each.is_share, each.bounded, guess=each.lost)
+            for each in modality.measures
+        ),
+    ]
+    return {each.column: each for each in rows}
