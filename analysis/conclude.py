@@ -19,8 +19,8 @@ from analysis.page import opening
 from analysis.page.claim_matrix import claim_counts, claim_matrix, matrix_blocks
 from analysis.page.exports import claim_rows, exports
 from analysis.page.files import write
-from analysis.rendering import html, markdown
-from analysis.section.blocks import Block, Details, Heading, Shown, Text
+from analysis.page.templates import page
+from analysis.section.blocks import Shown
 from analysis.section.picture import Picture
 from analysis.section.section import Chapter, Question, Section, by_chapter
 from analysis.section.summary import counts_of, told_apart
@@ -137,11 +137,9 @@ class Conclusions:
     ) -> str | Path:
         """Writes `report.html` and `report.md`, which need nothing else.
 
-        They have a section for each comparison, for each study of learning dynamics (cells with
-        `alpha`, and those of the linear orthogonal setting) and for each setting of attention
-        paths. Beside them lie the tables (`table1`, `comparison`, `paired`, `options`, `cells`,
-        `claims`, those across settings and of the other sections, as CSV and partly as Markdown
-        and LaTeX) and `figures/`, as PNG and PDF.
+        Beside them lie the tables of its chapters (of comparisons `table1`, `comparison`,
+        `paired`, `options`), `cells`, `claims`, as CSV and partly as Markdown and LaTeX, and
+        `figures/`, as PNG and PDF.
 
         Args:
             out_dir: path or URL of a folder, made if missing; files of an older report in it are
@@ -152,7 +150,8 @@ class Conclusions:
             partial: why these may not be all results, where they may not; see
                 `analysis.page.opening.partial_note`.
             results: what the command that repeats a cell calls the directory, by default as here.
-            reload: see `analysis.rendering.html.render`.
+            reload: seconds after which a browser loads the page again, unless its reader is at
+                work with it; None: never.
 
         Returns:
             The path of report.html; its URL where `out_dir` is one.
@@ -160,35 +159,41 @@ class Conclusions:
         Raises:
             Unwritable: the folder takes no report.
         """
-        title = title or self.title()
         self._draw()
         files = exports(self.sections)
-        warnings = [*filter(None, [partial]), *self.doubts]
-        page: list[Block] = [Text(text, "warning") for text in warnings]
-        across: list[Block] = []
-        settings: list[Block] = []
-        for chapter, sections in by_chapter(self.sections):
-            shown = {
-                section: [_shown(each, section.key, files) for each in section.pictures]
-                for section in sections
-            }
-            # Figures of a chapter are filed under its first section.
-            own = [_shown(each, sections[0].key, files) for each in self._pictures[chapter]]
-            page += chapter.head(sections, shown, published)
-            across += chapter.across(sections, own)
-            for section in chapter.names(sections):
-                blocks = section.blocks(shown[section], results or self.results, published)
-                if len(self.sections) == 1:
-                    across += blocks
-                else:
-                    settings.append(Details(section.title, blocks))
-            across += chapter.tail(sections)
-        page += [*(Text(note, "quiet") for note in notes), *across, *matrix_blocks(self._matrix)]
-        page = _folded_last(page, settings)
-        files["report.html"] = html.render(title, page, reload).encode()
-        files["report.md"] = markdown.render(title, page).encode()
+        facts = {
+            "title": title or self.title(),
+            "warnings": [*filter(None, [partial]), *self.doubts],
+            "notes": notes,
+            "chapters": [
+                self._told(chapter, sections, files, results or self.results, published)
+                for chapter, sections in by_chapter(self.sections)
+            ],
+            "claim_matrix": matrix_blocks(self._matrix),
+            "reload": reload,
+        }
+        files["report.html"] = page("html", **facts).encode()
+        files["report.md"] = page("markdown", **facts).encode()
         folder = write(files, out_dir)
         return folder / "report.html" if isinstance(folder, Path) else f"{folder}/report.html"
+
+    def _told(
+        self,
+        chapter: Chapter[Any],
+        sections: Sequence[Section],
+        files: dict[str, bytes],
+        results: str,
+        published: bool,
+    ) -> dict[str, Any]:
+        """What the page says of a chapter; the files of its pictures are added to `files`."""
+        shown = {each: [_shown(p, each.key, files) for p in each.pictures] for each in sections}
+        # Figures of a chapter are filed under its first section.
+        shared = [_shown(each, sections[0].key, files) for each in self._pictures[chapter]]
+        return {
+            "template": chapter.template,
+            "sections": [*chapter.names(sections)],
+            "facts": chapter.facts(sections, shown, shared, results, published),
+        }
 
     def _draw(self) -> None:
         """Draws every picture, which keeps its files; by far the longest part of a report."""
@@ -232,17 +237,6 @@ class Conclusions:
             counts=counts_of(claims, (section.cells for section in self.sections)),
             files=files,
         )
-
-
-def _folded_last(page: Sequence[Block], settings: Sequence[Block]) -> list[Block]:
-    """The page with what is folded at its end; headings outside of it are those of the page."""
-    shown: list[Block] = [each for each in page if not isinstance(each, Details)]
-    folded = [each for each in page if isinstance(each, Details)]
-    shown = [Heading(each.text, 2) if isinstance(each, Heading) else each for each in shown]
-    for title, blocks in (("Each setting", settings), ("Details", folded)):
-        if blocks:
-            shown += [Heading(title, 2), *blocks]
-    return shown
 
 
 def _print_paragraph(text: str) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from analysis.comparison.report import chapter as comparison
 from analysis.digest.reading import cells_of
 from analysis.groups import claimed
+from analysis.page import comparisons as comparison
 from analysis.section.section import Kind, Question, Section
 from study.door import imported
 from study.reported import SECTIONS

@@ -238,8 +238,8 @@ def no_pictures() -> Iterator[None]:
 def without_pictures() -> Iterator[None]:
     """Comparisons have no figures: they take most of a report's time, and few tests look there."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("analysis.comparison.report.chapter.pictures", lambda _: [])
-        patch.setattr("analysis.comparison.report.chapter.family_pictures", lambda _: [])
+        patch.setattr("analysis.page.comparisons.pictures", lambda _: [])
+        patch.setattr("analysis.page.comparisons.family_pictures", lambda _: [])
         yield
 
 

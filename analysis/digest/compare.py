@@ -69,7 +69,7 @@ _KEPT = [
 _NOWHERE = {"value": math.inf, "reach": math.inf, "cut": 1.0}
 """Where a split is cut of which nothing is known."""
 
-_SHOWN = "analysis.comparison.report.shown"
+_SHOWN = "analysis.page.shown"
 """What shows one comparison. It is named and not imported, as the report stands above."""
 
 _CUT = ["axis", "cut", "diverged", "last_saif", "last_accuracy"]

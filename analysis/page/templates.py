@@ -5,36 +5,41 @@ A name that a template reads and was not given is an error, so that no fact is s
 
 from __future__ import annotations
 
+import itertools
 import re
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import jinja2
+import pandas as pd
 
 from analysis import words
-from study.terminal import counted
+from analysis.section.blocks import Block, Details, Shown, Table
+from study import terminal
+from study.evaluate.looks import STYLE
 
 _FOLDER = Path(__file__).with_name("templates")
 _PARAGRAPH = re.compile(r"\n\s*\n")
+_MARKED_UP = re.compile(r"([\\`*_\[\]<>|#~$])")
 
-ENVIRONMENT = jinja2.Environment(
-    loader=jinja2.FileSystemLoader(_FOLDER),
-    undefined=jinja2.StrictUndefined,
-    autoescape=jinja2.select_autoescape(["html.j2"]),
-    trim_blocks=True,
-    lstrip_blocks=True,
-)
-ENVIRONMENT.filters |= {
-    "capital": words.capital,
-    "known": words.known,
-    "level": words.level,
-    "listed": words.listed,
-    "number": words.number,
-    "percent": words.percent,
-    "points": words.points,
-    "span": words.span,
-}
-ENVIRONMENT.globals |= {"counted": counted}
+
+def page(form: Literal["html", "markdown"], **facts: Any) -> str:
+    """The report, in the words of a form.
+
+    Args:
+        form: name of the template that has them.
+        facts: what `page.j2` and the templates of its chapters read.
+    """
+    template = _environment(form == "html").get_template("page.j2")
+    text = template.render(facts, form=f"{form}.j2", parts=[], looks_style=STYLE)
+    return _PARAGRAPH.sub("\n\n", text).lstrip()
+
+
+def printed(template: str, **facts: Any) -> str:
+    """What a template says; what is text is escaped where its name ends with ``.html.j2``."""
+    environment = _environment(template.endswith(".html.j2"))
+    return environment.get_template(template).render(facts).strip()
 
 
 def paragraphs(template: str, **facts: Any) -> list[str]:
@@ -44,5 +49,67 @@ def paragraphs(template: str, **facts: Any) -> list[str]:
         template: its name, as ``limits.j2``; nothing in it is escaped.
         facts: what it reads.
     """
-    text = ENVIRONMENT.get_template(template).render(facts)
-    return [" ".join(each.split()) for each in _PARAGRAPH.split(text) if each.strip()]
+    texts = _PARAGRAPH.split(printed(template, **facts))
+    return [" ".join(each.split()) for each in texts if each]
+
+
+def markdown(text: str) -> str:
+    """Plain text that Markdown shows as it is, on one line."""
+    return _MARKED_UP.sub(r"\\\1", " ".join(text.split())).replace("&", "&amp;")
+
+
+def markdown_table(table: Table) -> str:
+    """A table in Markdown; one without a header gets an empty header, which Markdown requires."""
+    header = table.header or [""] * len(table.rows[0])
+    cells = pd.DataFrame(table.rows, columns=[*map(markdown, header)], dtype=str).map(markdown)
+    sides = ["left" if i in table.left else "right" for i in range(len(header))]
+    return cells.to_markdown(index=False, disable_numparse=True, colalign=sides)
+
+
+def _aligned(table: Table) -> str:
+    """A table for the terminal."""
+    return "\n".join(terminal.tabulated(table.header, table.rows, ruled=True))
+
+
+def _runs(blocks: Iterable[Block]) -> Iterator[tuple[bool, list[Block]]]:
+    """Blocks that follow each other and are all pictures, or none of them."""
+    for shown, group in itertools.groupby(blocks, lambda block: isinstance(block, Shown)):
+        yield shown, [*group]
+
+
+def _of_environment(escapes: bool) -> jinja2.Environment:
+    made = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(_FOLDER),
+        undefined=jinja2.StrictUndefined,
+        autoescape=escapes,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        extensions=["jinja2.ext.do"],
+    )
+    made.filters |= {
+        "aligned": _aligned,
+        "as_markdown": markdown_table,
+        "capital": words.capital,
+        "folded": lambda blocks: [each for each in blocks if isinstance(each, Details)],
+        "known": words.known,
+        "level": words.level,
+        "listed": words.listed,
+        "md": markdown,
+        "number": words.number,
+        "percent": words.percent,
+        "points": words.points,
+        "runs": _runs,
+        "sentence": terminal.sentence,
+        "sort_of": lambda block: type(block).__name__,
+        "span": words.span,
+        "unfolded": lambda blocks: [each for each in blocks if not isinstance(each, Details)],
+    }
+    made.globals |= {"counted": terminal.counted}
+    return made
+
+
+_ENVIRONMENTS = {escapes: _of_environment(escapes) for escapes in (False, True)}
+
+
+def _environment(escapes: bool) -> jinja2.Environment:
+    return _ENVIRONMENTS[escapes]

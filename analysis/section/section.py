@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import pandas as pd
 
@@ -44,11 +44,12 @@ class Question:
     interpolate: bool = False
     test: Sequence[str] | None = None
 
+    OF_COMPARISONS: ClassVar = ("budget", "axis", "threshold", "interpolate", "select", "test")
+
     def of_comparisons(self) -> list[str]:
         """The given options that concern comparisons only, as the command names them."""
-        names = ("budget", "axis", "threshold", "interpolate", "select", "test")
-        usual = Question()
-        return [f"--{name}" for name in names if getattr(self, name) != getattr(usual, name)]
+        given = (n for n in self.OF_COMPARISONS if getattr(self, n) != getattr(Question, n))
+        return [f"--{name}" for name in given]
 
 
 class Section(Protocol):
@@ -108,18 +109,6 @@ class Section(Protocol):
         """One row a cell for `cells.csv`: short columns of `cells`, and its numbers."""
         ...
 
-    def blocks(
-        self, shown: Sequence[Shown], results: str, published: bool = False
-    ) -> Sequence[Block]:
-        """Its part of the page, below the heading.
-
-        Args:
-            shown: its pictures, in order, as the page holds them.
-            results: path or URL of the results directory, for the command that repeats a cell.
-            published: show published numbers beside the measured ones.
-        """
-        ...
-
     def summaries(self) -> Sequence[Run]:
         """For MLflow: one summary of each of what it compares: a paradigm, or a network."""
         ...
@@ -134,12 +123,15 @@ class Chapter(Generic[S]):
     Attributes:
         name: its name in the title of a page that has a chapter before it.
         about: its name in the title of a page that begins with it.
+        template: of `analysis/page/templates`, which prints it on a page. It has the macros that
+            `page.j2` calls, and reads what `facts` gives.
         compares: whether the options of comparisons concern it, see `Question.of_comparisons`.
         has_published: whether numbers of others can be shown beside the measured ones.
     """
 
     name: str
     about: str
+    template: str
     compares: bool = False
     has_published: bool = False
 
@@ -155,36 +147,28 @@ class Chapter(Generic[S]):
         """How many planned cells have not ended, as far as the others say."""
         return 0
 
-    def head(
-        self, sections: Sequence[S], shown: Mapping[S, Sequence[Shown]], published: bool
-    ) -> list[Block]:
-        """Blocks above all sections of the page: the answer, and what it rests on.
-
-        Args:
-            sections: its sections.
-            shown: the pictures of each, in order, as the page holds them.
-            published: show published numbers beside the measured ones.
-        """
-        claims = [claim for section in sections for claim in section.claims]
-        first, *others = self.answer(sections)
-        return [Text(first, "lead"), *claim_blocks(claims), *map(Text, others)]
-
     def pictures(self, sections: Sequence[S]) -> list[Picture]:
         """Figures that several sections share, made anew at each call; no two share a name."""
         return []
 
-    def across(self, sections: Sequence[S], shown: Sequence[Shown]) -> list[Block]:
-        """Blocks below the heads of all chapters, with what holds across its sections.
+    def facts(
+        self,
+        sections: Sequence[S],
+        shown: Mapping[S, Sequence[Shown]],
+        shared: Sequence[Shown],
+        results: str,
+        published: bool,
+    ) -> Mapping[str, Any]:
+        """What its template reads.
 
         Args:
             sections: its sections.
-            shown: its own pictures, in order, as the page holds them.
+            shown: the pictures of each, in order, as the page holds them.
+            shared: the same of `pictures`.
+            results: path or URL of the results directory, for the command that repeats a cell.
+            published: show published numbers beside the measured ones.
         """
-        return []
-
-    def tail(self, sections: Sequence[S]) -> list[Block]:
-        """Blocks below all sections of the page."""
-        return []
+        raise NotImplementedError
 
     def tables(self, sections: Sequence[S]) -> dict[str, pd.DataFrame]:
         """Stem of a file -> table, for export as CSV at full precision."""
@@ -197,6 +181,43 @@ class Chapter(Generic[S]):
     def papers(self, sections: Sequence[S]) -> dict[str, str]:
         """Name of a file -> table in Markdown or LaTeX."""
         return {}
+
+
+class SectionOfBlocks(Section, Protocol):
+    """A section that says as a list of blocks what a page shows of it."""
+
+    def blocks(
+        self, shown: Sequence[Shown], results: str, published: bool = False
+    ) -> Sequence[Block]:
+        """Its part of the page, below the heading; arguments as of `Chapter.facts`."""
+        ...
+
+
+B = TypeVar("B", bound=SectionOfBlocks)
+
+
+class ChapterOfBlocks(Chapter[B]):
+    """A chapter of such sections."""
+
+    template = "blocks.j2"
+
+    def head(self, sections: Sequence[B]) -> list[Block]:
+        """Blocks above all sections of the page: the answer, and what it rests on."""
+        claims = [claim for section in sections for claim in section.claims]
+        first, *others = self.answer(sections)
+        return [Text(first, "lead"), *claim_blocks(claims), *map(Text, others)]
+
+    def facts(
+        self,
+        sections: Sequence[B],
+        shown: Mapping[B, Sequence[Shown]],
+        shared: Sequence[Shown],
+        results: str,
+        published: bool,
+    ) -> dict[str, Any]:
+        """What `blocks.j2` reads."""
+        of_each = {each: each.blocks(shown[each], results, published) for each in sections}
+        return {"head": self.head(sections), "sections": of_each}
 
 
 class Kind(Protocol):

@@ -111,7 +111,7 @@ COMMANDS = {
             "results --axis steps": "invalid choice: 'steps'",
             "--watch results": "argument --watch: must be a number, got 'results'",
         },
-        "analysis.comparison.report.chapter.pictures",
+        "analysis.page.comparisons.pictures",
         "no report was written",
     ),
     **brought().commands,

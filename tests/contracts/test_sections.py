@@ -11,7 +11,7 @@ import itertools
 import math
 import re
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from html import unescape
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,15 +24,15 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from analysis.comparison.report import chapter as comparison
 from analysis.conclude import Conclusions, conclude
 from analysis.digest.reading import cells_of
 from analysis.groups import claimed
 from analysis.kinds import find
+from analysis.page import comparisons as comparison
 from analysis.page.exports import claim_rows
 from analysis.page.files import figures
-from analysis.rendering import html, markdown
-from analysis.section.blocks import Block, Details, Shown
+from analysis.page.templates import page
+from analysis.section.blocks import Shown
 from analysis.section.section import Chapter, Question, Section, by_chapter
 from study.reported import SECTIONS
 from study.results import Results
@@ -266,32 +266,29 @@ def test_every_table_links_its_csv_and_every_figure_its_pdf(made: Made) -> None:
 
 def test_every_section_shows_its_pictures_once_and_names_every_claim(made: Made) -> None:
     for section in made.sections:
-        pictures = shown(section)
-        blocks = [
-            *made.chapter.head([section], {section: pictures}, published=True),
-            *section.blocks(pictures, "/my results", published=True),
-        ]
-        there = [block for block in _flat(blocks) if isinstance(block, Shown)]
-        assert sorted(each.file for each in there) == sorted(each.file for each in pictures)
-        pages = [
-            unescape(re.sub("<[^>]*>", "", html.render(section.title, blocks))),
-            re.sub(r"\\(.)", r"\1", markdown.render(section.title, blocks)),
-        ]
-        for page in pages:
+        pictures, chapter = shown(section), made.chapter
+        told = {
+            "template": chapter.template,
+            "sections": [section],
+            "facts": chapter.facts([section], {section: pictures}, [], "/my results", True),
+        }
+        facts: dict[str, Any] = {"title": section.title, "chapters": [told], "reload": None}
+        facts |= {name: [] for name in ("warnings", "notes", "claim_matrix")}
+        pages = {form: page(form, **facts) for form in ("html", "markdown")}
+        files = re.findall(r"!\[.*\]\((.*)\)", pages["markdown"])
+        assert sorted(files) == sorted(each.file for each in pictures)
+        assert pages["html"].count("<figure") == len(pictures)
+        for text in (
+            unescape(re.sub("<[^>]*>", "", pages["html"])),
+            re.sub(r"\\(.)", r"\1", pages["markdown"]),
+        ):
             for claim in section.claims:
-                assert claim.statement in page
-                assert claim.measured in page
-                assert claim.test in page
-            command = re.search(r"--again (\w+) --results '/my results'", page)
+                assert claim.statement in text
+                assert claim.measured in text
+                assert claim.test in text
+            command = re.search(r"--again (\w+) --results '/my results'", text)
             assert command
             assert command[1] in set(section.cells["cell_id"])
-
-
-def _flat(blocks: Sequence[Block]) -> Iterator[Block]:
-    """With what is folded."""
-    for block in blocks:
-        yield block
-        yield from _flat(block.blocks) if isinstance(block, Details) else ()
 
 
 def test_text_fits_the_terminal(

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
 
-from analysis.comparison.report.looks import looks
-from analysis.comparison.report.tables import cut_text, further_cells, option_columns
+from analysis.comparison.report.tables import option_columns
 from analysis.comparison.report.verdicts import WOULD_DECIDE, over_what, paired_cells
 from analysis.digest.choose import summarised_metrics
 from analysis.digest.compare import Comparison
 from analysis.groups import GROUP, OPTION, with_chosen
-from analysis.rules.claim import Claim
-from analysis.section.blocks import Block, Details, Heading, Shown, Table, Text
+from analysis.section.blocks import Block, Table, Text
 from analysis.section.columns import by_columns, plain
-from analysis.section.parts import again_blocks, claim_blocks, claim_details, end_states
 from analysis.words import (
     made_equal,
     metric_name,
@@ -27,66 +24,6 @@ from analysis.words import (
     tally,
     three_decimals,
 )
-
-ANSWERING = "differences"
-"""How the name of the figure begins that stands in the answer."""
-
-_OPEN: Mapping[str, Sequence[str]] = {
-    "Curves": ("compute-",),
-    "Heat maps": ("heatmaps-test",),
-}
-"""Heading -> how the names of its figures begin; the others are folded."""
-
-
-def comparison_blocks(
-    comparison: Comparison,
-    claims: Sequence[Claim],
-    shown: Sequence[Shown],
-    results: str,
-    in_full: bool = True,
-) -> list[Block]:
-    """The section below its answer.
-
-    Args:
-        comparison: one comparison.
-        claims: what `analysis.digest.claims.claims` says of it.
-        shown: its pictures.
-        results: path or URL of the results directory, for the command that repeats a cell.
-        in_full: whether to show where it looks, of which a page has no room for many.
-    """
-    rest = [each for each in shown if not each.name.startswith(ANSWERING)]
-    blocks: list[Block] = []
-    for heading, begins in _OPEN.items():
-        mine = [each for each in rest if each.name.startswith(tuple(begins))]
-        rest = [each for each in rest if each not in mine]
-        blocks += [Heading(heading), *mine] if mine else []
-    if gallery := comparison.modality.gallery:
-        mine = [each for each in rest if each.name.startswith(f"{gallery.stem}-")]
-        rest = [each for each in rest if each not in mine]
-        blocks += [Heading(gallery.heading), Text(gallery.text, "quiet"), *mine] if mine else []
-    if in_full:
-        blocks += looks(comparison)
-    blocks += claim_blocks(claims)
-    if len(comparison.paired):
-        blocks.append(Details("Every verdict", _verdicts(comparison)))
-    if rest:
-        blocks.append(Details("Other heat maps, and what each option gave", rest))
-    if len(comparison.summary):
-        further = [Table(*each, csv="comparison.csv") for each in further_cells(comparison)]
-        text = f"On the {cut_text(comparison.summary)}. Intervals are over seeds."
-        measures = [Text(each) for each in (text, comparison.modality.measures_text) if each]
-        blocks.append(Details("Loss, attention and further measures", [*measures, *further]))
-    blocks += claim_details(claims)
-    blocks.append(Details("Every option that was tried", _options(comparison)))
-    blocks.append(Details("Cells by end state", end_states(comparison.cells)))
-    blocks.append(Details("Settings", [Table([], _settings(comparison), (0, 1), wrap=(1,))]))
-    if not comparison.recorded:  # nothing here can train recorded runs again
-        test = comparison.chosen[comparison.chosen["split"] == "test"]
-        cells = comparison.cells
-        tested = cells[cells["cell_id"].isin(test["cell_id"])]
-        cell = (cells if tested.empty else tested).iloc[0]
-        blocks.append(Details("Repeat any cell", again_blocks(cell, results)))
-    return blocks
 
 
 def _verdicts(comparison: Comparison) -> list[Block]:

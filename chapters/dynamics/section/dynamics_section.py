@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import abc
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 import pandas as pd
 
 from analysis.rules.claim import Claim
 from analysis.section.blocks import Block, Details, Heading, Shown, Text
 from analysis.section.parts import again_blocks, claim_details, without_long_columns
-from analysis.section.section import Chapter, Section
+from analysis.section.section import ChapterOfBlocks, SectionOfBlocks
 
 _LEAD = (
     "How the paradigms learn, not which one is better: nothing in these sections is compared at "
@@ -23,20 +23,15 @@ _LEAD = (
 )
 
 
-class LearningDynamics(Chapter[Section]):
+class LearningDynamics(ChapterOfBlocks[SectionOfBlocks]):
     """Says which of the paper's claims hold; there is no winner to name."""
 
     name = "learning dynamics"
     about = "Learning dynamics of attention"
 
-    def head(
-        self,
-        sections: Sequence[Section],
-        shown: Mapping[Section, Sequence[Shown]],
-        published: bool,
-    ) -> list[Block]:
+    def head(self, sections: Sequence[SectionOfBlocks]) -> list[Block]:
         """Every claim with its verdict, and that there is no winner."""
-        return [*super().head(sections, shown, published), Text(_LEAD, "quiet")]
+        return [*super().head(sections), Text(_LEAD, "quiet")]
 
 
 LEARNING_DYNAMICS = LearningDynamics()

@@ -18,7 +18,7 @@ from analysis.rules.claim import Claim
 from analysis.section.blocks import Block, Details, Heading, Shown, Text
 from analysis.section.parts import LONG_COLUMNS, again_blocks, claim_details, end_states
 from analysis.section.picture import Picture
-from analysis.section.section import Chapter
+from analysis.section.section import ChapterOfBlocks
 from analysis.section.summary import claims_note, run_files, summary_run
 from analysis.words import aligned
 from chapters.paths.heads.heads_cell import SOLVED
@@ -44,7 +44,7 @@ class Part(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Paths(Chapter["PathsSection"]):
+class Paths(ChapterOfBlocks["PathsSection"]):
     """What sections of one kind show; each function is called with a setting.
 
     Others, such as `path_claims.claims`, know by a setting's class what they say of it.

@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from analysis.comparison.report.chapter import Compared
 from analysis.conclude import conclude
 from analysis.digest.compare import Comparison, compare
 from analysis.digest.reading import load
+from analysis.page.comparisons import Compared
 from study.cell import Budget
 from study.results import Results
 from study.tracking.runs import METRIC_STEP_FLOPS, Run

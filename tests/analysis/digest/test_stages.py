@@ -12,9 +12,9 @@ import pytest
 
 import analysis
 from analysis.comparison.report.answer import answer
-from analysis.comparison.report.chapter import COMPARISONS, Compared
 from analysis.comparison.report.limits import limits, of_stages
 from analysis.digest.compare import compare
+from analysis.page.comparisons import COMPARISONS, Compared
 from analysis.rules.overstated import optimism
 from analysis.rules.stages import cells_left
 from study.results import Results

@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from analysis.comparison.report.chapter import Compared
-from analysis.comparison.report.looks import looks
 from analysis.digest.compare import compare_results
-from analysis.section.blocks import Block, Html, Text
+from analysis.page.comparisons import Compared
+from analysis.page.where_it_looks import Looks, looks
 from study import tasks
 from study.results import Results
 from tests.chapters.texts.text_results import make_text_cell, write_text
@@ -24,13 +23,11 @@ def words(word: str) -> str:
     return json.dumps([example])
 
 
-def blocks_of(results: Results) -> list[Block]:
+def looks_of(results: Results) -> Looks:
     (found,) = compare_results(results)
-    return looks(found)
-
-
-def html_of(blocks: list[Block]) -> str:
-    return "".join(block.html for block in blocks if isinstance(block, Html))
+    shown = looks(found)
+    assert shown
+    return shown
 
 
 def test_paradigms_are_shown_on_the_first_seed_that_all_have(results: Results) -> None:
@@ -42,12 +39,11 @@ def test_paradigms_are_shown_on_the_first_seed_that_all_have(results: Results) -
             write(results, make_cell(paradigm, seed=seed), examples=examples)
             worse = make_cell(paradigm, lr=0.2, seed=seed)
             write(results, worse, accuracy=0.1, examples=words("worse"))
-    blocks = blocks_of(results)
-    html = html_of(blocks)
-    assert [name in html for name in ("soft0", "soft1", "hard1", "soft2", "worse")] == [
+    shown = looks_of(results)
+    assert [name in shown.html for name in ("soft0", "soft1", "hard1", "soft2", "worse")] == [
         False, True, True, False, False,
     ]  # fmt: skip
-    assert any("on seed 1" in block.text for block in blocks if isinstance(block, Text))
+    assert "on seed 1" in shown.text
     (found,) = compare_results(results)
     for run in Compared(found).summaries():
         page = run.files()["where-it-looks.html"].decode()
@@ -58,15 +54,14 @@ def test_paradigms_are_shown_on_the_first_seed_that_all_have(results: Results) -
 
 def test_readers_are_warned_before_posts_of_hate_speech(results: Results) -> None:
     write_text(results, make_text_cell("soft"), examples=words("<slur>"))
-    blocks = blocks_of(results)
-    texts = [block for block in blocks if isinstance(block, Text)]
-    assert texts[0] == Text(tasks.TASKS["hatexplain"].warning, "warning")
-    assert "&lt;slur&gt;" in html_of(blocks)
+    shown = looks_of(results)
+    assert shown.warning == tasks.TASKS["hatexplain"].warning != ""
+    assert "&lt;slur&gt;" in shown.html
 
 
 def test_a_page_of_many_settings_has_no_room_for_it(results: Results) -> None:
     write(results, make_cell(), examples=words("seen"))
     (found,) = compare_results(results)
-    in_full, one_of_many = (Compared(found, many).blocks([], "results") for many in (1, 7))
-    assert "seen" in html_of(in_full)
-    assert html_of(one_of_many) == ""
+    in_full, one_of_many = (Compared(found, many).facts([], "results") for many in (1, 7))
+    assert in_full["looks"]
+    assert one_of_many["looks"] is None

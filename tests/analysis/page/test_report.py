@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 import pytest
 
 from analysis.comparison.report.answer import answer
-from analysis.comparison.report.chapter import COMPARISONS, Compared
 from analysis.comparison.report.limits import limits
 from analysis.comparison.report.pictures import pictures
 from analysis.comparison.report.table_one import table_one_cells
@@ -21,6 +20,7 @@ from analysis.comparison.report.tables import comparison_cells
 from analysis.comparison.report.verdicts import paired_cells
 from analysis.conclude import Question, conclude
 from analysis.digest.compare import Comparison, compare_results
+from analysis.page.comparisons import COMPARISONS, Compared
 from analysis.section.blocks import Shown
 from analysis.words import METRICS, setting_words
 from study.cell import Budget
@@ -178,8 +178,8 @@ def test_of_two_settings_a_figure_of_differences_says_measure_and_setting(
         write_seeds(results, {"soft": 0.4, "hard": 0.5}, m=m)
     sections = [Compared(each, 2) for each in compare_results(results)]
     drawn = [Shown(f"Differences in {name}", "", "", "differences-.png") for name in METRICS]
-    blocks = COMPARISONS.head(sections, dict.fromkeys(sections, drawn), published=False)
-    titles = [each.title for each in blocks if isinstance(each, Shown)]
+    facts = COMPARISONS.facts(sections, dict.fromkeys(sections, drawn), [], "results", False)
+    titles = [each.title for each in facts["differences"]]
     assert titles == [f"Differences in {name}, digits m={m}" for m in (5, 10) for name in METRICS]
 
 

@@ -28,7 +28,7 @@ def test_a_comparison_is_its_answer_and_its_table(results: Results) -> None:
     said = [*answer([found]), setting_text(found), *header, *itertools.chain(*rows)]
     words = [word for word in str(found).split() if word.strip("-")]  # but for the lines
     assert words == [word for word in " ".join(said).split() if word.strip("-")]
-    shown = re.findall(r"<t[hd]>(.*)</t[hd]>", found._repr_html_())
+    shown = re.findall(r"<t[hd]>(.*?)</t[hd]>", found._repr_html_())
     assert [*map(unescape, shown)] == [*header, *itertools.chain(*rows)]
     assert repr(found).startswith("<Comparison of ")
 

@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from analysis.comparison.report.chapter import Compared
 from analysis.comparison.report.limits import of_seeds
 from analysis.comparison.report.table_one import table_one, table_one_notes
 from analysis.comparison.report.tables import comparison_cells, cut_text
@@ -18,12 +17,15 @@ from analysis.comparison.report.verdicts import (
     would_decide,
 )
 from analysis.digest.compare import compare_results
+from analysis.page.comparisons import Compared
 from analysis.page.exports import exports
-from analysis.rendering import html, latex, markdown
+from analysis.page.templates import markdown_table
+from analysis.rendering import latex
 from analysis.section.blocks import Code, Details, Heading, Points, Shown, Table, Text
 from analysis.words import amount, interval, number, percent, points, three_decimals
 from study.results import Results
 from tests.made_up.comparisons import compared, write_seeds
+from tests.made_up.pages import page_of
 
 
 def test_a_paradigm_that_did_not_focus_is_named(results: Results) -> None:
@@ -136,13 +138,13 @@ def test_html_escapes_what_browsers_read() -> None:
         Heading(hostile), Text(hostile), Points([hostile]), Code(hostile),
         Table([hostile], [[hostile]]), Details(hostile, []), Shown(hostile, hostile, "<svg>", ""),
     ]  # fmt: skip
-    page = html.render(hostile, every)
+    page = page_of(every, hostile)
     assert "<b>" not in page
     assert page.count("&lt;b&gt;&amp;amp;&lt;/b&gt;") == 12
 
 
 def test_markdown_escapes_what_markdown_reads() -> None:
-    text = markdown.table(Table(["a|b", "c"], [["<script>", "x_y*z`\n1"], ["&lt;", "01.50"]]))
+    text = markdown_table(Table(["a|b", "c"], [["<script>", "x_y*z`\n1"], ["&lt;", "01.50"]]))
     assert re.sub("([ -])+", r"\1", text).splitlines() == [
         r"| a\|b | c |",
         "|:-|-:|",

@@ -71,11 +71,7 @@ BROUGHT = Brought(
     studies_of_real_data={
         "hatexplain": f"hatexplain --set {_SET} epochs=1 n=200 {SIZES} --data-dir {{}}/hatexplain",
     },
-    results={
-        "comparisons and posts": Reported(
-            posts_beside_mosaics, "analysis.comparison.report.chapter"
-        )
-    },
+    results={"comparisons and posts": Reported(posts_beside_mosaics, "analysis.page.comparisons")},
     mistakes={"study.run texts --data-dir {texts}": "train.jsonl,3"},
     places={"texts": one_string},
 )

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from analysis.comparison.report.chapter import Compared
 from analysis.conclude import Conclusions, conclude
 from analysis.digest.compare import Comparison
+from analysis.page.comparisons import Compared
 from tests.made_up.comparisons import make_results
 from tests.made_up.settings import write_settings
 

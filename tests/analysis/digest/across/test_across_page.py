@@ -9,12 +9,12 @@ import pytest
 
 from analysis.comparison.across.across_blocks import effect_blocks
 from analysis.comparison.across.family_pictures import family_pictures
-from analysis.comparison.report.chapter import COMPARISONS, MOST_IN_FULL, Compared
 from analysis.conclude import conclude
 from analysis.digest.across.factors import families
-from analysis.rendering import markdown
+from analysis.page.comparisons import COMPARISONS, MOST_IN_FULL, Compared
 from study.cell.network_settings import NetworkSettings
 from tests.made_up.comparisons import make_results, write_seeds
+from tests.made_up.pages import page_of
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +60,7 @@ def test_a_grid_is_a_picture_of_its_own(seven: list[Compared]) -> None:
 def test_a_level_without_a_measure_says_nothing_of_it(seven: list[Compared]) -> None:
     found = [section.comparison for section in seven]
     found = [replace(each, metrics=("accuracy",)) if each.m == 5 else each for each in found]
-    page = markdown.render("across", effect_blocks(found))
+    page = page_of(effect_blocks(found), form="markdown")
     of_5, of_50 = (re.findall(rf"^\| {m} +\|.*", page, re.MULTILINE)[0] for m in (5, 50))
     assert of_5.count(" - ") > of_50.count(" - ")
     assert "nan" not in page

@@ -14,7 +14,6 @@ from scipy import stats
 
 from analysis.groups import PARADIGMS
 from analysis.kinds import find
-from analysis.rendering import html
 from chapters.dynamics.section.fixed_focus import FixedFocus
 from chapters.dynamics.section.focus_settings import MEASURES, Setting, read_settings
 from study.results import Results
@@ -29,6 +28,7 @@ from tests.chapters.dynamics.focus_results import (
     record_linear,
 )
 from tests.made_up.comparisons import NUM_CLASSES
+from tests.made_up.pages import page_of
 from tests.made_up.summaries import metrics_of
 
 
@@ -145,7 +145,7 @@ def test_all_diverged_leaves_no_picture(results: Results) -> None:
         record(results, focus_cell(name), status="diverged")
     found = only(results)
     assert found.pictures == found.summaries() == []
-    assert html.render("t", found.blocks([], "results"))
+    assert page_of(found.blocks([], "results"))
 
 
 # --- settings

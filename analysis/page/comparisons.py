@@ -1,0 +1,302 @@
+"""Comparisons as sections of the report, and the chapter they make.
+
+What is said of them stands in `templates/comparisons.j2`, for the terminal in
+`templates/comparison.txt.j2`.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pandas as pd
+
+from analysis.comparison.across.across_blocks import across_blocks, effect_blocks
+from analysis.comparison.across.family_pictures import family_pictures
+from analysis.comparison.report.answer import answer, lone_paradigm
+from analysis.comparison.report.chapter import _basis as basis
+from analysis.comparison.report.chapter import _method as method
+from analysis.comparison.report.chapter import _saif as saif
+from analysis.comparison.report.comparison_blocks import _options, _settings, _verdicts
+from analysis.comparison.report.data import data_notes, said_once
+from analysis.comparison.report.exported_tables import (
+    across_tables,
+    cell_rows,
+    comparison_tables,
+    for_papers,
+)
+from analysis.comparison.report.limits import limits, two_sorts
+from analysis.comparison.report.pictures import heat_map_pictures, pictures
+from analysis.comparison.report.summaries import group_summaries
+from analysis.comparison.report.table_one import table_one_notes, table_one_rows
+from analysis.comparison.report.tables import (
+    comparison_cells,
+    cut_text,
+    further_cells,
+    setting_text,
+)
+from analysis.comparison.report.verdicts import over_what, pair_cells
+from analysis.digest.across.factors import families, setting_names
+from analysis.digest.across.order import count_sentences
+from analysis.digest.claims import claims
+from analysis.digest.compare import Comparison, compare_results
+from analysis.page.templates import printed
+from analysis.page.where_it_looks import looks
+from analysis.rules.claim import Claim, tallied
+from analysis.rules.stages import cells_left
+from analysis.section.blocks import Shown, Table
+from analysis.section.parts import again_blocks, claim_blocks, claim_details, end_states
+from analysis.section.picture import Picture
+from analysis.section.section import Chapter, Question
+from study.results import Results
+from study.terminal import counted
+from study.tracking.runs import Run
+
+MOST_IN_FULL = 6
+"""Settings of one report that show all of their figures: of more, a page would be too large."""
+
+
+class Comparisons(Chapter["Compared"]):
+    """Asks which paradigm is better at equal compute, and answers it."""
+
+    name = about = "Attention at equal compute"
+    template = "comparisons.j2"
+    compares = has_published = True
+
+    def names(self, sections: Sequence[Compared]) -> dict[Compared, str]:
+        """What tells each setting from the base, which comes first."""
+        of = {section.comparison: section for section in sections}
+        return {of[each]: name for each, name in setting_names(_of(sections)).items()}
+
+    def answer(self, sections: Sequence[Compared]) -> list[str]:
+        """Who beats whom, in each setting or, of many, in how many; and how much is left."""
+        said = count_sentences if _are_many(sections) else answer
+        left = self.cells_left(sections)
+        more = counted(left, "planned cell is", "planned cells are")
+        return [*said(_of(sections)), *[f"{more} left."] * bool(left)]
+
+    def cells_left(self, sections: Sequence[Compared]) -> int:
+        return sum(cells_left(each.cells, each.choice) for each in _of(sections))
+
+    def pictures(self, sections: Sequence[Compared]) -> list[Picture]:
+        """What the settings of each task change."""
+        of_families = (family_pictures(family) for family in families(_of(sections)))
+        return [*itertools.chain(*of_families)]
+
+    def facts(
+        self,
+        sections: Sequence[Compared],
+        shown: Mapping[Compared, Sequence[Shown]],
+        shared: Sequence[Shown],
+        results: str,
+        published: bool,
+    ) -> dict[str, Any]:
+        """What `comparisons.j2` reads."""
+        found = _of(sections)
+        trained = not all(each.recorded for each in found)
+        return {
+            "answer": self.answer(sections),
+            "many": _are_many(sections),
+            "saif": saif(found),
+            "settings": [setting_text(each) for each in found if len(each.summary)],
+            "tables": [*_answer_tables(found, published)],
+            "two_sorts": said_once(found, two_sorts),
+            "differences": [*_differences(shown)],
+            "basis": said_once(found, basis),
+            "limits": said_once(found, limits),
+            "table_one": Table(*table_one_rows(found), csv="table1.csv") if trained else None,
+            "table_one_notes": table_one_notes(found) if trained else [],
+            "family_pictures": shared,
+            "across": across_blocks(found, shared),
+            "effects": effect_blocks(found),
+            "data": data_notes(found),
+            "method": method(found),
+            "sections": {each: each.facts(shown[each], results) for each in sections},
+        }
+
+    def tables(self, sections: Sequence[Compared]) -> dict[str, pd.DataFrame]:
+        """Each table with the rows of all comparisons."""
+        found = _of(sections)
+        return comparison_tables(found) | across_tables(found)
+
+    def papers(self, sections: Sequence[Compared]) -> dict[str, str]:
+        """Table 1 and the paired differences."""
+        return for_papers(_of(sections))
+
+
+COMPARISONS = Comparisons()
+
+
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """A comparison as a section of the report; see `analysis.section.section.Section`.
+
+    Attributes:
+        comparison: the comparison.
+        num_settings: how many its page has.
+    """
+
+    comparison: Comparison
+    num_settings: int = 1
+
+    @property
+    def one_of_many(self) -> bool:
+        """Whether its page has so many that it shows no figures but heat maps."""
+        return self.num_settings > MOST_IN_FULL
+
+    @property
+    def chapter(self) -> Comparisons:
+        return COMPARISONS
+
+    @property
+    def title(self) -> str:
+        return self.comparison.name
+
+    @property
+    def key(self) -> str:
+        return self.comparison.key
+
+    @property
+    def cells(self) -> pd.DataFrame:
+        return self.comparison.cells
+
+    @property
+    def labels(self) -> dict[str, object]:
+        comparison = self.comparison
+        return {
+            "task": comparison.task,
+            "m": comparison.m,
+            "architecture": comparison.architecture,
+            "comparison_id": comparison.id,
+            "axis": comparison.axis,
+            "threshold": comparison.threshold,
+        }
+
+    @functools.cached_property
+    def claims(self) -> list[Claim]:
+        """C1 to C6, C16 and C17."""
+        return claims(self.comparison)
+
+    @functools.cached_property
+    def pictures(self) -> list[Picture]:
+        """Its figures; an empty list where nothing can be compared."""
+        drawn = heat_map_pictures if self.one_of_many else pictures
+        return drawn(self.comparison)
+
+    def text(self, published: bool = False) -> str:
+        """The table, its differences, and what limits them, as the page has them."""
+        found = self.comparison
+        there = len(found.summary) > 0
+        return printed(
+            "comparison.txt.j2",
+            table=Table(*comparison_cells(found, published)) if there else None,
+            setting=setting_text(found) if there else "",
+            two_sorts=two_sorts(found) if there else [],
+            pairs=None if lone_paradigm(found) else Table(*pair_cells(found)),
+            over=over_what(found.paired),
+            basis=basis(found),
+            limits=limits(found),
+            tallied=tallied(self.claims),
+        )
+
+    def tables(self) -> dict[str, pd.DataFrame]:
+        found = self.comparison
+        return {"summary": found.summary, "paired": found.paired, "options": found.options}
+
+    def cell_rows(self) -> pd.DataFrame:
+        return cell_rows(self.comparison)
+
+    def facts(self, shown: Sequence[Shown], results: str) -> dict[str, Any]:
+        """What `comparisons.j2` reads of it.
+
+        Args:
+            shown: its pictures, in order, as the page holds them.
+            results: path or URL of the results directory, for the command that repeats a cell.
+        """
+        found, gallery = self.comparison, self.comparison.modality.gallery
+        curves, heat_maps, inputs, others = _parted(
+            shown, "compute-", "heatmaps-test", gallery.stem + "-" if gallery else _ANSWERING
+        )
+        return {
+            "curves": curves,
+            "heat_maps": heat_maps,
+            "gallery": gallery if inputs else None,
+            "gallery_pictures": inputs,
+            "looks": None if self.one_of_many else looks(found),
+            "others": [each for each in others if not each.name.startswith(_ANSWERING)],
+            "claims": claim_blocks(self.claims),
+            "claim_details": claim_details(self.claims),
+            "verdicts": _verdicts(found) if len(found.paired) else [],
+            "further": [Table(*each, csv="comparison.csv") for each in further_cells(found)],
+            "cut": cut_text(found.summary) if len(found.summary) else "",
+            "measures_text": found.modality.measures_text,
+            "options": _options(found),
+            "end_states": end_states(found.cells),
+            "settings": Table([], _settings(found), (0, 1), wrap=(1,)),
+            "again": [] if found.recorded else again_blocks(_an_example(found), results),
+        }
+
+    def summaries(self) -> list[Run]:
+        alone = self.num_settings == 1
+        return group_summaries(self.comparison, self.tables(), lambda: self.pictures, alone)
+
+
+def find(results: Results, cell_ids: Collection[str], question: Question) -> list[Compared]:
+    """Every comparison; see `analysis.section.section.Kind`."""
+    asked = {name: getattr(question, name) for name in question.OF_COMPARISONS}
+    found = compare_results(results, cell_ids=cell_ids, **asked)
+    return [Compared(comparison, len(found)) for comparison in found]
+
+
+_ANSWERING = "differences"
+"""How the name of the figure begins that stands in the answer."""
+
+
+def _parted(shown: Sequence[Shown], *begins: str) -> list[list[Shown]]:
+    """The pictures whose names begin so, each in the first place that fits; then the others."""
+    found: list[list[Shown]] = [[] for _ in (*begins, "")]
+    for each in shown:
+        fits = (place for place, start in enumerate((*begins, "")) if each.name.startswith(start))
+        found[next(fits)].append(each)
+    return found
+
+
+def _answer_tables(found: Sequence[Comparison], published: bool) -> Iterator[Table]:
+    """One table of all comparisons, or where their columns differ, several."""
+    rows: dict[tuple[str, ...], list[list[str]]] = {}
+    for comparison in (each for each in found if len(each.summary)):
+        header, mine = comparison_cells(comparison, published)
+        if len(found) > 1:
+            names = [comparison.name, *[""] * len(mine)]
+            header = ["setting", *header]
+            mine = [[name, *row] for name, row in zip(names, mine, strict=False)]
+        rows.setdefault(tuple(header), []).extend(mine)
+    left = range(1 + (len(found) > 1))
+    for header_of, mine in rows.items():
+        yield Table(header_of, mine, left, wrap=left[:-1], csv="comparison.csv")
+
+
+def _differences(shown: Mapping[Compared, Sequence[Shown]]) -> Iterator[Shown]:
+    """The figures of differences; of several comparisons, named."""
+    for section, of_section in shown.items():
+        for each in (each for each in of_section if each.name.startswith(_ANSWERING)):
+            title = f"{each.title}, {section.title}" if len(shown) > 1 else each.title
+            yield replace(each, title=title)
+
+
+def _an_example(comparison: Comparison) -> pd.Series:
+    """The row of a cell that numbers are of, or of any where there are none."""
+    cells, test = comparison.cells, comparison.chosen[comparison.chosen["split"] == "test"]
+    tested = cells[cells["cell_id"].isin(test["cell_id"])]
+    return (cells if tested.empty else tested).iloc[0]
+
+
+def _are_many(sections: Sequence[Compared]) -> bool:
+    return any(section.one_of_many for section in sections)
+
+
+def _of(sections: Sequence[Compared]) -> list[Comparison]:
+    return [section.comparison for section in sections]

@@ -1,0 +1,29 @@
+"""A comparison by itself, as `print` and a notebook show it: the answer and its table."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from analysis.comparison.report.answer import answer
+from analysis.comparison.report.tables import comparison_cells, setting_text
+from analysis.digest.compare import Comparison
+from analysis.page.templates import printed
+from analysis.section.blocks import Table
+
+
+def as_text(comparison: Comparison) -> str:
+    """As the terminal prints it."""
+    return printed("alone.txt.j2", **_facts(comparison))
+
+
+def as_html(comparison: Comparison) -> str:
+    """With a table of HTML; what is text is escaped."""
+    return printed("alone.html.j2", **_facts(comparison))
+
+
+def _facts(comparison: Comparison) -> dict[str, Any]:
+    facts = {"answer": answer([comparison]), "table": None, "setting": ""}
+    if comparison.summary.empty:
+        return facts
+    table = Table(*comparison_cells(comparison))
+    return facts | {"table": table, "setting": setting_text(comparison)}
