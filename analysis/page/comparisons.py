@@ -14,7 +14,6 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.comparison.across.across_blocks import across_blocks, effect_blocks
 from analysis.comparison.across.family_pictures import family_pictures
 from analysis.comparison.report.answer import answer, lone_paradigm
 from analysis.comparison.report.chapter import _basis as basis
@@ -23,7 +22,6 @@ from analysis.comparison.report.chapter import _saif as saif
 from analysis.comparison.report.comparison_blocks import _options, _settings, _verdicts
 from analysis.comparison.report.data import data_notes, said_once
 from analysis.comparison.report.exported_tables import (
-    across_tables,
     cell_rows,
     comparison_tables,
     for_papers,
@@ -39,10 +37,11 @@ from analysis.comparison.report.tables import (
     setting_text,
 )
 from analysis.comparison.report.verdicts import over_what, pair_cells
-from analysis.digest.across.factors import families, setting_names
-from analysis.digest.across.order import count_sentences
 from analysis.digest.claims import claims
 from analysis.digest.compare import Comparison, compare_results
+from analysis.digest.effects import across_tables
+from analysis.digest.factors import families, setting_names
+from analysis.page.across import across_facts, count_sentences
 from analysis.page.templates import printed
 from analysis.page.where_it_looks import looks
 from analysis.rules.claim import Claim, tallied
@@ -110,8 +109,7 @@ class Comparisons(Chapter["Compared"]):
             "table_one": Table(*table_one_rows(found), csv="table1.csv") if trained else None,
             "table_one_notes": table_one_notes(found) if trained else [],
             "family_pictures": shared,
-            "across": across_blocks(found, shared),
-            "effects": effect_blocks(found),
+            **across_facts(found),
             "data": data_notes(found),
             "method": method(found),
             "sections": {each: each.facts(shown[each], results) for each in sections},

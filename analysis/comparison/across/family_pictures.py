@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from analysis.digest.across.factors import Family, by_value, factor_name, value_text
-from analysis.digest.across.order import Pair, pairs, verdicts_of
+from analysis.digest.effects import Pair, pairs, verdicts
+from analysis.digest.factors import Family, by_value, factor_name, value_text
 from analysis.figures.factor_figures import factors_figure, grid_figure
 from analysis.rules.statistics import CONFIDENCE
 from analysis.section.picture import Picture, file_stem
@@ -78,12 +78,13 @@ def _grid_picture(family: Family, grid: tuple[str, str], pair: Pair) -> Picture:
     metric, name = next(iter(family.base.comparison.names.items()))
     settings = family.plane(grid)
     names = [factor_name(factor, family.task) for factor in grid]
-    records = []
-    for setting in settings:
-        row, column = (value_text(setting.values[factor]) for factor in grid)
-        if found := verdicts_of(setting.comparison, metric).get(pair):
-            records.append({"row": row, "column": column, "base": setting is family.base, **found})
-    table = pd.DataFrame(records)
+    found = verdicts([each.comparison for each in settings])
+    asked = zip(*(found[name] for name in ("first", "second", "metric")), strict=True)
+    found = found[[each == (*pair, metric) for each in asked]]
+    own = [settings[number] for number in found["setting"]]
+    row, column = ([value_text(each.values[factor]) for each in own] for factor in grid)
+    is_base = [each is family.base for each in own]
+    table = found.assign(row=row, column=column, base=is_base)
     values = [
         [
             value_text(value)

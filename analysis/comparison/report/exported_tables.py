@@ -17,8 +17,6 @@ from analysis.comparison.report.table_one import (
     table_one_rows,
 )
 from analysis.comparison.report.verdicts import over_what, paired_cells
-from analysis.digest.across.effects import effects
-from analysis.digest.across.factors import Family, families
 from analysis.digest.compare import Comparison
 from analysis.groups import GROUP, OPTION, with_chosen
 from analysis.rendering import latex, markdown
@@ -39,27 +37,6 @@ def comparison_tables(found: Sequence[Comparison]) -> dict[str, pd.DataFrame]:
         "paired": with_setting(found, [c.paired for c in found]),
         "options": with_setting(found, tried),
     }
-
-
-def across_tables(found: Sequence[Comparison]) -> dict[str, pd.DataFrame]:
-    """Stem of a file -> table; none where no setting varies.
-
-    Returns:
-        ``across-settings``: one row a setting, `task`, `comparison_id`, `setting` (its name),
-        `base` (whether it is the base), `differs` (the factors in which it differs from that,
-        comma-separated), then one column a factor. ``across-effects``: the rows of
-        `analysis.digest.across.effects.effects` of all factors, absent where none varies
-        alone.
-    """
-    varied = [family for family in families(found) if family.factors]
-    if not varied:
-        return {}
-    settings = pd.DataFrame([row for family in varied for row in _settings(family)])
-    tables = [effects(family, factor) for family in varied for factor in family.factors]
-    filled = [table for table in tables if len(table)]
-    if not filled:
-        return {"across-settings": settings}
-    return {"across-settings": settings, "across-effects": pd.concat(filled, ignore_index=True)}
 
 
 def for_papers(found: Sequence[Comparison]) -> dict[str, str]:
@@ -129,17 +106,3 @@ def _setting(comparison: Comparison) -> dict[str, Any]:
         "axis": comparison.axis,
         "threshold": comparison.threshold,
     }
-
-
-def _settings(family: Family) -> list[dict[str, object]]:
-    return [
-        {
-            "task": family.task,
-            "comparison_id": each.comparison.id,
-            "setting": each.name,
-            "base": each is family.base,
-            "differs": ", ".join(each.differs),
-            **each.values,
-        }
-        for each in family.settings
-    ]

@@ -8,8 +8,8 @@ from typing import Any, cast
 
 import pytest
 
-from analysis.digest.across.factors import Family, families, setting_names
 from analysis.digest.compare import Comparison
+from analysis.digest.factors import Family, families, setting_names
 from study.cell import Budget
 from study.cell.network_settings import NetworkSettings
 from tests.chapters.texts.text_results import make_text_cell
@@ -47,19 +47,6 @@ def one_at_a_time() -> list[Comparison]:
     ]
 
 
-def full_grid() -> list[Comparison]:
-    widths = (1.0, *WIDTHS)
-    return [
-        network(focus_width=one, classifier_width=other) if (one, other) != (1, 1) else setting()
-        for one in widths
-        for other in widths
-    ]
-
-
-def one_wide() -> list[Comparison]:
-    return [network(focus_width=width) for width in WIDTHS]
-
-
 def only(found: list[Comparison]) -> Family:
     (family,) = families(found)
     return family
@@ -78,31 +65,30 @@ def test_one_at_a_time() -> None:
 
 
 @pytest.mark.parametrize(
-    ("found", "factors", "follows"),
+    ("found", "follows"),
     [
-        (one_at_a_time(), ["m", "foregrounds", "depth", "normalisation"], {"m": ["n"]}),
+        (one_at_a_time(), {"m": ["n"], "foregrounds": [], "depth": [], "normalisation": []}),
         # n takes fewer values than m, and m is no function of it.
-        ([setting(m=m, n=max(500, 100 * m)) for m in (2, 5, 20)], ["m"], {"m": ["n"]}),
-        ([setting(n=n) for n in (500, 2_000)], ["n"], {}),  # with one m
-        # Widths of their own stand for that of the cell.
+        ([setting(m=m, n=max(500, 100 * m)) for m in (2, 5, 20)], {"m": ["n"]}),
+        ([setting(n=n) for n in (500, 2_000)], {"n": []}),  # with one m
+        # Focus and classifier have the width of the cell, unless they have their own.
         (
-            [setting(), setting(m=2), setting(m=5), setting(width=2.0), *one_wide()],
-            ["m", "focus_width", "classifier_width"],
-            {},
+            [setting(), setting(width=2.0), network(focus_width=0.5)],
+            {"width": ["classifier_width"], "focus_width": ["classifier_width"]},
         ),
     ],
     ids=itertools.count(),
 )
 def test_what_is_a_function_of_another_is_no_factor(
-    found: list[Comparison], factors: list[str], follows: dict[str, list[str]]
+    found: list[Comparison], follows: dict[str, list[str]]
 ) -> None:
-    family = only(found)
-    assert family.factors == factors
-    assert {name: each for name, each in family.follows.items() if name in follows} == follows
+    assert only(found).follows == follows
 
 
 def test_the_base_has_what_most_settings_have_in_common_then_what_is_usual() -> None:
-    family = only(full_grid()[::-1])
+    widths = (*WIDTHS[::-1], 1.0)
+    grid = [network(focus_width=one, classifier_width=other) for one in widths for other in widths]
+    family = only(grid)
     assert family.factors == ["focus_width", "classifier_width"]
     assert family.base.values == {"focus_width": 1.0, "classifier_width": 1.0}
     assert family.grids() == [("focus_width", "classifier_width")]

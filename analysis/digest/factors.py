@@ -8,10 +8,12 @@ a *grid*.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
+
+import pandas as pd
 
 from analysis.digest.compare import Comparison
 from analysis.words import setting_text, setting_words
@@ -26,7 +28,11 @@ _LEFT_OUT = {
 """Fields that are no factors: the task makes families, the budget follows from the others, and how
 much is evaluated changes no training."""
 
+_ABSENT = "none"
+"""What a cell means that does not name a field, unless that is in `_USUAL`."""
+
 _USUAL: Mapping[str, Value] = {
+    "m": _ABSENT,
     "foregrounds": 1,
     "distractors": 0,
     "width": 1.0,
@@ -37,12 +43,6 @@ _USUAL: Mapping[str, Value] = {
     "activation": "relu",
 }
 """What a cell means that does not name the field, in the order of the report."""
-
-_WIDTHS = ("focus_width", "classifier_width")
-"""Without a value of their own they are the cell's `width`."""
-
-_ABSENT = "none"
-"""The same of all other fields."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,8 +69,7 @@ class Family:
 
     Attributes:
         task: name of the task.
-        factors: their names, m first.
-        follows: factor -> fields that are a function of it, and so no factors.
+        follows: factor, m first -> fields that are a function of it, and so no factors.
         base: the base.
         others: those that differ from it in fewest factors first, each combination of values once.
         repeats: further comparisons with the values of another one, from which they differ in what
@@ -78,11 +77,15 @@ class Family:
     """
 
     task: str
-    factors: Sequence[str]
     follows: Mapping[str, Sequence[str]]
     base: Setting
     others: Sequence[Setting]
     repeats: Sequence[Setting]
+
+    @property
+    def factors(self) -> list[str]:
+        """Their names, m first."""
+        return [*self.follows]
 
     @property
     def settings(self) -> list[Setting]:
@@ -125,10 +128,33 @@ def setting_names(found: Sequence[Comparison]) -> dict[Comparison, str]:
     names = {}
     for family in every:
         task = f"{family.task}, " if len(every) > 1 else ""
-        names[family.base.comparison] = family.base.name
-        names |= {each.comparison: f"{task}{each.name}" for each in family.others}
-        names |= {each.comparison: each.name for each in family.repeats}
+        for each in family.settings:
+            own = each in family.others
+            names[each.comparison] = f"{task}{each.name}" if own else each.name
     return names
+
+
+def settings_table(found: Sequence[Comparison]) -> pd.DataFrame:
+    """The settings of the tasks of which anything varies.
+
+    Returns:
+        One row per setting, by task, the base of each first: `task`, `comparison_id`, `setting`
+        (its name), `base` (whether it is the base), `differs` (the factors in which it differs
+        from that, comma-separated), then one column per factor.
+    """
+    return pd.DataFrame(
+        {
+            "task": family.task,
+            "comparison_id": each.comparison.id,
+            "setting": each.name,
+            "base": each is family.base,
+            "differs": ", ".join(each.differs),
+            **each.values,
+        }
+        for family in families(found)
+        if family.factors
+        for each in family.settings
+    )
 
 
 def factor_name(factor: str, task: str) -> str:
@@ -147,88 +173,63 @@ def by_value(value: Value) -> tuple[bool, Value]:
 
 
 def _family(found: Sequence[Comparison]) -> Family:
-    rows = _fields([comparison.settings for comparison in found])
-    factors, follows = _factors(rows)
-    values = [{name: row[name] for name in factors} for row in rows]
-    base = values[_base(values)]
-    settings = [
-        _setting(comparison, each, base) for comparison, each in zip(found, values, strict=True)
-    ]
-    first = [each for i, each in enumerate(settings) if values.index(values[i]) == i]
-
-    def place(setting: Setting) -> tuple[Any, ...]:
-        own = setting.differs
-        where = [factors.index(name) for name in own]
-        return len(own), where, [by_value(setting.values[name]) for name in own]
-
-    ordered = sorted(first, key=place)
-    return Family(
-        task=found[0].task,
-        factors=factors,
-        follows=follows,
-        base=ordered[0],
-        others=ordered[1:],
-        repeats=[
-            replace(each, name=each.comparison.name) for each in settings if each not in first
-        ],
-    )
+    fields = _fields(comparison.settings for comparison in found)
+    follows = _factors(fields)
+    values = fields[[*follows]]
+    rows = [dict(zip(follows, own, strict=True)) for own in values.to_numpy()]
+    base = rows[_base(values)]
+    settings: list[Setting] = []
+    repeats: list[Setting] = []
+    for number, (comparison, own) in enumerate(zip(found, rows, strict=True)):
+        texts = {each: value_text(own[each]) for each in own if own[each] != base[each]}
+        name = comparison.name
+        again = own in rows[:number]
+        if follows and not again:
+            name = ", ".join(setting_words(texts, texts)) or f"{name} (base)"
+        (repeats if again else settings).append(Setting(comparison, own, tuple(texts), name))
+    settings.sort(key=_place)
+    return Family(found[0].task, follows, settings[0], settings[1:], repeats)
 
 
-def _setting(
-    comparison: Comparison, values: Mapping[str, Value], base: Mapping[str, Value]
-) -> Setting:
-    differs = tuple(name for name in values if values[name] != base[name])
-    name = f"{comparison.name} (base)" if values else comparison.name
-    if differs:
-        texts = {factor: value_text(values[factor]) for factor in differs}
-        name = ", ".join(setting_words(texts, differs))
-    return Setting(comparison, values, differs, name)
-
-
-def _fields(settings: Sequence[Mapping[str, Any]]) -> list[dict[str, Value]]:
-    """The fields of each setting that may be factors, nested ones among them."""
+def _fields(settings: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
+    """A row per setting, a column per field that may be a factor, nested ones among them."""
     rows = []
     for given in settings:
         row: dict[str, Any] = {}
-        for name in (name for name in given if name not in _LEFT_OUT):
-            value = given[name]
-            row |= value if isinstance(value, Mapping) else {name: value}
-        width = row.get("width", _USUAL["width"])
-        rows.append({**_USUAL, **dict.fromkeys(_WIDTHS, width), **row})
-    names = dict.fromkeys(["m", *(name for row in rows for name in row)])
-    if any(row[name] != row["width"] for row in rows for name in _WIDTHS):
-        del names["width"]  # focus and classifier have widths of their own, which say it all
-    return [{name: _plain(row.get(name, _ABSENT)) for name in names} for row in rows]
+        for name, value in given.items():
+            if name not in _LEFT_OUT:
+                row |= value if isinstance(value, Mapping) else {name: value}
+        width = row.get("width", 1.0)  # that of focus and classifier, unless they have their own
+        rows.append({**_USUAL, "focus_width": width, "classifier_width": width, **row})
+    fields = pd.DataFrame(rows, dtype=object)
+    return fields.where(fields.notna(), _ABSENT).map(
+        lambda value: value if isinstance(value, int | float | str) else setting_text(value)
+    )
 
 
-def _plain(value: Any) -> Value:
-    return value if isinstance(value, int | float | str) else setting_text(value)
+def _factors(fields: pd.DataFrame) -> dict[str, list[str]]:
+    """The fields that vary and follow from none before, and what follows from each of them."""
+    follows: dict[str, list[str]] = {}
+    for name in fields.columns[fields.nunique() > 1]:
+        sources = [
+            each for each in follows if fields.groupby(each, sort=False)[name].nunique().max() == 1
+        ]
+        for source in sources:
+            follows[source].append(name)
+        if not sources:
+            follows[name] = []
+    return follows
 
 
-def _factors(rows: Sequence[Mapping[str, Value]]) -> tuple[list[str], dict[str, list[str]]]:
-    """The fields that vary and follow from no other, and what follows from each of them."""
-    names = [name for name in rows[0] if len({row[name] for row in rows}) > 1]
-
-    def follows(name: str, other: str) -> bool:
-        pairs = {(row[other], row[name]) for row in rows}
-        return len(pairs) == len({value for value, _ in pairs})
-
-    # Of fields that follow from each other, the first one counts.
-    factors = [
-        name
-        for i, name in enumerate(names)
-        if not any(follows(name, other) for other in names[:i])
-        and not any(follows(name, o) and not follows(o, name) for o in names[i + 1 :])
-    ]
-    rest = [name for name in names if name not in factors]
-    return factors, {each: [name for name in rest if follows(name, each)] for each in factors}
-
-
-def _base(values: Sequence[Mapping[str, Value]]) -> int:
+def _base(values: pd.DataFrame) -> int:
     """Number of the setting that shares most values with the others; then has most usual ones."""
+    shared = values.apply(lambda column: column.map(column.value_counts())).sum(axis=1)
+    usual = pd.Series(_USUAL, dtype=object).reindex(values.columns, fill_value=_ABSENT)
+    as_usual = values.eq(usual).sum(axis=1)
+    return max(values.index, key=lambda number: (shared[number], as_usual[number]))
 
-    def key(own: Mapping[str, Value]) -> tuple[int, int]:
-        shared = sum(own[name] == other[name] for name in own for other in values)
-        return shared, sum(own[name] == _USUAL.get(name, _ABSENT) for name in own)
 
-    return max(range(len(values)), key=lambda number: key(values[number]))
+def _place(setting: Setting) -> tuple[Any, ...]:
+    """Key that sorts settings: by how many factors differ, which, and by their values."""
+    values = setting.values.items()
+    return len(setting.differs), [(name not in setting.differs, by_value(v)) for name, v in values]

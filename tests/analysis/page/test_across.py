@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import re
+import math
 from dataclasses import replace
 
+import pandas as pd
 import pytest
 
-from analysis.comparison.across.across_blocks import effect_blocks
 from analysis.comparison.across.family_pictures import family_pictures
 from analysis.conclude import conclude
-from analysis.digest.across.factors import families
+from analysis.digest.compare import Comparison
+from analysis.digest.factors import families
+from analysis.page.across import across_facts, order_table
 from analysis.page.comparisons import COMPARISONS, MOST_IN_FULL, Compared
 from study.cell.network_settings import NetworkSettings
 from tests.made_up.comparisons import make_results, write_seeds
-from tests.made_up.pages import page_of
 
 
 @pytest.fixture(scope="module")
@@ -32,19 +33,32 @@ def seven(tmp_path_factory: pytest.TempPathFactory) -> list[Compared]:
     return [each for each in conclude(results).sections if isinstance(each, Compared)]
 
 
+@pytest.fixture
+def found(seven: list[Compared]) -> list[Comparison]:
+    return [section.comparison for section in seven]
+
+
 def test_many_show_their_heat_maps_alone_and_are_told_together(seven: list[Compared]) -> None:
     assert len(seven) == MOST_IN_FULL + 1
     assert all(section.one_of_many for section in seven)
     assert any("classifier width 3.0, focus width 2.0" in section.title for section in seven)
     assert [each.name for each in seven[0].pictures] == ["heatmaps-test", "heatmaps-train"]
-    above = COMPARISONS.answer(seven)
-    assert any("undecided in 7" in text for text in above)
-    assert not any(section.comparison.name in text for section in seven for text in above)
+    of_saif, of_accuracy = COMPARISONS.answer(seven)
+    of_pair = "lvml is better than soft in 0 of 7 settings, worse in 0, undecided in 7."
+    assert (of_saif, of_accuracy) == (f"In SAIF {of_pair}", f"In accuracy {of_pair}")
 
 
-def test_a_grid_is_a_picture_of_its_own(seven: list[Compared]) -> None:
-    (family,) = families([section.comparison for section in seven])
-    factors, grid = family_pictures(family)
+def test_what_varies_is_told_with_the_base(found: list[Comparison]) -> None:
+    (varied,) = across_facts(found)["varied"]
+    assert varied == (
+        "digits, 7 settings: segments m 10 (base), 5, 50; focus width 1 (base), 2; "
+        "classifier width 1 (base), 3; normalisation none (base), layer."
+    )
+    assert not any(across_facts(found[:1]).values())
+
+
+def test_a_grid_is_a_picture_of_its_own(found: list[Comparison]) -> None:
+    factors, grid = family_pictures(*families(found))
     assert [each.name for each in (factors, grid)] == [
         "across-factors-digits",
         "across-grid-digits-focus-width-classifier-width",
@@ -57,10 +71,29 @@ def test_a_grid_is_a_picture_of_its_own(seven: list[Compared]) -> None:
     assert names == ["none", "layer"]
 
 
-def test_a_level_without_a_measure_says_nothing_of_it(seven: list[Compared]) -> None:
-    found = [section.comparison for section in seven]
+def test_every_verdict_is_a_cell_and_is_counted_once() -> None:
+    verdicts = pd.DataFrame(
+        [
+            ("soft", "hard", 1, -0.02, "worse"),
+            ("lvml", "soft", 0, 0.1, "better"),
+            ("lvml", "soft", 1, math.nan, "undecided"),
+        ],
+        columns=["first", "second", "setting", "difference", "verdict"],
+    )
+    table = order_table(verdicts, ["digits m=10 (base)", "m=5"], "SAIF")
+    assert table.to_csv(index=False).splitlines() == [
+        "SAIF,soft - hard,lvml - soft",
+        "digits m=10 (base),-,+10.0 better",
+        "m=5,-2.0 worse,- undecided",
+        "better,0,1",
+        "worse,1,0",
+        "undecided,0,1",
+    ]
+
+
+def test_a_level_without_a_measure_says_nothing_of_it(found: list[Comparison]) -> None:
     found = [replace(each, metrics=("accuracy",)) if each.m == 5 else each for each in found]
-    page = page_of(effect_blocks(found), form="markdown")
-    of_5, of_50 = (re.findall(rf"^\| {m} +\|.*", page, re.MULTILINE)[0] for m in (5, 50))
-    assert of_5.count(" - ") > of_50.count(" - ")
-    assert "nan" not in page
+    rows = across_facts(found)["effects"].rows
+    of_5, of_50 = ([row for row in rows if row[1] == f"m={m}"] for m in (5, 50))
+    assert len(of_50) == 2 * len(of_5) == 6
+    assert "nan" not in {cell for row in rows for cell in row}
