@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import stdtr, stdtrit
 
 from analysis.digest.compare import Comparison
-from analysis.digest.option_warnings import barred_sentences
+from analysis.digest.limits import barred_options
 from analysis.groups import AXES, STAND_INS
 from analysis.rules.claim import (
     LOST,
@@ -259,12 +259,10 @@ def _standing(paradigm: str, ran: Collection[str]) -> str:
 
 def _no_choice(comparison: Comparison, paradigms: Sequence[str]) -> str:
     """Why these paradigms have no option that can be chosen."""
-    options, cells = (
-        table[table["paradigm"].isin(paradigms)]
-        for table in (comparison.options, comparison.cells)
-    )
-    sentences = barred_sentences(options, cells, comparison.select)
-    return "; ".join(sentence.removesuffix(".") for sentence in sentences)
+    rows = barred_options(comparison)
+    rows = rows[rows["paradigm"].isin(paradigms)]
+    told = rows.groupby("paradigm", sort=False)["why"].agg(" or ".join)
+    return "; ".join(f"no option of {name} can be chosen ({why})" for name, why in told.items())
 
 
 def _share_claim(

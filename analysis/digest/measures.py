@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from analysis.words import METRICS
 from study import tasks
 
 
@@ -69,9 +70,9 @@ def measures(task: str, own: Iterable[str] = ()) -> dict[str, Measure]:
 
     Args:
         task: name of the task; empty: of mosaics.
-        own: measures of their own that recorded runs have.
+        own: measures of their own that recorded runs have, perhaps among the usual ones.
     """
-    return _measures(task, tuple(own))
+    return _measures(task, tuple(name for name in own if name not in METRICS))
 
 
 @functools.cache

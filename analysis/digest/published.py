@@ -6,14 +6,12 @@ Source: "On the Learning Dynamics of Attention Networks" (arXiv 2307.13421, ECAI
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
-from analysis.words import instances, number
 from study.door import imported
 from study.tasks import modality
 
@@ -120,49 +118,3 @@ MOSAICS = Published(
 def row_of(task: str, m: int, architecture: str) -> Row:
     """The row of Table 1 that matches a comparison."""
     return of(task).row(task, m, architecture)
-
-
-def sources_text(tasks: Iterable[str]) -> str:
-    """``15,383 training posts of HateXplain and up to 550 epochs; ...`` of tasks with a row."""
-    asked = {*tasks}
-    known = {task: source for name in asked for task, source in of(name).sources.items()}
-    return "; ".join(
-        f"{source.n:,d} training {instances(task)} of {source.name} and {source.epochs_text}"
-        for task, source in sorted(known.items())
-        if task in asked
-    )
-
-
-def setting_differences(
-    settings: Mapping[str, Any], epochs: float, cells: pd.DataFrame
-) -> list[str]:
-    """How the cells of one comparison differ from the runs behind Table 1.
-
-    Args:
-        settings: what they share, as `study.cell.Cell.to_dict` gives it.
-        epochs: passes over the training mosaics or posts that a soft cell got; NaN: not known.
-        cells: that ran.
-
-    Returns:
-        One short phrase a difference; empty where Table 1 has no such task.
-    """
-    task = settings["task"]
-    own = of(task)
-    source = own.sources.get(task)
-    if source is None:
-        return []
-    texts = []
-    if settings["n"] != source.n:
-        texts.append(f"n={settings['n']:,d} training {instances(task)}, not {source.n:,d}")
-    # A training step never ends exactly on the target.
-    if not math.isnan(epochs) and round(epochs) < source.epochs:
-        texts.append(f"the compute of {number(epochs)} epochs of soft, not {source.epochs_text}")
-    if settings["architecture"] not in source.architectures:
-        texts.append(f"the network {settings['architecture']!r}, not the paper's")
-    if settings.get("width", 1) != 1:
-        texts.append(f"its hidden layers {settings['width']:g} times as wide")
-    if source.batch and settings["batch_size"] != source.batch:
-        texts.append(f"batch {settings['batch_size']}, not {source.batch}")
-    if (precision := settings.get("precision", "float32")) != "float32":
-        texts.append(f"networks in {precision}")
-    return texts + own.differences(settings, cells)

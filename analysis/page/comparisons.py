@@ -15,33 +15,36 @@ from typing import Any
 import pandas as pd
 
 from analysis.comparison.across.family_pictures import family_pictures
-from analysis.comparison.report.answer import answer, lone_paradigm
-from analysis.comparison.report.chapter import _basis as basis
-from analysis.comparison.report.chapter import _method as method
-from analysis.comparison.report.chapter import _saif as saif
 from analysis.comparison.report.comparison_blocks import _options, _settings, _verdicts
-from analysis.comparison.report.data import data_notes, said_once
 from analysis.comparison.report.exported_tables import (
     cell_rows,
     comparison_tables,
     for_papers,
 )
-from analysis.comparison.report.limits import limits, two_sorts
 from analysis.comparison.report.pictures import heat_map_pictures, pictures
 from analysis.comparison.report.summaries import group_summaries
-from analysis.comparison.report.table_one import table_one_notes, table_one_rows
-from analysis.comparison.report.tables import (
-    comparison_cells,
-    cut_text,
-    further_cells,
-    setting_text,
-)
-from analysis.comparison.report.verdicts import over_what, pair_cells
+from analysis.comparison.report.table_one import table_one_rows
+from analysis.comparison.report.tables import comparison_cells, further_cells
+from analysis.comparison.report.verdicts import pair_cells
 from analysis.digest.claims import claims
 from analysis.digest.compare import Comparison, compare_results
 from analysis.digest.effects import across_tables
 from analysis.digest.factors import families, setting_names
 from analysis.page.across import across_facts, count_sentences
+from analysis.page.sentences import (
+    answer,
+    basis,
+    cut_text,
+    data_notes,
+    limits,
+    method,
+    over_what,
+    said_once,
+    saif,
+    setting_text,
+    table_one_notes,
+    two_sorts,
+)
 from analysis.page.templates import printed
 from analysis.page.where_it_looks import looks
 from analysis.rules.claim import Claim, tallied
@@ -193,7 +196,7 @@ class Compared:
             table=Table(*comparison_cells(found, published)) if there else None,
             setting=setting_text(found) if there else "",
             two_sorts=two_sorts(found) if there else [],
-            pairs=None if lone_paradigm(found) else Table(*pair_cells(found)),
+            pairs=Table(*pair_cells(found)) if len(found.summary) > 1 else None,
             over=over_what(found.paired),
             basis=basis(found),
             limits=limits(found),

@@ -6,6 +6,7 @@ A name that a template reads and was not given is an error, so that no fact is s
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -15,8 +16,14 @@ import jinja2
 import pandas as pd
 
 from analysis import words
+from analysis.digest import limits
+from analysis.digest.pairs import POWER, SCREENING
+from analysis.groups import AXES
+from analysis.rules.overstated import optimism
+from analysis.rules.stages import given, interim
+from analysis.rules.statistics import LEVEL, MIN_SEEDS
 from analysis.section.blocks import Block, Details, Shown, Table
-from study import terminal
+from study import tasks, terminal
 from study.evaluate.looks import STYLE
 
 _FOLDER = Path(__file__).with_name("templates")
@@ -88,23 +95,42 @@ def _of_environment(escapes: bool) -> jinja2.Environment:
     )
     made.filters |= {
         "aligned": _aligned,
+        "amount": words.amount,
         "as_markdown": markdown_table,
         "capital": words.capital,
         "folded": lambda blocks: [each for each in blocks if isinstance(each, Details)],
         "known": words.known,
         "level": words.level,
         "listed": words.listed,
+        "made_equal": words.made_equal,
         "md": markdown,
+        "network": words.network_text,
         "number": words.number,
         "percent": words.percent,
         "points": words.points,
         "runs": _runs,
         "sentence": terminal.sentence,
+        "share_of_budget": words.share_of_budget,
         "sort_of": lambda block: type(block).__name__,
         "span": words.span,
         "unfolded": lambda blocks: [each for each in blocks if not isinstance(each, Details)],
     }
-    made.globals |= {"counted": terminal.counted}
+    made.globals |= {
+        "counted": terminal.counted,
+        "facts": limits,
+        "given": given,
+        "instances": words.instances,
+        "interim": interim,
+        "modality": tasks.modality,
+        "optimism": optimism,
+        "AXES": AXES,
+        "INFINITY": math.inf,
+        "LEVEL": LEVEL,
+        "MANY": words.MANY,
+        "MIN_SEEDS": MIN_SEEDS,
+        "POWER": POWER,
+        "SCREENING": SCREENING,
+    }
     return made
 
 

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Locator, Page
 
-from analysis.comparison.report.answer import answer
 from analysis.digest.compare import compare
 from analysis.digest.reading import load
+from analysis.page.sentences import answer
 from benchmarks.support.mlflow_server import MLflowServer, serving
 from study import track
 from study.results import Results

@@ -9,10 +9,11 @@ import numpy as np
 import pandas as pd
 
 from analysis.comparison.report.tables import option_columns
-from analysis.comparison.report.verdicts import WOULD_DECIDE, over_what, paired_cells
+from analysis.comparison.report.verdicts import WOULD_DECIDE, paired_cells
 from analysis.digest.choose import summarised_metrics
 from analysis.digest.compare import Comparison
 from analysis.groups import GROUP, OPTION, with_chosen
+from analysis.page.sentences import over_what
 from analysis.section.blocks import Block, Table, Text
 from analysis.section.columns import by_columns, plain
 from analysis.words import (

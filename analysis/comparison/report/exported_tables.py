@@ -7,18 +7,23 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.comparison.report.limits import of_stages, pair_notes, tuned
 from analysis.comparison.report.table_one import (
-    conditions,
     names_of,
     table_one,
     table_one_cells,
-    table_one_notes,
     table_one_rows,
 )
-from analysis.comparison.report.verdicts import over_what, paired_cells
+from analysis.comparison.report.verdicts import paired_cells
 from analysis.digest.compare import Comparison
 from analysis.groups import GROUP, OPTION, with_chosen
+from analysis.page.sentences import (
+    conditions,
+    of_stages,
+    over_what,
+    pair_notes,
+    table_one_notes,
+    tuned,
+)
 from analysis.rendering import latex, markdown
 from analysis.section.blocks import Table
 from analysis.section.parts import stacked, without_long_columns

@@ -8,19 +8,17 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.comparison.report.answer import answer
-from analysis.comparison.report.limits import limits, tuned
 from analysis.comparison.report.looks import looks_pages
 from analysis.comparison.report.tables import (
     comparison_cells,
     rates,
     seeds_there,
-    setting_text,
 )
 from analysis.digest.choose import SUMMARISED, further_measures, summarised_metrics
 from analysis.digest.compare import Comparison
 from analysis.digest.heat_maps import mean_heatmaps
 from analysis.digest.learning_curves import common, learning_curve
+from analysis.page.sentences import answer, limits, setting_text, tuned
 from analysis.rendering import markdown
 from analysis.section.blocks import Table
 from analysis.section.picture import Picture

@@ -6,35 +6,25 @@ The accuracy of captions is their Bleu-4.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
 
-from analysis.comparison.report.limits import HIDDEN_FOREGROUND, of_stages
 from analysis.digest.compare import Comparison, metrics_of
 from analysis.digest.published import (
     Row,
     of,
     row_of,
-    setting_differences,
-    sources_text,
 )
 from analysis.groups import paradigm_order
 from analysis.words import (
     METRICS,
-    listed,
-    made_equal,
     metric_name,
     percent,
     points,
     score_name,
     setting_words,
-)
-
-_LOGITS = (
-    "The paper's LVML of HateXplain averages logits, as its scripts do: its number stands beside "
-    "lvml-logits, which trains like that, and beside lvml, the formula of section 2.3."
 )
 
 
@@ -90,87 +80,9 @@ def names_of(found: Sequence[Comparison]) -> list[str]:
     return [score if name == "accuracy" else metric_name(name) for name in metrics_of(found)]
 
 
-def table_one_notes(found: Sequence[Comparison]) -> list[str]:
-    """What must be said beside the table, above all where our settings are not the paper's."""
-    fresh = "fresh " if all(comparison.staged for comparison in found) else ""
-    notes = [f"Means over the {fresh}seeds of the chosen option, test split, {conditions(found)}."]
-    notes += [
-        f"{_label(comparison)}{f' m={comparison.m}' * bool(comparison.m)}: {text}"
-        for comparison in found
-        if not comparison.staged
-        for text in of_stages(comparison)
-    ]
-    with_paper = [comparison for comparison in found if _row_of(comparison).scores]
-    if not with_paper:
-        return [*notes, "The paper's Table 1 has no row for this."]
-    notes.append(
-        "In brackets the number of the paper's Table 1 and ours minus it, in points. The paper's "
-        f"are for its settings ({sources_text(c.task for c in with_paper)}), one number a cell "
-        "without an interval."
-    )
-    if any(
-        "lvml-logits" in {*c.summary["paradigm"]} & _row_of(c).scores.keys() for c in with_paper
-    ):
-        notes.append(_LOGITS)
-    others = [c.modality.saif_threshold for c in with_paper if _is_unusual(c)]
-    if others:
-        usual = listed([f"{threshold:g}" for threshold in dict.fromkeys(others)])
-        notes.append(
-            f"The paper's SAIF is at threshold {usual}, so beside that of another none is shown."
-        )
-    for comparison in (each for each in with_paper if not each.recorded):
-        differences = setting_differences(
-            comparison.settings, soft_epochs(comparison), comparison.cells
-        )
-        if differences:
-            texts = "; ".join(differences)
-            notes.append(f"No reproduction, {comparison.name}: ours have {texts}.")
-    return notes
-
-
-def conditions(found: Sequence[Comparison]) -> str:
-    """Under which the numbers of a table were taken: ``at equal training compute``, and more.
-
-    Where cells were cut is said if they were not at their own budget; then whether numbers are
-    interpolated, how options were chosen if not by accuracy, and a threshold of SAIF that is not
-    the usual one.
-    """
-    texts = ["at " + _each(found, lambda c: made_equal(c.axis, c.noun))]
-    if any(_cut_at(comparison) for comparison in found):
-        texts.append("cut " + _each(found, lambda c: _cut_at(c) or "at the budget"))
-    if any(comparison.interpolated for comparison in found):
-        texts.append("interpolated between the evaluations around the cut")
-    if any(comparison.select == "saif" for comparison in found):
-        texts.append(f"options {HIDDEN_FOREGROUND}")
-    if any(_is_unusual(comparison) for comparison in found):
-        texts.append("SAIF at threshold " + _each(found, lambda c: f"{c.threshold:g}"))
-    return ", ".join(texts)
-
-
 def _is_unusual(comparison: Comparison) -> bool:
     """Whether its SAIF is not at the task's own threshold."""
     return comparison.threshold != comparison.modality.saif_threshold
-
-
-def _cut_at(comparison: Comparison) -> str:
-    usual = comparison.asked is None and comparison.budget is None and comparison.cut == 1
-    return "" if usual else f"at {comparison.where}"
-
-
-def _each(found: Sequence[Comparison], say: Callable[[Comparison], str]) -> str:
-    """What holds for all, or for each comparison by itself."""
-    texts = [say(comparison) for comparison in found]
-    if len(set(texts)) == 1:
-        return texts[0]
-    pairs = zip(found, texts, strict=True)
-    return " and ".join(f"{text} ({c.name})" for c, text in pairs)
-
-
-def soft_epochs(comparison: Comparison) -> float:
-    """Passes over the training data that the soft cells got; NaN without a soft cell."""
-    rows = comparison.at_budget[comparison.at_budget["paradigm"] == "soft"]
-    seen = rows["mosaics_seen"].dropna()
-    return float(seen.max()) / int(rows["n"].iloc[0]) if len(seen) else math.nan
 
 
 def _row_of(comparison: Comparison) -> Row:

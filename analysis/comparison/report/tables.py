@@ -7,25 +7,16 @@ from __future__ import annotations
 
 import math
 
-import pandas as pd
-
 from analysis.digest import published as paper
 from analysis.digest.choose import SUMMARISED, further_measures, summarised_metrics
 from analysis.digest.compare import Comparison
-from analysis.groups import AXES
 from analysis.section.columns import Column, Row, by_columns, measured, plain
 from analysis.words import (
-    amount,
-    instances,
-    known,
     level,
-    made_equal,
     metric_name,
-    network_text,
     number,
     of_planned,
     percent,
-    share_of_budget,
     three_decimals,
 )
 
@@ -94,50 +85,6 @@ def option_columns(recorded: bool) -> list[Column]:
     if recorded:
         return [("option", lambda row: row["schedule"] or "-")]
     return [("learning rate", rates), ("switch point", lambda row: number(row["switch_point"]))]
-
-
-def setting_text(comparison: Comparison) -> str:
-    """What its rows have in common: setting, cut and split."""
-    text = f"{comparison.name}: "
-    if not comparison.recorded:
-        first = comparison.summary.iloc[0]
-        text += f"n={first['n']} {comparison.noun}, {network_text(first)}; "
-    return f"{text}{cut_text(comparison.summary)}."
-
-
-def cut_text(summary: pd.DataFrame) -> str:
-    """Where the cells of one comparison were cut, and on which split."""
-    first = summary.iloc[0]
-    split, axis, noun = f"{first['split']} split", first["axis"], instances(first["task"])
-    if known(cut_at := first.get("cut_at", math.nan)):
-        return f"{split} at {amount(cut_at, axis, noun)}"
-    if axis != first["budget_unit"]:
-        return f"{split} at {made_equal(axis, noun)}"
-    given = first["cut"] * first["budget_amount"]
-    share = share_of_budget(first["cut"], first["budget_amount"], axis, noun)
-    return f"{split} at {share}{_spent(summary, given)}"
-
-
-def _spent(summary: pd.DataFrame, given: float) -> str:
-    """``, of which whole batches spend 1.64e9``: where that is less by more than 1 %."""
-    reached = summary[summary["num_diverged"] < summary["num_seeds"]]
-    spent = reached[AXES[summary["axis"].iloc[0]]].dropna()
-    if spent.empty or spent.min() >= 0.99 * given:
-        return ""
-    texts = list(dict.fromkeys(number(value) for value in sorted(spent)))
-    return f", of which whole batches spend {' to '.join(texts[:1] + texts[1:][-1:])}"
-
-
-def chosen_text(comparison: Comparison) -> str:
-    """``Chosen: hard 0.1, hybrid 0.05 then 0.02 with a switch at 0.3 (of 9)``; a sentence."""
-    texts = []
-    for row in comparison.summary.to_dict("records"):
-        text = f"{row['paradigm']} {row['schedule'] if comparison.recorded else rates(row)}"
-        if not comparison.recorded and known(row["switch_point"]):
-            text += f" with a switch at {number(row['switch_point'])}"
-        texts.append(f"{text} (of {row['num_options']})" if row["num_options"] > 1 else text)
-    what = "options" if comparison.recorded else "learning rates"
-    return f"Chosen {what}: {', '.join(texts)}."
 
 
 def seeds(row: Row) -> str:

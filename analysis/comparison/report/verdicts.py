@@ -20,10 +20,7 @@ from analysis.words import (
     metric_name,
     of_draws,
     points,
-    span,
 )
-from study import tasks
-from study.terminal import counted
 
 WOULD_DECIDE = (
     "The last columns say how many seeds a study of its own needs, with a power of 80 % after "
@@ -80,42 +77,6 @@ def sampled(rows: pd.DataFrame) -> list[str]:
     """What tests or means are over: seeds, images, backgrounds, as far as they are known."""
     others = ("images", "backgrounds")
     return ["seeds", *(name for name in others if rows[f"num_{name}"].notna().any())]
-
-
-def over_what(paired: pd.DataFrame) -> str:
-    """What the intervals and tests are over, and what is fixed."""
-    task = str(paired["task"].iloc[0]) if len(paired) else ""
-    of, paired = len(paired), paired[paired["num_pairs"] > 0]
-    by_image = paired[paired["num_images"].notna()]
-    text = f"Intervals and verdicts are over seeds{_and_images(by_image, task)}"
-    if 0 < len(by_image) < len(paired):
-        alone = len(paired) - len(by_image)
-        text += f"; {alone} of {len(paired)} over seeds alone ({IMAGES_FIXED})"
-    if paired["num_pairs"].nunique() > 1:
-        text += f". Differences are of the seeds that both have (n={span(paired['num_pairs'])})"
-    if len(paired):
-        family = "this table" if (tests := paired["num_tests"].iloc[0]) == of else "the study"
-        text += (
-            ". Intervals are of one pair, verdicts corrected for the "
-            f"{counted(int(tests), 'test')} of {family}"
-        )
-    return of_draws(f"{text}.", task)
-
-
-def _and_images(by_image: pd.DataFrame, task: str) -> str:
-    """Over what else than seeds, and what is fixed."""
-    if by_image.empty:
-        return " alone, with these test images"
-    images, backgrounds = (
-        " or ".join(f"{count:,.0f}" for count in sorted(by_image[name].dropna().unique()))
-        for name in ("num_images", "num_backgrounds")
-    )
-    noun = tasks.modality(task).backgrounds
-    if not noun:
-        return f" and {images} test images; those to train on are the same for all seeds"
-    if backgrounds:
-        return f", {images} foreground and {backgrounds} {noun}"
-    return f" and {images} foreground images, with these {noun}"
 
 
 def would_decide(row: Row) -> tuple[str, str]:

@@ -11,7 +11,7 @@ import pytest
 
 import analysis
 from analysis.digest.compare import compare
-from analysis.digest.option_warnings import barred_sentences
+from analysis.digest.limits import barred_options
 from analysis.groups import Select
 from study.results import Results, ResultsError
 from tests.made_up.comparisons import (
@@ -209,9 +209,9 @@ def test_why_an_option_cannot_be_chosen_is_said(results: Results) -> None:
     write(results, make_cell("soft"))
     write(results, make_cell("soft", 0.2), accuracy=math.nan)
     found = compared(results)
-    (said,) = barred_sentences(found.options, found.cells)
-    assert said.startswith("soft: 1 of 2 options")
-    assert "no known validation accuracy" in said
+    (barred,) = barred_options(found).to_dict("records")
+    assert (barred["num_barred"], barred["num_options"]) == (1, 2)
+    assert barred["why"] == "no known validation accuracy"
 
 
 # --- summary

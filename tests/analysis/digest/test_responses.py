@@ -11,7 +11,7 @@ import pytest
 
 import analysis
 from analysis.digest.choose import by_preference, choose, options
-from analysis.digest.option_warnings import edge_warnings
+from analysis.digest.limits import edges
 from analysis.digest.responses import MAX_RATES, learning_rate_response, switch_response
 from analysis.groups import Select
 from study.results import Results
@@ -93,28 +93,22 @@ def test_many_learning_rates_are_taken_together(results: Results) -> None:
 # --- edges of the grid
 
 
-def _edges(results: Results) -> list[str]:
-    """What is said of the edges of the grid, without the advice."""
-    at_budget = at_the_cut(results)
-    said = edge_warnings(options(at_budget), choose(at_budget))
-    return [text.partition(" tried")[0] for text in said]
-
-
 @pytest.mark.parametrize(
-    ("first", "best", "said"),
+    ("first", "best", "rates"),
     [
-        (None, 0.1, ["learning rate 0.1 is the smallest of the 3"]),  # one rate for all phases
+        (None, 0.1, [("learning rate", 0.1, "smallest", 3)]),  # one rate for all phases
         (None, 0.2, []),
-        (None, 0.3, ["learning rate 0.3 is the largest of the 3"]),
-        (0.1, 0.3, ["last learning rate 0.3 is the largest of the 3"]),  # of one rate is no edge
+        (None, 0.3, [("learning rate", 0.3, "largest", 3)]),
+        (0.1, 0.3, [("last learning rate", 0.3, "largest", 3)]),  # of one rate is no edge
     ],
 )
 def test_a_choice_at_the_edge_of_what_was_tried_is_named(
-    results: Results, first: float | None, best: float, said: list[str]
+    results: Results, first: float | None, best: float, rates: list[tuple[object, ...]]
 ) -> None:
     for last, point in itertools.product(RATES, (0.2, 0.4)):
         cell = make_cell("hybrid", first or last, last_lr=last, switch_point=point)
         write(results, cell, accuracy=0.9 if (last, point) == (best, 0.2) else 0.8)
-    found = [each.replace(" chosen for hybrid", "") for each in _edges(results)]
-    said = [*said, "switch point 0.2 is the smallest of the 2"]
-    assert found == [f"The {each}" for each in said]
+    at_budget = at_the_cut(results)
+    found = edges(options(at_budget), choose(at_budget))
+    rates = [*rates, ("switch point", 0.2, "smallest", 2)]
+    assert found.to_numpy().tolist() == [[*each, ["hybrid"]] for each in rates]

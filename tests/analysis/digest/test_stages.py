@@ -11,10 +11,9 @@ import pandas as pd
 import pytest
 
 import analysis
-from analysis.comparison.report.answer import answer
-from analysis.comparison.report.limits import limits, of_stages
 from analysis.digest.compare import compare
 from analysis.page.comparisons import COMPARISONS, Compared
+from analysis.page.sentences import answer, limits, of_stages
 from analysis.rules.overstated import optimism
 from analysis.rules.stages import cells_left
 from study.results import Results

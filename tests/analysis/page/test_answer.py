@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.comparison.report.answer import answer
-from analysis.comparison.report.limits import undecided
 from analysis.digest.compare import Comparison
 from analysis.digest.pairs import PAIRED_COLUMNS
+from analysis.page.sentences import answer
+from analysis.page.templates import paragraphs
 from analysis.words import setting_name
 from study.tasks import modality
 
@@ -39,7 +39,7 @@ def comparison(
         name=setting_name("digits", m, "mlp"),
         task="digits",
         modality=modality("digits"),
-        metrics=("saif", "accuracy"),
+        names={"saif": "SAIF", "accuracy": "accuracy"},
         axis="flops",
         choice=choice,
         summary=choice,
@@ -63,7 +63,7 @@ def test_where_images_decide_no_seeds_are_asked_for() -> None:
         pair("soft", "hard", needed_seeds=math.inf, seen_seeds=math.inf, image_se=0.1),
         pair("lvml", "hard", needed_seeds=math.inf, seen_seeds=math.inf, image_se=math.nan),
     ]
-    (said,) = undecided(pd.DataFrame(rows))
+    (said,) = paragraphs("undecided.j2", c=comparison(rows), paired=pd.DataFrame(rows))
     assert "1 is limited by the test images: no number of seeds would decide." in said
     assert "deciding takes more than 10,000 seeds" in said
 
@@ -93,11 +93,11 @@ def test_a_paradigm_is_better_only_where_a_verdict_says_so(
     )
     for sentence, of in zip(sentences, verdicts, strict=True):
         assert re.fullmatch(r"\S.*[^.]\.", sentence), sentence
-        clause = sentence.partition(": ")[2] if len(tables) > 1 else sentence
+        clauses = sentence.partition(": ")[2] if len(tables) > 1 else sentence
         said = set()
-        for part in clause.split(" in SAIF")[0].split(", and ") if " in SAIF" in clause else ():
-            sides = re.split(" beats | each beat ", part)
-            said |= set(product(*(re.split(", | and ", side) for side in sides)))
+        for clause in re.split("; |[.]", clauses):
+            if sides := re.fullmatch("(.+) (?:beats|each beat) (.+) in SAIF", clause):
+                said |= set(product(*(re.split(", | and ", side) for side in sides.groups())))
         assert said == {
             each if verdict == "better" else each[::-1]
             for each, verdict in of.items()

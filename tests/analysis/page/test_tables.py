@@ -10,15 +10,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from analysis.comparison.report.limits import of_seeds
-from analysis.comparison.report.table_one import table_one, table_one_notes
-from analysis.comparison.report.tables import comparison_cells, cut_text
+from analysis.comparison.report.table_one import table_one
+from analysis.comparison.report.tables import comparison_cells
 from analysis.comparison.report.verdicts import (
     would_decide,
 )
 from analysis.digest.compare import compare_results
 from analysis.page.comparisons import Compared
 from analysis.page.exports import exports
+from analysis.page.sentences import cut_text, limits, table_one_notes
 from analysis.page.templates import markdown_table
 from analysis.rendering import latex
 from analysis.section.blocks import Code, Details, Heading, Points, Shown, Table, Text
@@ -30,7 +30,7 @@ from tests.made_up.pages import page_of
 
 def test_a_paradigm_that_did_not_focus_is_named(results: Results) -> None:
     write_seeds(results, {"soft": 0.0})
-    assert "No seed of soft focused (SAIF below 5 %)." in [*of_seeds(compared(results))]
+    assert "No seed of soft focused (SAIF below 5 %)." in limits(compared(results))
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, None])

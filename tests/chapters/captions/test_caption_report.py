@@ -10,9 +10,10 @@ import pytest
 from PIL import Image
 
 from analysis.comparison.report.pictures import pictures
-from analysis.comparison.report.table_one import table_one_cells, table_one_notes
+from analysis.comparison.report.table_one import table_one_cells
 from analysis.comparison.report.tables import further_cells
 from analysis.digest.compare import Comparison, compare_results
+from analysis.page.sentences import table_one_notes
 from study.kinds import kind_of
 from study.results import Results, ResultsError
 from tests.chapters.captions.caption_results import OBJECTS, make_caption_cell, write_captions

@@ -18,9 +18,9 @@ import torch
 import analysis
 from analysis import report
 from analysis.comparison.report.exported_tables import cell_rows, comparison_tables
-from analysis.comparison.report.limits import unusual_cut
 from analysis.conclude import conclude
 from analysis.digest.compare import compare_results
+from analysis.page.templates import paragraphs
 from chapters.recorded.table import is_taken
 from study import run as command
 from study.results import Results, ResultsError
@@ -117,7 +117,8 @@ def test_where_the_cut_lies(results: Results, change: Change, budget: int, told:
     found = compared(results, select="accuracy" if "accuracy" in table else None)
     assert found.budget == budget
     assert found.interpolated == (told == "interpolated")
-    assert told in "".join(unusual_cut(found)) if told else unusual_cut(found) == []
+    said = paragraphs("unusual_cut.j2", c=found)
+    assert told in "".join(said) if told else said == []
     for row in found.summary.to_dict("records"):
         of_test = table[table["paradigm"].eq(row["paradigm"]) & table["split"].eq("test")]
         if len(of_test):

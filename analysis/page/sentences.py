@@ -1,0 +1,165 @@
+"""What is said of comparisons: templates, in the folder `templates`, that read their facts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from analysis.digest import limits as facts
+from analysis.digest import published
+from analysis.digest.compare import Comparison
+from analysis.digest.measures import measures
+from analysis.groups import paradigm_order
+from analysis.page.templates import paragraphs
+from analysis.words import listed
+
+
+def said_once(
+    found: Sequence[Comparison], say: Callable[[Comparison], Iterable[str]]
+) -> list[str]:
+    """What is said of each comparison, each sentence once, with the settings it is not all of."""
+    of: dict[str, list[str]] = {}
+    for comparison in found:
+        for text in dict.fromkeys(say(comparison)):
+            of.setdefault(text, []).append(comparison.name)
+    return [
+        text if len(names) == len(found) else f"{listed(names)}: {text}"
+        for text, names in of.items()
+    ]
+
+
+def answer(found: Sequence[Comparison]) -> list[str]:
+    """Who beats whom, a sentence a comparison: only where a verdict of `Comparison.paired` does.
+
+    Args:
+        found: as `analysis.digest.compare.compare` gives them, at least one.
+    """
+    names = paradigm_order(name for each in found for name in each.choice["paradigm"])
+    return paragraphs("answer.j2", found=found, names=names)
+
+
+def setting_text(comparison: Comparison) -> str:
+    """What the rows of a comparison have in common: setting, cut and split."""
+    (text,) = paragraphs("setting.j2", c=comparison, summary=comparison.summary)
+    return text
+
+
+def cut_text(summary: pd.DataFrame) -> str:
+    """Where the cells of one comparison were cut, and on which split; no sentence."""
+    (text,) = paragraphs("cut.j2", summary=summary)
+    return text
+
+
+def basis(comparison: Comparison) -> list[str]:
+    """What the numbers of a comparison are of, in sentences; none without numbers."""
+    return paragraphs("basis.j2", c=comparison)
+
+
+def tuned(comparison: Comparison) -> list[str]:
+    """What was tuned and confirmed; nothing where there is one stage."""
+    return paragraphs("tuned.j2", c=comparison)
+
+
+def limits(comparison: Comparison) -> list[str]:
+    """What weighs most comes first: whose seeds, which options, how many, what is open."""
+    return paragraphs("limits.j2", c=comparison, paired=comparison.paired)
+
+
+def of_stages(comparison: Comparison) -> list[str]:
+    """Options that were chosen and tested on the same seeds, or are not confirmed yet."""
+    return paragraphs("stages.j2", c=comparison)
+
+
+def two_sorts(comparison: Comparison) -> list[str]:
+    """``1 of 6 seeds of lvml never focused (SAIF below 5 %): ...``, where seeds fall apart."""
+    return paragraphs("two_sorts.j2", c=comparison)
+
+
+def pair_notes(paired: pd.DataFrame) -> list[str]:
+    """Why pairs are undecided where their row does not show it, few seeds, and later ones.
+
+    Args:
+        paired: as `analysis.digest.pairs` gives it, of one comparison; of kinds without a plan it
+            lacks the seeds of that.
+    """
+    of_plan = ("ended_seeds", "planned_seeds", "later_seeds")
+    columns = dict.fromkeys([*paired, *of_plan])
+    return paragraphs("pairs.j2", paired=paired.reindex(columns=list(columns)))
+
+
+def over_what(paired: pd.DataFrame) -> str:
+    """What the intervals and tests are over, and what is fixed."""
+    (text,) = paragraphs("over.j2", paired=paired)
+    return text
+
+
+def data_notes(found: Sequence[Comparison]) -> list[str]:
+    """What the cells record about their data, a sentence each."""
+
+    def recorded(comparison: Comparison) -> list[str]:
+        texts = comparison.cells["data_notes"].dropna().unique()
+        return [line for text in texts for line in text.splitlines()]
+
+    return said_once(found, recorded)
+
+
+def method(found: Sequence[Comparison]) -> list[str]:
+    """How all was computed, a paragraph each."""
+    known = [measures(each.task, each.metrics)[name] for each in found for name in each.metrics]
+    paired = pd.concat([each.paired for each in found])
+    return paragraphs("method.j2", found=found, measures=known, paired=paired)
+
+
+def saif(found: Sequence[Comparison]) -> list[str]:
+    """What SAIF is: a sentence for what is classified, and one of each other modality."""
+    return paragraphs("saif.j2", found=[each for each in found if "saif" in each.metrics])
+
+
+def table_one_notes(found: Sequence[Comparison]) -> list[str]:
+    """What must be said beside the table, above all where our settings are not the paper's."""
+    return said_once(found, _table_one_notes)
+
+
+def _table_one_notes(comparison: Comparison) -> list[str]:
+    task, settings = comparison.task, comparison.settings
+    row = published.row_of(task, comparison.m, comparison.architecture)
+    epochs = facts.soft_epochs(comparison)
+    return paragraphs(
+        "table_one.j2",
+        c=comparison,
+        source=published.of(task).sources[task] if row.scores else None,
+        differences=setting_differences(settings, epochs, comparison.cells),
+    )
+
+
+def setting_differences(
+    settings: Mapping[str, Any], epochs: float, cells: pd.DataFrame
+) -> list[str]:
+    """How the cells of one comparison differ from the runs behind Table 1.
+
+    Args:
+        settings: what they share, as `study.cell.Cell.to_dict` gives it.
+        epochs: passes over the training mosaics or posts that a soft cell got; NaN: not known.
+        cells: that ran.
+
+    Returns:
+        One short phrase a difference; empty where Table 1 has no such task.
+    """
+    paper = published.of(settings["task"])
+    source = paper.sources.get(settings["task"])
+    if source is None:
+        return []
+    own = paragraphs("differences.j2", settings=settings, source=source, epochs=epochs)
+    return own + paper.differences(settings, cells)
+
+
+def conditions(found: Sequence[Comparison]) -> str:
+    """Under which the numbers of a table were taken: ``at equal training compute``, and more.
+
+    Where cells were cut is said if they were not at their own budget; then whether numbers are
+    interpolated, how options were chosen if not by accuracy, and a threshold of SAIF that is not
+    the usual one.
+    """
+    return "; ".join(said_once(found, lambda each: paragraphs("conditions.j2", c=each)))
