@@ -24,10 +24,12 @@ be lost beyond those seen: of six, none is lost in 38 % of the studies where 15 
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
-from typing import Literal
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -41,6 +43,9 @@ Verdict = Literal["holds", "does not hold", "undecided", "not run"]
 
 Side = Literal["below", "above"]
 """Side of a threshold."""
+
+Obstacle = tuple[Verdict, str]
+"""The verdict on what cannot be tested at all, and why it cannot."""
 
 Role = Literal["both", "for", "against"]
 """How a part counts: ``against``, where almost any run has it, so that it must be so, too, but
@@ -56,15 +61,15 @@ LOST = "A lost seed counts against either verdict."
 
 RULES = (
     "A claim holds where every part lies on the claimed side: the t test over seeds has p < "
-    f"{LEVEL:.2g}, so that the {CONFIDENCE:.0%} interval is wholly there, and of shares also that "
-    "on the logit scale. It does not hold where one part lies on the other side "
-    f"with p < {LEVEL:.2g} over the number of parts that can refute it (Bonferroni). A seed that "
+    f"{LEVEL:g}, so that the {100 * CONFIDENCE:g} % interval is wholly there, and of shares also "
+    "that on the logit scale. It does not hold where one part lies on the other side "
+    f"with p < {LEVEL:g} over the number of parts that can refute it (Bonferroni). A seed that "
     "others of the comparison have is lost to what has no result of it, because it diverged, "
     "failed or was not run. Where any is, a sign test of all seeds must decide the same, in which "
     "lost ones lie on the other side: six to eight seeds may lose none, nine to eleven one, "
     "twelve to fourteen two. A seed that no cell has is not seen. Seeds that fall apart onto both "
     "sides of a threshold decide nothing."
-).replace("%", " %")
+)
 """How all claims are decided, for a report."""
 
 
@@ -98,10 +103,12 @@ class Evidence:
     Attributes:
         so: whether what was measured lies on the claimed side.
         p: two-sided p value of the hypothesis that it lies at the threshold; NaN: unknown.
+        why: why it is not sure, where something else than p says so.
     """
 
     so: bool
     p: float
+    why: str = ""
 
 
 @dataclass(frozen=True)
@@ -112,7 +119,7 @@ class Finding:
         text: its numbers.
         tests: those that decide, which must all say so for the claim to hold.
         reason: why the claim cannot hold, whatever the tests say; empty: it can.
-        short: the same in a short clause, where `reason` is none.
+        short: the same in a short clause.
         role: how the tests count.
     """
 
@@ -123,6 +130,48 @@ class Finding:
     role: Role = "both"
 
 
+@dataclass(frozen=True)
+class Declared:
+    """A claim as data: what it says, how it is tested, and what it takes.
+
+    Attributes:
+        name: as `Claim` has it.
+        statement, test: likewise, with ``{slots}`` for words of what it is tested on.
+        needs: names of what it takes: paradigms, or networks.
+        findings: measures its parts; called with what `of` is given.
+        parts: see `decided`.
+    """
+
+    name: str
+    statement: str
+    test: str
+    needs: Sequence[str]
+    findings: Callable[..., Sequence[Finding]]
+    parts: int | None = None
+
+    def of(
+        self,
+        *subject: Any,
+        obstacle: Obstacle | None = None,
+        doubt: str = "",
+        setting: str = "",
+        words: Mapping[str, Any] | None = None,
+    ) -> Claim:
+        """The claim about something, which is measured where there is no obstacle.
+
+        Args:
+            subject: what `findings` takes.
+            obstacle: see `Obstacle`.
+            doubt, setting: see `decided`.
+            words: fill the slots.
+        """
+        slots = words or {}
+        said = self.name, self.statement.format_map(slots), self.test.format_map(slots)
+        if obstacle:
+            return Claim(*said, *obstacle, setting, why=obstacle[1])
+        return decided(*said, self.findings(*subject), setting, self.parts, doubt)
+
+
 def decided(
     name: str,
     statement: str,
@@ -130,6 +179,7 @@ def decided(
     findings: Sequence[Finding],
     setting: str = "",
     parts: int | None = None,
+    doubt: str = "",
 ) -> Claim:
     """The claim, decided by all of its parts.
 
@@ -138,25 +188,27 @@ def decided(
         findings: its parts.
         parts: k of Bonferroni; by default the number of tests that can refute the claim. Fewer
             where their p values are already corrected for each other.
+        doubt: why no verdict may follow from what was measured, as from an interim look.
     """
-    claimed = [each for part in findings if part.role != "against" for each in part.tests]
-    opposed = [each for finding in findings if finding.role != "for" for each in finding.tests]
+    every = [(part.role, test) for part in findings for test in part.tests]
+    opposed = [test for role, test in every if role != "for"]
     level = LEVEL / (parts or max(len(opposed), 1))
+    reasons = [*(part.reason for part in findings), doubt]
     verdict: Verdict = "undecided"
-    if any(not each.so and each.p < level for each in opposed):
+    if not doubt and any(not test.so and test.p < level for test in opposed):
         verdict = "does not hold"
-    elif claimed and not any(finding.reason for finding in findings):
-        every = [each for finding in findings for each in finding.tests]
-        verdict = "holds" if all(e.so and e.p < LEVEL for e in every) else "undecided"
-    texts = [finding.text for finding in findings] + [finding.reason for finding in findings]
-    measured = "; ".join(text for text in dict.fromkeys(texts) if text)
-    why = _why(findings) if verdict == "undecided" else ""
-    return Claim(name, statement, test, verdict, measured, setting, why)
+    elif not any(reasons) and any(role != "against" for role, _ in every):
+        verdict = "holds" if all(test.so and test.p < LEVEL for _, test in every) else verdict
+    measured = dict.fromkeys([*(part.text for part in findings), *reasons])
+    why = "" if verdict != "undecided" else doubt or _why(findings)
+    said = "; ".join(filter(None, measured))
+    return Claim(name, statement, test, verdict, said, setting, why)
 
 
 def _why(findings: Sequence[Finding]) -> str:
-    """The first reason that a part names."""
-    return next(filter(None, (each.short or each.reason for each in findings)), OPEN)
+    """The first reason that a part or its tests name."""
+    reasons = ((part.short or part.reason, *(e.why for e in part.tests)) for part in findings)
+    return next(filter(None, itertools.chain(*reasons)), OPEN)
 
 
 def evidence(
@@ -184,29 +236,31 @@ def evidence(
     n = len(array)
     mean = float(array.mean()) if n else math.nan
     so = mean < threshold if claimed == "below" else mean > threshold
-    if n < MIN_SEEDS or math.isnan(mean):
-        return Evidence(so, math.nan)
-    alike = int((array < threshold).sum() if mean < threshold else (array > threshold).sum())
+    if n < MIN_SEEDS:
+        return Evidence(so, math.nan, TOO_FEW)
+    if math.isnan(mean):
+        return Evidence(so, math.nan, "a number is not known")
+    alike = int((array < threshold if mean < threshold else array > threshold).sum())
     falls_apart = apart(array) is not None
     if falls_apart and alike < n:
-        return Evidence(so, math.nan)
-    varies = not falls_apart and bool(np.ptp(array) > ROUNDING * max(abs(mean), abs(threshold)))
-    p = 0.0
-    if varies:
-        distance = abs(mean - threshold)
-        if are_shares:
-            on_logits = abs(float(logit(mean) - logit(threshold))) * mean * (1 - mean)
-            distance = min(distance, on_logits)
-        t = distance * math.sqrt(n) / float(array.std(ddof=1))
-        p = 2 * float(stdtr(n - 1, -t))
-    return Evidence(so, p if varies and not lost else max(p, sign_test(alike, n + lost)))
+        return Evidence(so, math.nan, "its seeds fall apart")
+    by_signs = sign_test(alike, n + lost)
+    if falls_apart or np.ptp(array) <= ROUNDING * max(abs(mean), abs(threshold)):
+        return Evidence(so, by_signs)
+    distances = [mean - threshold]
+    if are_shares:
+        distances.append(float(logit(mean) - logit(threshold)) * mean * (1 - mean))
+    standard_error = array.std(ddof=1) / math.sqrt(n)
+    p = 2 * stdtr(n - 1, -np.abs(distances) / standard_error)
+    p = np.maximum(p, by_signs if lost else 0)
+    on_logits = "on the logit scale its interval holds the threshold"
+    return Evidence(so, float(p.max()), on_logits if p[0] < LEVEL <= p[-1] else "")
 
 
 def between(values: ArrayLike, low: float, high: float, lost: int = 0) -> Evidence:
     """Whether the mean over seeds lies between two thresholds; see `evidence`."""
     sides = evidence(values, low, "above", lost), evidence(values, high, "below", lost)
-    beyond = [each for each in sides if not each.so]
-    return beyond[0] if beyond else max(sides, key=lambda each: (math.isnan(each.p), each.p))
+    return max(sides, key=lambda each: (not each.so, math.isnan(each.p), each.p))
 
 
 def side(
@@ -225,12 +279,9 @@ def side(
         values, threshold, claimed, lost, are_shares: see `evidence`.
         form: formats a value.
     """
-    test = evidence(values, threshold, claimed, lost, are_shares)
-    found = _finding(name, values, test, lost, form)
-    by_t = evidence(values, threshold, claimed, lost)
-    if by_t.p < LEVEL <= test.p:
-        return replace(found, short="on the logit scale its interval holds the threshold")
-    return found
+    return _finding(
+        name, values, evidence(values, threshold, claimed, lost, are_shares), lost, form
+    )
 
 
 def inside(
@@ -249,32 +300,28 @@ def _finding(
     name: str, values: ArrayLike, test: Evidence, lost: int, form: Callable[[float], str]
 ) -> Finding:
     array = np.asarray(values, np.float64)
+    n, unknown = len(array), int(np.isnan(array).sum())
     mean, low, high = t_interval(array, CONFIDENCE)
-    text = f"{name}: "
-    if math.isnan(mean):
-        unknown = int(np.isnan(array).sum())
-        text += (
-            f"not known in {unknown} of {counted(len(array), 'seed')}" if len(array) else "no seed"
-        )
-    elif math.isnan(low):
-        text += f"{form(mean)} (n=1, no interval)"
+    if not n:
+        said = "no seed"
+    elif unknown:
+        said = f"not known in {unknown} of {counted(n, 'seed')}"
+    elif n == 1:
+        said = f"{form(mean)} (n=1, no interval)"
     elif apart(array) is not None:
-        text += f"{form(mean)} (n={len(array)}, which fall apart: no interval)"
+        said = f"{form(mean)} (n={n}, which fall apart: no interval)"
     else:
-        text += f"{form(mean)} (95 % interval {form(low)} to {form(high)}, n={len(array)})"
-    reason = TOO_FEW if len(array) < MIN_SEEDS else ""
-    short = "a number is not known" if len(array) and math.isnan(mean) else ""
-    if math.isnan(test.p) and not reason and not short:
-        short = "its seeds fall apart"
-    return Finding(text + lost_text(lost), [test], reason, short)
+        said = f"{form(mean)} (95 % interval {form(low)} to {form(high)}, n={n})"
+    reason = TOO_FEW if n < MIN_SEEDS else ""
+    return Finding(f"{name}: {said}{lost_text(lost)}", [test], reason)
 
 
 def lost_text(lost: int) -> str:
     """Says how many seeds are lost, if any."""
-    return f", {lost} seed{'s' if lost > 1 else ''} lost" if lost else ""
+    return f", {counted(lost, 'seed')} lost" if lost else ""
 
 
-_VERBS = {
+_VERBS: dict[Verdict, tuple[str, str]] = {
     "holds": ("holds", "hold"),
     "does not hold": ("does not hold", "do not hold"),
     "undecided": ("is undecided", "are undecided"),
@@ -290,22 +337,23 @@ def tallied(claims: Sequence[Claim]) -> str:
     """
     if not claims:
         return ""
-    parts = []
-    for verdict in _VERBS:
-        mine = [claim for claim in claims if claim.verdict == verdict]
-        if mine:
-            others = {claim.name for claim in claims if claim.verdict != verdict}
-            parts.append(f"{len(mine)} {_VERBS[verdict][len(mine) > 1]} ({_named(mine, others)})")
-    tests = "1 test" if len(claims) == 1 else f"{len(claims)} tests"
+    verdicts = Counter(name for name, _ in {(claim.name, claim.verdict) for claim in claims})
+    parts = [
+        f"{counted(len(mine), *verbs)} ({_named(mine, verdicts)})"
+        for verdict, verbs in _VERBS.items()
+        if (mine := [claim for claim in claims if claim.verdict == verdict])
+    ]
+    tests = counted(len(claims), "test")
     return f"Of {tests} of the paper's claims, {', '.join(parts)}."
 
 
-def _named(claims: Sequence[Claim], with_settings: Collection[str]) -> str:
+def _named(claims: Sequence[Claim], verdicts: Mapping[str, int]) -> str:
     """``C7, C8`` or, where settings are told, ``C7 in digits m=5 and in digits m=20; C8``."""
-    settings: dict[str, list[str]] = {}
-    for claim in sorted(claims, key=lambda claim: (len(claim.name), claim.name)):
-        there = settings.setdefault(claim.name, [])
-        if claim.name in with_settings:
-            there.append(f"in {claim.setting}")
-    names = [" ".join([name, " and ".join(there)]).strip() for name, there in settings.items()]
-    return ("; " if any(settings.values()) else ", ").join(names)
+    names, told = [], False
+    by_number = sorted(claims, key=lambda claim: (len(claim.name), claim.name))
+    for name, same in itertools.groupby(by_number, lambda claim: claim.name):
+        names.append(name)
+        if verdicts[name] > 1:
+            names[-1] += f" in {' and in '.join(claim.setting for claim in same)}"
+            told = True
+    return ("; " if told else ", ").join(names)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from analysis.rules.statistics import ROUNDING
 from study.terminal import counted
@@ -24,25 +24,19 @@ LATEST_START = 0.1
 """Share of the cut by which a curve must begin: a rise before its first point is not seen."""
 
 
-@dataclass(frozen=True, eq=False)
-class Rises:
-    """The rises of n curves, one a seed.
+class Rises(NamedTuple):
+    """The rises of curves, one a paradigm and seed.
 
     Attributes:
-        half: (n,) see `half_rise`.
-        late_gain: (n,) likewise.
+        half: (seeds, paradigms) see `half_rise`.
+        late_gain: likewise.
         gap: widest gap between two evaluations of a curve, as a fraction of the cut: what happens
             within it is not resolved.
     """
 
-    half: NDArray[np.float64]
-    late_gain: NDArray[np.float64]
+    half: pd.DataFrame
+    late_gain: pd.DataFrame
     gap: float
-
-    @property
-    def rose(self) -> NDArray[np.bool_]:
-        """(n,) whether each curve rises by `SMALLEST_RISE` or more."""
-        return np.isfinite(self.half)
 
 
 def half_rise(time: ArrayLike, attention: ArrayLike) -> tuple[float, float]:
@@ -62,60 +56,54 @@ def half_rise(time: ArrayLike, attention: ArrayLike) -> tuple[float, float]:
     """
     x, y = np.asarray(time, np.float64), np.asarray(attention, np.float64)
     rise = float(y.max() - y[0])
-    if math.isnan(rise) or np.isnan(x).any():
+    if math.isnan(rise + x.sum()):
         return math.nan, math.nan
     if rise < SMALLEST_RISE - ROUNDING:
         return math.inf, math.nan
     target = y[0] + rise / 2
     after = int(np.argmax(y >= target))  # >= 1, as the rise is above 0
-    part = (target - y[after - 1]) / (y[after] - y[after - 1])
-    half = x[after - 1] + part * (x[after] - x[after - 1])
-    return float(half), float((y[-1] - np.interp(0.5, x, y)) / rise)
+    around = slice(after - 1, after + 1)
+    gain = y[-1] - np.interp(0.5, x, y)
+    return float(np.interp(target, y[around], x[around])), float(gain / rise)
 
 
 def rises(
-    evaluations: Mapping[str, pd.DataFrame], seeds: Sequence[int], column: str
-) -> dict[str, Rises] | str:
+    evaluations: pd.DataFrame, paradigms: Sequence[str], seeds: Sequence[int], column: str
+) -> Rises | str:
     """The rises of several paradigms on the same seeds, on one time axis.
 
     Args:
-        evaluations: paradigm -> rows of one split within the cut: `seed`, `budget_fraction`,
+        evaluations: rows of one split within the cut: `paradigm`, `seed`, `budget_fraction`,
             `foreground_attention_mean` (fraction) and `column`.
-        seeds: n of them, in the order of the result, n >= 1.
-        column: the time axis, e.g. `compute_flops`; the largest value of all curves is the cut.
+        paradigms: those that are read.
+        seeds: likewise, at least one.
+        column: the time axis, e.g. `compute_flops`; its largest value is the cut.
 
     Returns:
-        Paradigm -> its rises; or, as text, why a curve does not show them.
+        The rises; or, as text, why a curve does not show them.
     """
-    curves = {name: _curves(rows, seeds, column) for name, rows in evaluations.items()}
-    every = [curve for each in curves.values() for curve in each]
-    fewest = min(curve.shape[1] for curve in every)
+    every = pd.MultiIndex.from_product([paradigms, seeds], names=["paradigm", "seed"])
+    rows = evaluations.sort_values([column, "budget_fraction"]).set_index([*every.names])
+    curves = rows[rows.index.isin(every)].groupby(level=every.names)
+    times = curves[column]
+    fewest = times.size().reindex(every, fill_value=0).min()
+    cut, first = times.max().max(), times.first().max()
     if fewest < FEWEST_POINTS:
         return (
             f"a curve has {counted(fewest, 'evaluation')} within the cut, {FEWEST_POINTS} are "
             "needed to say when it rises"
         )
-    cut = max(curve[0, -1] for curve in every)
     if not cut > 0:
         return f"{column} is not known"
-    latest = max(curve[0, 0] for curve in every) / cut
-    if latest > LATEST_START + ROUNDING:
+    if first > (LATEST_START + ROUNDING) * cut:
         return (
-            f"a curve begins at {100 * latest:.0f} % of the cut, and it takes one that begins "
-            f"within the first {100 * LATEST_START:g} % to say when it rises"
+            f"a curve begins at {100 * first / cut:.0f} % of the cut, and it takes one that "
+            f"begins within the first {100 * LATEST_START:g} % to say when it rises"
         )
-    found = {}
-    for name, each in curves.items():
-        half, late_gain = np.array([half_rise(time / cut, a_z) for time, a_z in each]).T
-        gap = max(float(np.diff(time).max()) for time, _ in each) / float(cut)
-        found[name] = Rises(half, late_gain, gap)
-    return found
-
-
-def _curves(rows: pd.DataFrame, seeds: Sequence[int], column: str) -> list[NDArray[np.float64]]:
-    """(2, n) time and attention of each seed, in the order of time."""
-    names = [column, "foreground_attention_mean"]
-    ordered = rows[["seed", "budget_fraction", *names]].sort_values([column, "budget_fraction"])
-    numbers = ordered[names].to_numpy(np.float64)
-    places = ordered.groupby("seed").indices
-    return [numbers[places.get(seed, [])].T for seed in seeds]
+    found = {
+        key: half_rise(curve[column] / cut, curve["foreground_attention_mean"])
+        for key, curve in curves
+    }
+    table = pd.DataFrame(found, index=["half", "late_gain"]).T
+    half, late_gain = (table[name].unstack(0)[[*paradigms]] for name in table)
+    return Rises(half, late_gain, float(times.diff().max() / cut))

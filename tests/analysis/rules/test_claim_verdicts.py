@@ -9,17 +9,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from analysis.rules.claim import Claim, Evidence, Finding, Verdict, decided, evidence, tallied
-from analysis.rules.statistics import on_logit_scale, sign_test
+from analysis.rules.claim import Claim, Evidence, Finding, decided, evidence, tallied
+from analysis.rules.statistics import on_logit_scale
 from benchmarks.support.calibration_claims import KEPT, Border, falsely_decided
 
 REPLICATES = 400
 # A share of .05 of so many studies exceeds this in one of 1,000.
 MOST = stats.binom.ppf(0.999, REPLICATES, 0.05) / REPLICATES
-
-
-def verdict(*findings: Finding, parts: int | None = None) -> str:
-    return decided("", "", "", findings, parts=parts).verdict
 
 
 @pytest.mark.parametrize("n", [6, 12])
@@ -53,7 +49,6 @@ def test_shares_must_lie_beyond_a_threshold_on_the_logit_scale_too() -> None:
 def test_how_many_seeds_may_be_lost(n: int) -> None:
     allowed = max(0, math.floor(n / 3) - 2)
     for lost in range(n // 2):
-        assert sign_test(n - lost, n) == pytest.approx(stats.binomtest(lost, n).pvalue)
         found = evidence(np.linspace(1, 2, n - lost), 0, "above", lost)
         assert (found.p < 0.05) == (lost <= allowed), (n, lost)
 
@@ -61,8 +56,20 @@ def test_how_many_seeds_may_be_lost(n: int) -> None:
 def test_values_that_do_not_vary_leave_the_sign_test() -> None:
     assert evidence([0.0] * 6, 0.1, "below") == Evidence(True, 2 / 2**6)
     assert evidence([0.1] * 6, 0.1, "below").p == 1
-    assert math.isnan(evidence([0.0] * 5, 0.1, "below").p)
-    assert math.isnan(evidence([0.0] * 6 + [math.nan], 0.1, "below").p)
+
+
+@pytest.mark.parametrize(
+    ("values", "why"),
+    [
+        ([0.0] * 5, "fewer than 6 seeds decide nothing"),
+        ([0.0] * 6 + [math.nan], "a number is not known"),
+        ([0.0] * 3 + [0.9] * 3, "its seeds fall apart"),
+    ],
+)
+def test_what_is_not_known_decides_nothing(values: list[float], why: str) -> None:
+    found = evidence(values, 0.1, "below")
+    assert math.isnan(found.p)
+    assert found.why == why
 
 
 YES, NO, OPEN = Evidence(True, 1e-6), Evidence(False, 0.02), Evidence(True, 0.3)
@@ -91,17 +98,25 @@ AGAINST = Evidence(False, 0.001)
     ids=itertools.count(),
 )
 def test_findings_decide_a_claim(findings: list[Finding], expected: str) -> None:
-    assert verdict(*findings) == expected
-    assert verdict(Finding("", [NO, YES, YES]), parts=1) == "does not hold"
+    assert decided("", "", "", findings).verdict == expected
+    assert decided("", "", "", findings, doubt="interim").verdict == "undecided"
+
+
+def test_what_is_corrected_already_is_refuted_at_the_level_itself() -> None:
+    assert decided("", "", "", [Finding("", [NO, YES, YES])], parts=1).verdict == "does not hold"
 
 
 def test_settings_that_differ_in_a_verdict_are_named() -> None:
-    def claim(name: str, verdict: Verdict, setting: str) -> Claim:
-        return Claim(name, "", "", verdict, "", f"digits {setting}")
-
-    claims = [claim("C15", "holds", "m=5"), claim("C15", "holds", "m=20")]
-    assert tallied(claims) == "Of 2 tests of the paper's claims, 2 hold (C15)."
-    claims += [claim("C15", "does not hold", "m=50"), claim("C4", "holds", "m=5")]
+    of_each = {
+        ("C15", "m=5"): "holds",
+        ("C15", "m=20"): "holds",
+        ("C15", "m=50"): "does not hold",
+        ("C4", "m=5"): "holds",
+    }
+    claims = [
+        Claim(name, "", "", verdict, "", f"digits {m}") for (name, m), verdict in of_each.items()
+    ]
+    assert tallied(claims[:2]) == "Of 2 tests of the paper's claims, 2 hold (C15)."
     assert tallied(claims) == (
         "Of 4 tests of the paper's claims, 3 hold (C4; C15 in digits m=5 and in digits m=20), "
         "1 does not hold (C15 in digits m=50)."
