@@ -98,7 +98,7 @@ NONE = pd.DataFrame({"paradigm": []})
     [
         (BOTH, {}, "holds", "('hard', 'soft')"),
         ({"hard-sampled": MAPS}, {}, "not run", "no cells of soft"),
-        (BOTH, {"choice": NONE}, "undecided", "nothing was evaluated on validation"),
+        (BOTH, {"choice": NONE}, "undecided", "nothing was evaluated on validation)"),
         (BOTH, {"summary": NONE}, "undecided", "of hard and soft is not confirmed yet"),
         (BOTH, {"looks": Looks({}, tunes=True)}, "undecided", "interim: nothing is confirmed yet"),
         ({"hard-sampled": MAPS, "soft": MAPS}, {}, "holds", "; hard-sampled stands for hard"),
