@@ -26,9 +26,10 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a file, without an installation
 
+from analysis.digest.measures import measures
 from analysis.digest.pairs import decided, of_pair
 from analysis.rules.crossed import CrossedMean, crossed_mean, needed_seeds
-from analysis.rules.learning import guess, share_mean
+from analysis.rules.learning import share_mean
 from analysis.rules.stages import Looks, Run
 from analysis.rules.statistics import LEVEL
 from benchmarks.support.calibration_claims import KEPT, NOT_KEPT, Border, falsely_decided
@@ -49,7 +50,7 @@ from study.terminal.options import positive
 
 PAIRS = tuple(combinations(range(len(PARADIGMS)), 2))
 FAMILY = tuple(product(METRICS, PAIRS))
-FLOORS = {metric: guess("digits", metric, NUM_CLASSES) for metric in METRICS}
+FLOORS = {metric: measures("digits")[metric].floor(NUM_CLASSES) for metric in METRICS}
 
 LARGEST_FOLLOW_UP = 300  # seeds; advice beyond it is counted, not run
 

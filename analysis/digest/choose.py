@@ -12,6 +12,7 @@ import pandas as pd
 
 from analysis.digest.at_cut import UNBOUNDED, cut_cells
 from analysis.digest.cut import Cut
+from analysis.digest.measures import measures as measures_of
 from analysis.digest.reading import opened
 from analysis.digest.scores import scores
 from analysis.digest.sources import DirectorySource
@@ -26,7 +27,7 @@ from analysis.groups import (
     rows_of,
     with_chosen,
 )
-from analysis.rules.learning import apart, guess, share_mean
+from analysis.rules.learning import apart, share_mean
 from analysis.rules.stages import tested, tuning
 from analysis.rules.statistics import interval_columns, named_interval
 from analysis.words import METRICS, SPREADS
@@ -370,7 +371,8 @@ def _crossed(group: pd.DataFrame, metrics: Iterable[str], confidence: float) -> 
     for metric in metrics:
         known = scores(group, metric)
         by_seed = group[metric].to_numpy(np.float64, na_value=np.nan)
-        floor = guess(group["task"].iloc[0], metric, float(group["num_classes"].iloc[0]))
+        measure = measures_of(group["task"].iloc[0], [metric])[metric]
+        floor = measure.floor(float(group["num_classes"].iloc[0]))
         backgrounds = known.of_backgrounds
         found = share_mean(known.shares, known.weights, floor, confidence, backgrounds)
         if known.instances:

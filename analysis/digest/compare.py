@@ -12,20 +12,16 @@ import json
 import math
 import os
 import pkgutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from analysis.digest.at_cut import (
-    cut_cells,
-    heatmaps_of,
-    rows_within,
-    with_images,
-)
+from analysis.digest.at_cut import cut_cells, heatmaps_of, rows_within, with_images
 from analysis.digest.choose import asked_metrics, best_of, options, summarise
 from analysis.digest.cut import Cut
+from analysis.digest.measures import measures
 from analysis.digest.pairs import paired_tables
 from analysis.digest.reading import whole_numbers, with_measures
 from analysis.digest.sources import DirectorySource, Source, TableSource
@@ -36,10 +32,8 @@ from analysis.words import (
     amount,
     differences,
     full_name,
-    instances,
     listed,
     made_equal,
-    metric_name,
     share_of_budget,
     told_apart,
 )
@@ -59,20 +53,20 @@ from study.results import (
 if TYPE_CHECKING:
     from study.tasks import Modality
 
-_SETTINGS = [
-    "n", "num_classes", "precision", "budget_amount", "data_digest", *TRAINED, *OF_DATA,
+_ORDER = [
+    "task", "m", "n", "num_classes", "precision", "budget_amount", "data_digest", *TRAINED,
+    *OF_DATA, "comparison_id", "cell_id",
 ]  # fmt: skip
 _KEPT = [
     "step", "compute_flops", "train_seconds", "mosaics_seen", "num_evaluated", "loss", "accuracy",
     "saif", "foreground_attention_mean", *FURTHER, "measures",
 ]  # fmt: skip
+
 _NOWHERE = {"value": math.inf, "reach": math.inf, "cut": 1.0}
 """Where a split is cut of which nothing is known."""
 
 _SHOWN = "analysis.page.shown"
 """What shows one comparison. It is named and not imported, as the report stands above."""
-
-_CUT = ["axis", "cut", "diverged", "last_saif", "last_accuracy"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -80,17 +74,12 @@ class Comparison:
     """One comparison, cut at equal compute and summarised; `print` shows its answer and table.
 
     Attributes:
-        task: name of the task.
-        m: segments a mosaic; of text, the most tokens of a post; of captions, regions an image.
-        axis: what was made equal, see `AXES`.
-        asked: the requested budget, in units of the axis; None: as far as all cells have reached.
+        question: how cells were asked to be cut.
         budget: where the test split was cut, in units of the axis; None: at the fraction `cut` of
             the cells' budget.
         reach: the value of the axis up to which all done cells were measured on any split.
         cut: the fraction of the cells' own budget that every done cell has reached within the
             cut, see `equal_compute`.
-        threshold: threshold of SAIF.
-        interpolated: whether values were taken between evaluations.
         select: metric that chose the options.
         metrics: that are tested, of those that its cells have recorded: columns of `at_budget`.
         settings: what all cells share, as `study.cell.Cell.to_dict` gives it.
@@ -111,15 +100,10 @@ class Comparison:
         evaluations: all evaluations of these cells up to the cut.
     """
 
-    task: str
-    m: int
-    axis: Axis
-    asked: float | None
+    question: Cut
     budget: float | None
     reach: float
     cut: float
-    threshold: float
-    interpolated: bool
     select: Select
     metrics: Sequence[str]
     settings: dict[str, Any]
@@ -154,6 +138,26 @@ class Comparison:
         return self.id[:8]
 
     @property
+    def task(self) -> str:
+        """Name of the task."""
+        return str(self.settings["task"])
+
+    @property
+    def m(self) -> int:
+        """Segments a mosaic; of text, the most tokens of a post; of captions, regions an image."""
+        return int(self.cells["m"].iloc[0])
+
+    @property
+    def modality(self) -> Modality:
+        """Of its instances."""
+        return tasks.modality(self.task)
+
+    @property
+    def noun(self) -> str:
+        """Name of its instances: mosaics, posts or captions."""
+        return self.modality.noun
+
+    @property
     def architecture(self) -> str:
         return str(self.settings.get("architecture", ""))
 
@@ -168,25 +172,25 @@ class Comparison:
         return told_apart(full_name(self.settings), self.settings, self.differs)
 
     @property
-    def staged(self) -> bool:
-        """Whether options were tuned on some seeds and the chosen ones confirmed on others."""
-        return bool(self.cells["stage"].eq(CONFIRM).any())
-
-    @functools.cached_property
-    def looks(self) -> Looks:
-        """When its paradigms were looked at first."""
-        return looks(self.cells, self.choice)
-
-    def tested(self, *paradigms: str) -> pd.DataFrame:
-        """The rows of `chosen` that verdicts on some paradigms rest on: of the first look."""
-        rows = self.chosen[self.chosen["paradigm"].isin(paradigms)]
-        return rows[rows["seed"].isin(self.looks.of(*paradigms).tested)]
+    def axis(self) -> Axis:
+        """What was made equal, see `AXES`."""
+        return self.question.axis
 
     @property
-    def unconfirmed(self) -> list[str]:
-        """Paradigms whose chosen option has no confirming cell yet, and so no numbers."""
-        known = set(self.summary["paradigm"])
-        return [name for name in self.choice["paradigm"] if name not in known]
+    def asked(self) -> float | None:
+        """The requested budget, in units of the axis; None: as far as all cells have reached."""
+        return self.question.budget
+
+    @property
+    def threshold(self) -> float:
+        """Of SAIF."""
+        return self.question.threshold_of(self.task)
+
+    @property
+    def names(self) -> dict[str, str]:
+        """Tested metric -> its name: ``SAIF``, with its threshold if unusual, ``accuracy``."""
+        known, usual = measures(self.task, self.metrics), self.modality.saif_threshold
+        return {name: known[name].at(self.threshold, usual) for name in self.metrics}
 
     @property
     def where(self) -> str:
@@ -199,19 +203,30 @@ class Comparison:
         return amount(self.budget, self.axis, self.noun)
 
     @property
-    def noun(self) -> str:
-        """Name of its instances: mosaics, posts or captions."""
-        return instances(self.task)
+    def interpolated(self) -> bool:
+        """Whether values were taken between evaluations."""
+        return bool((self.at_budget["weight"] > 0).any())
 
     @property
-    def modality(self) -> Modality:
-        """Of its instances."""
-        return tasks.modality(self.task)
+    def staged(self) -> bool:
+        """Whether options were tuned on some seeds and the chosen ones confirmed on others."""
+        return bool(self.cells["stage"].eq(CONFIRM).any())
 
     @property
-    def names(self) -> dict[str, str]:
-        """Tested metric -> its name: ``SAIF``, with its threshold if unusual, ``accuracy``."""
-        return {name: metric_name(name, self.threshold, self.task) for name in self.metrics}
+    def unconfirmed(self) -> list[str]:
+        """Paradigms whose chosen option has no confirming cell yet, and so no numbers."""
+        known = set(self.summary["paradigm"])
+        return [name for name in self.choice["paradigm"] if name not in known]
+
+    @functools.cached_property
+    def looks(self) -> Looks:
+        """When its paradigms were looked at first."""
+        return looks(self.cells, self.choice)
+
+    def tested(self, *paradigms: str) -> pd.DataFrame:
+        """The rows of `chosen` that verdicts on some paradigms rest on: of the first look."""
+        rows = self.chosen[self.chosen["paradigm"].isin(paradigms)]
+        return rows[rows["seed"].isin(self.looks.of(*paradigms).tested)]
 
 
 def compare(
@@ -244,11 +259,11 @@ def compare(
             that no cell has recorded.
     """
     cut = Cut(budget, axis, interpolate, threshold)
-    source = TableSource(evaluations)
-    compared = is_compared(source.rows)
-    if len(compared) and not compared.any():
+    rows = TableSource(evaluations).rows
+    compared = rows[is_compared(rows)]
+    if compared.empty and len(rows):
         return []
-    return _compare(TableSource(source.rows[compared]), cut, select, test)
+    return _compare(TableSource(compared), cut, select, test)
 
 
 def compare_results(
@@ -346,27 +361,27 @@ def equal_compute(
     """
     cut = Cut(budget, axis, interpolate, threshold)
     rows = TableSource(evaluations).rows
-    trained = ~trains_nothing(rows)
-    if len(rows) and not trained.any():
+    trained = rows[~trains_nothing(rows)]
+    if trained.empty and len(rows):
         raise ResultsError(
             "no cell of the table was trained: all solved or sampled a posterior or scored heads, "
             "which has no budget to compare at. analysis.report shows them."
         )
-    source = TableSource(rows[trained])
-    _refuse_mixture(comparisons(rows))
+    _refuse_mixture(trained)
+    source = TableSource(trained)
     of_one = {"examples", "heatmap", *INSTANCES}
-    followed = [name for name in EVALUATIONS_SCHEMA.names if name not in of_one]
-    found = cut_cells(source, cut, followed)
+    found = cut_cells(
+        source, cut, [name for name in EVALUATIONS_SCHEMA.names if name not in of_one]
+    )
     table = found.table
     if "heatmap" in rows:
         table["heatmap"] = heatmaps_of(table, rows)
     table["cell"] = table["cell_id"].map(source.json_of(table["cell_id"]))
     # Columns not in the schema are those of the evaluation at the cut, too.
-    others = [name for name in rows.columns if name not in table]
+    others = rows.columns.difference(table.columns)
     table = table.merge(rows[[*KEY, *others]], on=KEY, how="left")
-    added = [*_CUT, *(f"last_{name}" for name in found.measures)]
-    columns = [name for name in rows.columns if name not in added]
-    return table[[*columns, *added]]
+    added = ["axis", "cut", "diverged", *(f"last_{name}" for name in (*METRICS, *found.measures))]
+    return table[[*rows.columns.difference(added, sort=False), *added]]
 
 
 def comparisons(evaluations: pd.DataFrame) -> list[pd.DataFrame]:
@@ -384,14 +399,13 @@ def comparisons(evaluations: pd.DataFrame) -> list[pd.DataFrame]:
     """
     if evaluations.empty:
         raise ResultsError("there is no finished cell to compare. Run or resume a study first.")
-    trained = evaluations[~trains_nothing(evaluations)].reset_index(drop=True)
-    parts = dict(tuple(trained.groupby("comparison_id")))
-    return [parts[comparison_id] for comparison_id in _ids_in_order(trained)]
+    trained = evaluations[~trains_nothing(evaluations)]
+    return _parts(trained, _heads(trained)["comparison_id"])
 
 
-def _ids_in_order(cells: pd.DataFrame) -> list[str]:
-    by = ["task", "m", *_SETTINGS, "comparison_id"]
-    return cells.drop_duplicates("comparison_id").sort_values(by)["comparison_id"].tolist()
+def metrics_of(found: Iterable[Comparison]) -> list[str]:
+    """The metrics that any of the comparisons tests, each once."""
+    return list(dict.fromkeys(metric for each in found for metric in each.metrics))
 
 
 def _compare(
@@ -401,91 +415,71 @@ def _compare(
     test: Sequence[str] | None,
     details: bool = True,
 ) -> list[Comparison]:
+    """From the cut to the choice among options, and from what is read of the chosen to tests."""
     found = cut_cells(source, cut, _KEPT)
-    order = _ids_in_order(found.cells)
-    cells = _by_comparison(found.cells, order)
-    tables = _by_comparison(found.table, order)
-    asked = [asked_metrics(each, found.measures, select, test) for each in tables]
-    every = dict.fromkeys([*METRICS, *found.measures])
-    tried = [options(at_budget, list(every)) for at_budget in tables]
-    choices = [best_of(each, by) for each, (by, _) in zip(tried, asked, strict=True)]
-    pairs = zip(tables, choices, strict=True)
-    ids = {cell_id for pair in pairs for cell_id in tested_choice(*pair)["cell_id"]}
-    evaluations = source.of(ids, None if details else [*KEY, *INSTANCES])
-    tables = _by_comparison(with_images(found.table, evaluations), order)
-    evaluations = with_measures(evaluations if details else source.of([]), found.measures)
-    of_chosen = dict(tuple(evaluations.groupby("comparison_id")))
-    first = [table["cell_id"].iloc[0] for table in tables]
-    examples = source.json_of(first)
-    settings = [json.loads(examples[cell_id]) for cell_id in first]
-    differs = differences([*map(full_name, settings)], settings)
-    metrics = [tested for _, tested in asked]
-    paired = _paired([*zip(tables, choices, metrics, cells, strict=True)])
-    cuts = found.cuts.set_index(["comparison_id", "split"]).to_dict("index")
-    compared = []
-    for place, comparison_id in enumerate(order):
-        at_budget, choice = tables[place], choices[place]
-        chosen = tested_choice(at_budget, choice)
-        own = of_chosen.get(comparison_id, evaluations[:0])
-        where: Mapping[Any, Any] = cuts.get((comparison_id, "test"), _NOWHERE)
-        task, value = str(at_budget["task"].iloc[0]), where["value"]
-        summary = summarise(at_budget, choice, measures=found.measures)
-        compared.append(
-            Comparison(
-                task=task,
-                m=int(at_budget["m"].iloc[0]),
-                axis=cut.axis,
-                asked=cut.budget,
-                budget=None if math.isnan(value) else value,
-                reach=where["reach"],
-                cut=where["cut"],
-                threshold=cut.threshold_of(task),
-                interpolated=bool((at_budget["weight"] > 0).any()),
-                select=asked[place][0],
-                metrics=metrics[place],
-                settings=settings[place],
-                differs=differs[place],
-                cells=cells[place],
-                at_budget=at_budget,
-                options=tried[place],
-                choice=choice,
-                summary=summary.assign(cut_at=value),
-                paired=paired[place],
-                chosen=chosen.assign(heatmap=heatmaps_of(chosen, own)),
-                evaluations=rows_within(own, found, cut),
-            )
-        )
-    return compared
+    # Of a comparison whose cells all failed nothing is known.
+    heads = _heads(found.cells[found.cells["cell_id"].isin(found.table["cell_id"])])
+    ids = heads["comparison_id"]
+    if ids.empty:
+        return []
+    cells, tables = _parts(found.cells, ids), _parts(found.table, ids)
+    asked = (asked_metrics(each, found.measures, select, test) for each in tables)
+    selects, metrics = zip(*asked, strict=True)
+    tried = [options(each, [*METRICS, *found.measures]) for each in tables]
+    choices = [*map(best_of, tried, selects)]
+    chosen = pd.concat(map(tested_choice, tables, choices))
+
+    read = source.of(set(chosen["cell_id"]), None if details else [*KEY, *INSTANCES])
+    evaluations = with_measures(read if details else source.of([]), found.measures)
+    chosen = with_images(chosen, read)
+    chosen["heatmap"] = heatmaps_of(chosen, evaluations)
+
+    tables = _parts(with_images(found.table, read), ids)
+    places = found.cuts[found.cuts["split"] == "test"].set_index("comparison_id").reindex(ids)
+    places.loc[places["reach"].isna(), [*_NOWHERE]] = [*_NOWHERE.values()]
+    texts = source.json_of(heads["cell_id"])
+    settings = [json.loads(texts[cell_id]) for cell_id in heads["cell_id"]]
+    of_each = {
+        "budget": [None if math.isnan(value) else value for value in places["value"]],
+        "reach": places["reach"],
+        "cut": places["cut"],
+        "select": selects,
+        "metrics": metrics,
+        "settings": settings,
+        "differs": differences([*map(full_name, settings)], settings),
+        "cells": cells,
+        "at_budget": tables,
+        "options": tried,
+        "choice": choices,
+        "summary": [
+            summarise(at_budget, choice, measures=found.measures).assign(cut_at=value)
+            for at_budget, choice, value in zip(tables, choices, places["value"], strict=True)
+        ],
+        "paired": paired_tables([*zip(tables, choices, metrics, cells, strict=True)]),
+        "chosen": _parts(chosen, ids),
+        "evaluations": _parts(rows_within(evaluations, found, cut), ids),
+    }
+    return [
+        Comparison(cut, **dict(zip(of_each, facts, strict=True)))
+        for facts in zip(*of_each.values(), strict=True)
+    ]
 
 
-def _by_comparison(table: pd.DataFrame, ids: Sequence[str]) -> list[pd.DataFrame]:
-    """The rows of each comparison."""
+def _heads(cells: pd.DataFrame) -> pd.DataFrame:
+    """A cell of each comparison, in their order, whatever that of the rows is."""
+    return cells.sort_values(_ORDER).drop_duplicates("comparison_id")
+
+
+def _parts(table: pd.DataFrame, ids: Iterable[str]) -> list[pd.DataFrame]:
+    """The rows of each comparison, with whole numbers as such where it lacks none."""
     rows = dict(tuple(table.groupby("comparison_id")))
-    return [whole_numbers(rows[each]).reset_index(drop=True) for each in ids]
+    return [whole_numbers(rows.get(each, table[:0])).reset_index(drop=True) for each in ids]
 
 
-def _paired(
-    tables: Sequence[tuple[pd.DataFrame, pd.DataFrame, Sequence[str], pd.DataFrame]],
-) -> list[pd.DataFrame]:
-    """The paired differences of each comparison; those of a study are one family of tests."""
-    studies = [cells["study"].min() for *_, cells in tables]
-    found: dict[int, pd.DataFrame] = {}
-    for study in dict.fromkeys(studies):
-        places = [place for place, name in enumerate(studies) if name == study]
-        found |= zip(places, paired_tables([tables[place] for place in places]), strict=True)
-    return [found[place] for place in range(len(tables))]
-
-
-def metrics_of(found: Iterable[Comparison]) -> list[str]:
-    """The metrics that any of the comparisons tests, each once."""
-    return list(dict.fromkeys(metric for each in found for metric in each.metrics))
-
-
-def _refuse_mixture(parts: list[pd.DataFrame]) -> None:
-    heads = pd.concat([part.iloc[[0]] for part in parts])
-    for _, rows in heads.groupby(["task", "m"]):
-        if len(rows) > 1:
-            settings = [json.loads(text) for text in rows["cell"]]
+def _refuse_mixture(cells: pd.DataFrame) -> None:
+    for _, mixed in _heads(cells).groupby(["task", "m"]):
+        if len(mixed) > 1:
+            settings = [json.loads(text) for text in mixed["cell"]]
             names = [*map(full_name, settings)]
             told = map(told_apart, names, settings, differences(names, settings))
             raise ResultsError(

@@ -6,8 +6,9 @@ import numpy as np
 import pandas as pd
 
 from analysis.digest.at_cut import UNBOUNDED
+from analysis.digest.measures import measures
 from analysis.groups import AXES, Axis, finite_evaluations, paradigm_order
-from analysis.rules.learning import guess, share_mean
+from analysis.rules.learning import share_mean
 from analysis.rules.statistics import t_interval
 from study import tasks
 
@@ -66,7 +67,7 @@ def learning_curve(
             if metric in UNBOUNDED:
                 mean, low, high = t_interval(counted, confidence)
             else:
-                floor = guess(task, metric, num_classes[0])
+                floor = measures(task, [metric])[metric].floor(num_classes[0])
                 found = share_mean(counted, floor=floor, confidence=confidence)
                 mean, low, high = found.mean, found.low, found.high
             records.append(

@@ -52,7 +52,8 @@ class Measure:
 
     def floor(self, num_classes: float) -> float:
         """What a run must exceed to have learned; -inf where that is not known."""
-        return -math.inf if math.isinf(self.margin) else self.lost(num_classes) + self.margin
+        floor = float(self.lost(num_classes) + self.margin)
+        return floor if math.isfinite(floor) else -math.inf
 
     @property
     def lost_text(self) -> str:

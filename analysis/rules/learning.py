@@ -14,14 +14,14 @@ not fall apart.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from analysis.rules.crossed import CrossedMean, Part, crossed_mean
 from analysis.rules.statistics import MIN_SEEDS, ROUNDING, mcnemar, on_logit_scale
-from study import tasks
 
 GAP = 0.1
 """The least gap at which seeds fall apart, in the unit of the values: 10 points of shares."""
@@ -30,42 +30,24 @@ _WIDER = 3.0
 """A gap is large beside seeds that lie at most a third as far apart."""
 
 
-@dataclass(frozen=True)
-class Learned:
-    """What two paradigms' seeds learned, where those of either fall apart; it decides nothing.
+class Learned(NamedTuple):
+    """How often two paradigms learned, where the seeds of either fall apart; it decides nothing.
 
     Attributes:
         above: a run has learned if its measure is above this.
-        first: (n,) whether the first paradigm's run with each seed has learned.
-        second: likewise.
+        learned_first: how many of the first paradigm's runs have.
+        learned_second: how many of the second's.
+        given_first: their mean; NaN: none has.
+        given_second: likewise.
+        p_learned: two-sided, by McNemar's exact test, that both learn equally often.
     """
 
     above: float
-    first: NDArray[np.bool_]
-    second: NDArray[np.bool_]
-
-    @property
-    def only(self) -> tuple[int, int]:
-        """How many seeds only the first learned with, and only the second."""
-        return int((self.first & ~self.second).sum()), int((self.second & ~self.first).sum())
-
-    @property
-    def p(self) -> float:
-        """Two-sided, by McNemar's exact test, that both learn equally often."""
-        return mcnemar(*self.only)
-
-
-def guess(task: str, metric: str, num_classes: float) -> float:
-    """What a run must exceed to have learned; -inf where a guess is not known.
-
-    Args:
-        task: name of the task.
-        metric: `accuracy`, `saif`, or another, of which nothing is known.
-        num_classes: C; NaN: not known.
-    """
-    modality = tasks.modality(task)
-    guessed = modality.guess(num_classes).get(metric, math.nan)
-    return -math.inf if math.isnan(guessed) else guessed + modality.margin
+    learned_first: int
+    learned_second: int
+    given_first: float
+    given_second: float
+    p_learned: float
 
 
 def apart(values: ArrayLike, floor: float = -math.inf) -> float | None:
@@ -73,19 +55,20 @@ def apart(values: ArrayLike, floor: float = -math.inf) -> float | None:
 
     Args:
         values: (n,) one a seed; where one is NaN, nothing is known.
-        floor: see `guess`.
+        floor: what a run must exceed to have learned, see
+            `analysis.digest.measures.Measure.floor`; by default it is not known.
     """
     ordered = np.sort(np.asarray(values, np.float64))
-    if len(ordered) < 2 or np.isnan(ordered).any():
+    n = len(ordered)
+    if n < 2 or np.isnan(ordered).any():
         return None
     gaps = np.diff(ordered)
     if ((ordered[:-1] <= floor) & (floor < ordered[1:]) & (gaps >= GAP - ROUNDING)).any():
         return floor
     sides = np.split(ordered, [gaps.argmax() + 1])
-    rest = max(float(np.ptp(side)) for side in sides if 2 * len(side) >= len(ordered))
-    if len(ordered) < MIN_SEEDS or gaps.max() < max(GAP, _WIDER * rest) - ROUNDING:
-        return None
-    return _middle(ordered)
+    rest = max(np.ptp(side) for side in sides if 2 * len(side) >= n)
+    is_large = gaps.max() >= max(GAP, _WIDER * rest) - ROUNDING
+    return _middle(ordered) if n >= MIN_SEEDS and is_large else None
 
 
 def share_mean(
@@ -100,7 +83,7 @@ def share_mean(
     Args:
         values: (n, I) shares of the images with each seed; (n,) one share a seed.
         weights: (I,) instances of each image; by default equal.
-        floor: see `guess`.
+        floor: see `apart`.
         confidence: of the interval, in (0, 1).
         backgrounds: see `analysis.rules.crossed.crossed_mean`.
     """
@@ -122,15 +105,22 @@ def learned(first: ArrayLike, second: ArrayLike, floor: float = -math.inf) -> Le
     Args:
         first: (n,) one number a seed.
         second: (n,) those of the same seeds.
-        floor: see `guess`.
+        floor: see `apart`.
     """
     sides = np.array([first, second], np.float64)
-    if np.isnan(sides).any() or all(apart(side, floor) is None for side in sides):
+    *of_each, of_both = (apart(values, floor) for values in (*sides, sides.ravel()))
+    if np.isnan(sides).any() or of_each == [None, None]:
         return None
-    both = np.sort(sides.ravel())
-    above = floor if floor in (apart(side, floor) for side in sides) else apart(both, floor)
-    above = _middle(both) if above is None else above
-    return Learned(above, *(sides > above))
+    above = floor if floor in (*of_each, of_both) else _middle(np.sort(sides.ravel()))
+    one, other = sides > above
+    return Learned(
+        above,
+        learned_first=one.sum(),
+        learned_second=other.sum(),
+        given_first=sides[0][one].mean() if one.any() else math.nan,
+        given_second=sides[1][other].mean() if other.any() else math.nan,
+        p_learned=mcnemar((one & ~other).sum(), (other & ~one).sum()),
+    )
 
 
 def _middle(ordered: NDArray[np.float64]) -> float:

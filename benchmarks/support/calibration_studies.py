@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, ndtr
 
-from analysis.digest.scores import Instances, Scores, instances_of, of_instances
+from analysis.digest.scores import Instances, Scores, instances_of
 
 PARADIGMS = ("hard", "soft", "hybrid", "lvml")
 METRICS = ("saif", "accuracy")
@@ -123,7 +123,7 @@ class Drawn:
 
     def scores(self, metric: str, place: int, seeds: NDArray[np.bool_]) -> Scores:
         """Those of a paradigm's runs with some seeds, (n,)."""
-        return of_instances(self.values[metric][place, seeds], self.instances)
+        return Scores(self.values[metric][place, seeds], self.instances)
 
 
 def draw(study: Study, generator: Generator, metrics: Sequence[str] = METRICS) -> Drawn:

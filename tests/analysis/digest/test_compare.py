@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import analysis
-from analysis.digest.compare import compare
+from analysis.digest.compare import compare, compare_results
 from analysis.digest.limits import barred_options
 from analysis.groups import Select
 from study.results import Results, ResultsError
@@ -122,6 +122,13 @@ def test_another_study_of_the_same_cells_is_the_same_comparison(results: Results
     for seed, study in enumerate(("first", "second")):
         write(results, make_cell(seed=seed), study=study)
     assert compared(results).summary["num_seeds"].tolist() == [2]
+
+
+def test_a_comparison_whose_cells_all_failed_is_left_out(results: Results) -> None:
+    write(results, make_cell(m=5), status="failed", points=())
+    assert compare_results(results) == []
+    write(results, make_cell())
+    assert compared(results).m == 10
 
 
 # --- choice
