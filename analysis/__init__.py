@@ -17,10 +17,9 @@ from study.door import imported
 from study.reported import FUNCTIONS
 
 if TYPE_CHECKING:
-    from analysis.digest.choose import choose, summarise
+    from analysis.digest.choose import choose
     from analysis.digest.compare import compare, compare_results, comparisons, equal_compute
-    from analysis.digest.heat_maps import mean_heatmaps
-    from analysis.digest.learning_curves import learning_curve
+    from analysis.digest.means import learning_curve, mean_heatmaps, summarise
     from analysis.digest.reading import load
 
 __all__ = [
@@ -37,9 +36,9 @@ __all__ = [
 
 _MODULES = {
     "choose": "analysis.digest.choose",
-    "summarise": "analysis.digest.choose",
-    "learning_curve": "analysis.digest.learning_curves",
-    "mean_heatmaps": "analysis.digest.heat_maps",
+    "summarise": "analysis.digest.means",
+    "learning_curve": "analysis.digest.means",
+    "mean_heatmaps": "analysis.digest.means",
     "load": "analysis.digest.reading",
 }
 

@@ -1,23 +1,24 @@
-"""Chooses one option a group on validation, and summarises the chosen ones on test."""
+"""Chooses an option of each paradigm on validation.
+
+An *option* that was tried is one learning rate, last learning rate and switch point of a paradigm
+(`analysis.groups`), run with several seeds; the seeds that tune choose (`analysis.rules.stages`).
+"""
 
 from __future__ import annotations
 
 import math
 import os
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from analysis.digest.at_cut import UNBOUNDED, cut_cells
+from analysis.digest.at_cut import cut_cells
 from analysis.digest.cut import Cut
-from analysis.digest.measures import measures as measures_of
 from analysis.digest.reading import opened
-from analysis.digest.scores import scores
 from analysis.digest.sources import DirectorySource
 from analysis.groups import (
-    AXES,
     GROUP,
     OPTION,
     Select,
@@ -25,28 +26,15 @@ from analysis.groups import (
     in_order,
     is_recorded,
     rows_of,
-    with_chosen,
 )
-from analysis.rules.learning import apart, share_mean
-from analysis.rules.stages import tested, tuning
-from analysis.rules.statistics import interval_columns, named_interval
-from analysis.words import METRICS, SPREADS
-from study import tasks
+from analysis.rules.stages import tuning
+from analysis.words import METRICS
 from study.results import Results, ResultsError, unknown
 
 ROUNDING = 1e-12
 
-SUMMARISED = ("saif", "accuracy", "loss", "foreground_attention_mean")
-
-_SHARED = [
-    *GROUP, "kind", "n", "architecture", "batch_size", "precision", "budget_amount", "budget_unit",
-    "cut", "axis", "comparison_id",
-]  # fmt: skip
-
-
-def spreads(metrics: Iterable[str]) -> list[str]:
-    """Standard errors of `summarise`: over seeds, over images, and over background images."""
-    return [f"{metric}_{error}" for metric in metrics for error in SPREADS.values()]
+STOPPED, UNSWITCHED, SEEDS, SCORE = "stopped", "unswitched", "seeds", "score"
+"""Why an option cannot be chosen, see `barred`."""
 
 
 def summarised_metrics(columns: Iterable[Hashable]) -> list[str]:
@@ -56,25 +44,20 @@ def summarised_metrics(columns: Iterable[Hashable]) -> list[str]:
     return found or [*METRICS]
 
 
-def further_measures(task: str) -> list[str]:
-    """Columns of the further measures of a task's modality."""
-    return [measure.column for measure in tasks.modality(task).measures]
-
-
-def known_metrics(at_budget: pd.DataFrame, measures: Iterable[str] = ()) -> list[str]:
-    """The metrics that any cell of a comparison has recorded; the usual two where none has.
+def known_metrics(at_budget: pd.DataFrame, own: Iterable[str] = ()) -> list[str]:
+    """The metrics that any cell of a comparison has recorded; `METRICS` where none has.
 
     Args:
         at_budget: as `equal_compute` gives it.
-        measures: of recorded runs, in which case they are columns of `at_budget`.
+        own: measures of recorded runs, in which case they are columns of `at_budget`.
     """
-    names = [*METRICS, *measures]
-    return [name for name in names if at_budget[f"last_{name}"].notna().any()] or [*METRICS]
+    known = [name for name in (*METRICS, *own) if at_budget[f"last_{name}"].notna().any()]
+    return known or [*METRICS]
 
 
 def asked_metrics(
     at_budget: pd.DataFrame,
-    measures: Sequence[str],
+    own: Iterable[str],
     select: Select | None,
     test: Sequence[str] | None,
 ) -> tuple[Select, Sequence[str]]:
@@ -82,7 +65,7 @@ def asked_metrics(
 
     Args:
         at_budget: as `equal_compute` gives it, of one comparison.
-        measures: of recorded runs, of any comparison.
+        own: measures of recorded runs, of any comparison.
         select: the metric asked for; None: accuracy, or the only one that is known.
         test: the metrics asked for; None: all that are known.
 
@@ -90,26 +73,27 @@ def asked_metrics(
         ResultsError: no cell has recorded one that was asked for, or `select` has to be given.
     """
     task = at_budget["task"].iloc[0]
-    first = [name for name in measures if name == select]  # before the others of their own
-    known = known_metrics(at_budget, dict.fromkeys([*first, *measures]))
-    # Where no cell of a study has a usual one, no option can be chosen, which is said there.
-    recorded = is_recorded(at_budget).any()
-    if select is not None and select not in known and (recorded or select not in METRICS):
-        raise ResultsError(f"--select: {unknown(f'measure of {task}', select, known)}")
-    asked = [test] if isinstance(test, str) else [*(() if test is None else test)]
-    for name in asked:
-        if name not in known:
-            raise ResultsError(f"--test: {unknown(f'measure of {task}', name, known)}")
-    if select is None and "accuracy" not in known and len(known) > 1:
+    known = known_metrics(at_budget, sorted(own, key=lambda name: name != select))
+    usual = "accuracy" if "accuracy" in known else known[0]
+    if select is None and usual != "accuracy" and len(known) > 1:
         raise ResultsError(
             f"the runs of {task} have no accuracy to choose options by. Name the measure that "
-            f"chooses, --select {known[0]}; recorded: {', '.join(known)}."
+            f"chooses, --select {usual}; recorded: {', '.join(known)}."
         )
-    usual = "accuracy" if "accuracy" in known else known[0]
-    return select or usual, tuple(dict.fromkeys(asked or known))
+    tested = [test] if isinstance(test, str) else [*(test or known)]
+    # Where no cell of a study has a usual one, no option can be chosen, which is said there.
+    may_choose = known if is_recorded(at_budget).any() else [*known, *METRICS]
+    for asked, names, there in (
+        ("--select", [select or usual], may_choose),
+        ("--test", tested, known),
+    ):
+        for name in names:
+            if name not in there:
+                raise ResultsError(f"{asked}: {unknown(f'measure of {task}', name, known)}")
+    return select or usual, tuple(dict.fromkeys(tested))
 
 
-def options(at_budget: pd.DataFrame, metrics: Sequence[str] = METRICS) -> pd.DataFrame:
+def options(at_budget: pd.DataFrame, metrics: Iterable[str] = METRICS) -> pd.DataFrame:
     """Validation scores of every option that was tried, on the seeds that tune.
 
     Args:
@@ -118,10 +102,10 @@ def options(at_budget: pd.DataFrame, metrics: Sequence[str] = METRICS) -> pd.Dat
 
     Returns:
         One row an option: the columns of GROUP and OPTION, `num_seeds`, `num_diverged`,
-        `num_censored`, the seed means of the metrics, as `validation_accuracy` (fractions), and
-        `validation_loss` (nats), each missing if a seed has none (the loss if one diverged),
-        `num_unswitched`, the seeds that were still in the first phase of their schedule at the
-        cut, `can_be_chosen`, and `num_options` of its group.
+        `num_censored`, `num_unswitched`, the seeds that were still in the first phase of their
+        schedule at the cut, the seed means of the metrics, as `validation_accuracy` (fractions),
+        and `validation_loss` (nats), each missing if a seed has none (the loss if one diverged),
+        `can_be_chosen`, and `num_options` of its group.
 
     An option can be chosen if all of its seeds have switched, none was censored, and it has every
     seed that another such option of its group has. Otherwise one lucky seed would beat the mean of
@@ -130,35 +114,77 @@ def options(at_budget: pd.DataFrame, metrics: Sequence[str] = METRICS) -> pd.Dat
     Raises:
         ResultsError: there are no validation evaluations.
     """
+    keys, scores = GROUP + OPTION, [*dict.fromkeys([*metrics, "loss"])]
     tuned = tuning(at_budget)
     rows = tuned[tuned["split"] == "validation"]
     if rows.empty and is_recorded(tuned).any():  # lone options need no validation
-        rows = tuned[tuned["split"] == "test"].assign(
-            **dict.fromkeys([*metrics, "loss"], math.nan)
-        )
+        rows = tuned[tuned["split"] == "test"].assign(**dict.fromkeys(scores, math.nan))
     if rows.empty:
         raise ResultsError("there are no validation evaluations to choose options by.")
+    counts: dict[str, Any] = {
+        "num_seeds": 1,
+        "num_diverged": rows["diverged"],
+        "num_censored": rows["status"] == "censored",
+        "num_unswitched": ~rows["diverged"] & (rows["budget_fraction"] <= rows["switch_point"]),
+    }
     # Sorted, since the last bit of a mean depends on the order.
-    unswitched = ~rows["diverged"] & (rows["budget_fraction"] <= rows["switch_point"])
-    rows = rows.assign(censored=rows["status"] == "censored", unswitched=unswitched)
-    rows = rows.sort_values(["seed", "cell_id"])
-    groups = rows.groupby(GROUP + OPTION, dropna=False)
-    table = groups.agg(
-        num_seeds=("cell_id", "size"),
-        num_diverged=("diverged", "sum"),
-        num_censored=("censored", "sum"),
-        num_unswitched=("unswitched", "sum"),
-    )
-    for metric in dict.fromkeys([*metrics, "loss"]):
-        table[f"validation_{metric}"] = groups[metric].mean(skipna=False)
-    table = table.reset_index()
-    whole = (table["num_censored"] == 0) & (table["num_unswitched"] == 0)
-    of_whole = rows.merge(table.loc[whole, GROUP + OPTION])
-    every_seed = of_whole.groupby(GROUP)["seed"].nunique().rename("every_seed")
-    has_every = table["num_seeds"] == table.join(every_seed, on=GROUP)["every_seed"]
-    table["can_be_chosen"] = whole & has_every
-    table["num_options"] = table.groupby(GROUP)["lr"].transform("size")
-    return in_order(table, GROUP + OPTION)
+    rows = rows.assign(**counts).sort_values(["seed", "cell_id"])
+    tried = rows.groupby(keys, dropna=False)
+    means = tried[scores].mean(skipna=False).add_prefix("validation_")
+    table = pd.concat([tried[[*counts]].sum(), means], axis=1).reset_index()
+    whole = table[["num_censored", "num_unswitched"]].eq(0).all(axis=1)
+    seeds = rows_of(table[whole], rows).groupby(GROUP)["seed"].nunique()
+    every_seed = table.join(seeds.rename("every_seed"), on=GROUP)["every_seed"]
+    table["can_be_chosen"] = whole & (table["num_seeds"] == every_seed)
+    table["num_options"] = table.groupby(GROUP)["schedule"].transform("size")
+    return in_order(table, keys)
+
+
+def barred(options: pd.DataFrame, select: Select = "accuracy") -> pd.Series:
+    """Why each option cannot be chosen.
+
+    Args:
+        options: as `options` gives them, of one comparison.
+        select: metric that chooses, see `choose`.
+
+    Returns:
+        A reason an option, with the index of `options`: `STOPPED` (a seed was censored),
+        `UNSWITCHED` (a seed was in its first phase at the cut), `SEEDS` (it lacks one that
+        another option of its paradigm has), `SCORE` (its validation score is not known), the
+        first that applies; empty where it can be chosen. Where nothing is validated, as of
+        recorded runs it need not be, a lone option needs no score.
+    """
+    scored = options[f"validation_{select}"].notna()
+    if options.filter(regex="^validation_").isna().all(axis=None):
+        scored = options["num_options"] == 1
+    applies = [
+        options["num_censored"] > 0,
+        options["num_unswitched"] > 0,
+        ~options["can_be_chosen"],
+        ~scored,
+    ]
+    reasons = np.select(applies, [STOPPED, UNSWITCHED, SEEDS, SCORE], "")
+    return pd.Series(reasons, options.index, dtype=object)
+
+
+def by_preference(options: pd.DataFrame, select: Select) -> pd.DataFrame:
+    """The options that can be chosen, best first within each group.
+
+    Args:
+        options: as `options` gives them.
+        select: see `choose`.
+    """
+    there = options[barred(options, select) == ""]
+    score = f"validation_{select}"
+    if there[score].isna().all():  # lone options that nothing was validated of
+        return in_order(there, GROUP)
+    return best_first(there, GROUP, score, OPTION)
+
+
+def best_of(options: pd.DataFrame, select: Select) -> pd.DataFrame:
+    """The result of `choose`, from given `options`."""
+    best = by_preference(options, select).drop_duplicates(GROUP, ignore_index=True)
+    return best.assign(select=select)
 
 
 def choose(at_budget: pd.DataFrame, select: Select = "accuracy") -> pd.DataFrame:
@@ -208,33 +234,12 @@ def chosen(
     ids = results.cells(cell_ids, ["cell_id"])["cell_id"]
     if ids.empty:
         return {}
-    source = DirectorySource(results, cell_ids=ids)
-    found = cut_cells(source, Cut(), ["accuracy", "saif", "loss"])
-    choices = {}
-    for comparison_id, at_budget in found.table.groupby("comparison_id"):
-        rows = rows_of(choose(at_budget, select), at_budget)
-        for paradigm, cell_id in zip(rows["paradigm"], rows["cell_id"], strict=True):
-            choices[str(comparison_id), str(paradigm)] = str(cell_id)
-    return choices
-
-
-def best_of(options: pd.DataFrame, select: Select) -> pd.DataFrame:
-    """The result of `choose`, from given `options`."""
-    best = by_preference(options, select).drop_duplicates(GROUP)
-    return best.assign(select=select).reset_index(drop=True)
-
-
-def by_preference(options: pd.DataFrame, select: Select) -> pd.DataFrame:
-    """The options that can be chosen, best first within each group.
-
-    Args:
-        options: as `options` gives them.
-        select: see `choose`.
-    """
-    if not _validated(options):
-        eligible = options[options["can_be_chosen"] & has_score(options, select)]
-        return in_order(eligible, GROUP + OPTION)
-    return best_first(options, GROUP, f"validation_{select}", OPTION)
+    found = cut_cells(DirectorySource(results, cell_ids=ids), Cut(), [*METRICS, "loss"]).table
+    parts = [each for _, each in found.groupby("comparison_id")]
+    rows = pd.concat([rows_of(choose(each, select), each) for each in parts])
+    of_each = rows.groupby(["comparison_id", "paradigm"])["cell_id"]
+    cells: dict[Any, str] = of_each.first().to_dict()
+    return cells
 
 
 def moved_by_choice(
@@ -250,148 +255,26 @@ def moved_by_choice(
 
     Returns:
         (paradigm, metric) -> how far down and up, both >= 0 and infinite where it is not known;
-        no entry where the choice is sure.
+        no entry where nothing is between evaluations.
     """
     select = choice["select"].iloc[0] if len(choice) else ""
-    if f"between_{select}" not in at_budget:
+    off = f"between_{select}"
+    if off not in at_budget:
         return {}
-    option = ["paradigm", *OPTION]
-    tried = with_chosen(options(at_budget, [select]), choice, option)
-    tried = tried[tried["can_be_chosen"] & has_score(tried, select)]
-    rows = tuning(at_budget).merge(tried[[*option, "chosen"]], on=option)
-    numbers = [f"{part}{name}" for name in {select, *metrics} for part in ("", "between_")]
-    means = rows.astype(dict.fromkeys(numbers, float))
-    means = means.groupby(["split", *option, "chosen"], dropna=False)[numbers].mean().reset_index()
-    scores, tests = (means[means["split"] == split] for split in ("validation", "test"))
-    best, of_chosen = (each[each["chosen"]].set_index("paradigm") for each in (scores, tests))
-    of_best = best[[select, f"between_{select}"]].reindex(scores["paradigm"]).to_numpy()
-    behind, off = of_best[:, 0] - scores[select], of_best[:, 1] + scores[f"between_{select}"]
-    rivals = scores[~scores["chosen"] & (off > 0) & (behind <= off + ROUNDING)]
-    at_choice: Mapping[Any, Any] = of_chosen.to_dict("index")
-    found: dict[tuple[str, str], tuple[float, float]] = {}
-    for name, test in tests.merge(rivals[option], on=option).groupby("paradigm"):
-        here = at_choice.get(name, {})
+    tried = by_preference(options(at_budget, [select, off]), select)
+    tried = tried.rename(columns={f"validation_{select}": "score", f"validation_{off}": "off"})
+    rows = tuning(at_budget)
+    rows = rows[rows["split"] == "test"]
+    columns = [f"{part}{metric}" for metric in metrics for part in ("", "between_")]
+    found = {}
+    for name, mine in tried.groupby("paradigm"):
+        best, others = mine.iloc[0], mine.iloc[1:]
+        behind, either_off = best["score"] - others["score"], best["off"] + others["off"]
+        rivals = others[(either_off > 0) & (behind <= either_off + ROUNDING)]
+        of_best = rows_of(mine[:1], rows)[columns].mean()
+        of_each = rows_of(rivals, rows).groupby(OPTION, dropna=False)[columns].mean()
         for metric in metrics:
-            up, off = test[metric] - here.get(metric, math.nan), test[f"between_{metric}"]
-            sides = [(side + off).fillna(math.inf).clip(lower=0).max() for side in (-up, up)]
-            found[str(name), metric] = sides[0], sides[1]
+            up, off_by = of_each[metric] - of_best[metric], of_each[f"between_{metric}"]
+            down, up = (off_by - up).fillna(math.inf), (off_by + up).fillna(math.inf)
+            found[str(name), metric] = max([0.0, *down]), max([0.0, *up])
     return found
-
-
-def has_score(options: pd.DataFrame, select: Select) -> pd.Series:
-    """Whether each option of a comparison has the validation score that a choice takes.
-
-    Where nothing is validated, as of recorded runs it need not be, a lone option needs none.
-    """
-    known = options[f"validation_{select}"].notna()
-    return known if _validated(options) else options["num_options"].eq(1)
-
-
-def _validated(options: pd.DataFrame) -> bool:
-    return bool(options.filter(regex="^validation_").notna().any(axis=None))
-
-
-def summarise(
-    at_budget: pd.DataFrame,
-    choice: pd.DataFrame,
-    split: str = "test",
-    confidence: float = 0.95,
-    measures: Sequence[str] = (),
-) -> pd.DataFrame:
-    """Mean and interval of each group's chosen option, on the seeds that confirm if any do.
-
-    Intervals of shares are on the logit scale, those of SAIF and accuracy over seeds, images and
-    background images where these are known (see `analysis.digest.scores.scores`), all others
-    over seeds.
-
-    Args:
-        at_budget: as `equal_compute` gives it.
-        choice: as `choose` gives it.
-        split: `test`, `validation` or `train`.
-        confidence: of the intervals, in (0, 1).
-        measures: of recorded runs, which are summarised, too, as far as they are known.
-
-    Returns:
-        One row a group whose chosen option was tested: the columns of `choice`, with `num_seeds`
-        and `num_diverged` counted on `split`; `most_seeds`, those that were planned, or that the
-        comparison's best filled option has: where `num_seeds` is smaller, cells failed or have not
-        run; `saif`, `accuracy`, `loss` and `foreground_attention_mean`, each with its
-        `<metric>_low` and `<metric>_high`: fractions (`loss` in nats), bounds NaN when n < 2, of
-        SAIF and accuracy also where seeds agree, since that says nothing of further ones, and
-        where they fall apart (at `<metric>_above`, see `analysis.rules.learning`); all NaN where a
-        seed has no value (a diverged cell has no loss). `<metric>_learned` seeds have learned,
-        with the mean `<metric>_given`; one image has `<metric>_of_one_image` of what is wrong, or
-        right, if that is rarer. `num_images` and `num_backgrounds` (missing: not known) and the
-        standard errors of `spreads`, fractions; `n`, `architecture`, `batch_size`, `precision`,
-        `budget_amount`, `budget_unit`, `cut`, `axis`, `comparison_id`; the largest `compute_flops`
-        spent, and that of the axis; `split` and `confidence`. Also the further measures of the
-        modality, likewise, where they are known.
-
-    Raises:
-        ResultsError: there are no evaluations on `split`.
-    """
-    if not (at_budget["split"] == split).any() and not choice.empty:
-        raise ResultsError(f"there are no {split} evaluations.")
-    rows = tested(at_budget)
-    rows = rows[rows["split"] == split]
-    sizes = rows.groupby([*GROUP, *OPTION], dropna=False).size()
-    filled: dict[Any, int] = sizes.groupby(level=["task", "m"]).max().to_dict()
-    rows = rows_of(choice, rows)
-    planned: dict[Any, int] = rows.groupby(GROUP)["planned_seeds"].max().dropna().to_dict()
-    further = (name for task in rows["task"].unique() for name in further_measures(task))
-    known = (name for name in further if name in rows and rows[name].notna().any())
-    metrics = known_metrics(at_budget, measures)
-    measured = list(dict.fromkeys([*SUMMARISED, *known, *metrics]))
-    records = []
-    for key, group in rows.sort_values("seed").groupby(GROUP):
-        record: dict[str, Any] = dict(zip(_SHARED, group[_SHARED].iloc[0], strict=True))
-        record |= {"num_seeds": len(group), "num_diverged": int(group["diverged"].sum())}
-        record["most_seeds"] = int(max(planned.get(key, filled[key[:2]]), len(group)))
-        for spent in {"compute_flops": None, AXES[record["axis"]]: None}:
-            record[spent] = float(group[spent].astype(float).max())
-        for metric in (name for name in measured if name not in metrics):
-            values = group[metric].to_numpy(np.float64, na_value=np.nan)
-            if metric in UNBOUNDED:
-                record |= named_interval(metric, values, confidence)
-            else:
-                found = share_mean(values, confidence=confidence)
-                ends = (found.mean, found.low, found.high)
-                record |= dict(zip(interval_columns(metric), ends, strict=True))
-        record |= _crossed(group, metrics, confidence)
-        record |= {"split": split, "confidence": confidence}
-        records.append(record)
-    summary = pd.DataFrame(records, columns=None if records else _SHARED)
-    picked = choice.drop(columns=["num_seeds", "num_diverged"])
-    return in_order(picked.merge(summary, on=GROUP), GROUP)
-
-
-def _crossed(group: pd.DataFrame, metrics: Iterable[str], confidence: float) -> dict[str, float]:
-    """The metrics of the cells of one option, over seeds and, where known, images."""
-    record = {"num_images": math.nan, "num_backgrounds": math.nan}
-    for metric in metrics:
-        known = scores(group, metric)
-        by_seed = group[metric].to_numpy(np.float64, na_value=np.nan)
-        measure = measures_of(group["task"].iloc[0], [metric])[metric]
-        floor = measure.floor(float(group["num_classes"].iloc[0]))
-        backgrounds = known.of_backgrounds
-        found = share_mean(known.shares, known.weights, floor, confidence, backgrounds)
-        if known.instances:
-            record["num_images"] = found.num_images
-        if backgrounds:
-            record["num_backgrounds"] = backgrounds.images
-        above = apart(by_seed, floor)
-        learned = by_seed[by_seed > (floor if above is None else above)]
-        known_guess = above is not None or floor > -math.inf
-        record |= {
-            metric: float(by_seed.mean()),
-            f"{metric}_low": found.low,
-            f"{metric}_high": found.high,
-            f"{metric}_seed_se": found.seed_se if above is None else math.nan,
-            f"{metric}_image_se": found.image_se if above is None else math.nan,
-            f"{metric}_background_se": found.background_se if above is None else math.nan,
-            f"{metric}_of_one_image": known.of_one_image,
-            f"{metric}_above": math.nan if above is None else above,
-            f"{metric}_learned": len(learned) if known_guess else math.nan,
-            f"{metric}_given": float(learned.mean()) if len(learned) else math.nan,
-        }
-    return record

@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from analysis.digest.at_cut import cut_cells, heatmaps_of, rows_within, with_images
-from analysis.digest.choose import asked_metrics, best_of, options, summarise
+from analysis.digest.choose import asked_metrics, best_of, options
 from analysis.digest.cut import Cut
+from analysis.digest.means import summarise
 from analysis.digest.measures import measures
 from analysis.digest.pairs import paired_tables
 from analysis.digest.reading import whole_numbers, with_measures

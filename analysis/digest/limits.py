@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
 import pandas as pd
 
-from analysis.digest.choose import has_score, summarised_metrics
+from analysis.digest.choose import SCORE, SEEDS, STOPPED, UNSWITCHED, barred, summarised_metrics
 from analysis.digest.compare import Comparison
 from analysis.digest.cut import EARLY
 from analysis.digest.measures import measures
-from analysis.groups import Select, in_order
+from analysis.groups import in_order
 from analysis.rules.stages import given
 from analysis.rules.statistics import LEVEL, MIN_SEEDS, clopper_pearson
 from study.results import SPLITS
 
 HEAVY_IMAGE = 0.25
 """Where one image has as much of what is wrong, 108 images may well lack one like it."""
-
-STOPPED, UNSWITCHED, SEEDS, SCORE = "stopped", "unswitched", "seeds", "score"
-"""Why an option cannot be chosen, see `barred`."""
 
 NOTHING = "nothing was evaluated on validation"
 _WHY = {
@@ -86,28 +82,6 @@ def heavy_images(seeds: pd.DataFrame) -> pd.DataFrame:
     """
     rows = seeds[seeds["of_one_image"].astype(float) >= HEAVY_IMAGE]
     return rows.sort_values("of_one_image", ascending=False).drop_duplicates("metric")
-
-
-def barred(options: pd.DataFrame, select: Select = "accuracy") -> pd.Series:
-    """Why each option cannot be chosen.
-
-    Args:
-        options: as `analysis.digest.choose.options` gives them, of one comparison.
-        select: metric that chooses, see `analysis.digest.choose.choose`.
-
-    Returns:
-        A reason an option, with the index of `options`: `STOPPED` (a seed was censored),
-        `UNSWITCHED` (a seed was in its first phase at the cut), `SEEDS` (it lacks one that
-        another option of its paradigm has), `SCORE` (its validation score is not known), the
-        first that applies; empty where it can be chosen.
-    """
-    reasons = {
-        STOPPED: options["num_censored"] > 0,
-        UNSWITCHED: options["num_unswitched"] > 0,
-        SEEDS: options["can_be_chosen"].eq(False),
-        SCORE: ~has_score(options, select),
-    }
-    return pd.Series(np.select([*reasons.values()], [*reasons], ""), options.index, dtype=object)
 
 
 def barred_options(comparison: Comparison) -> pd.DataFrame:

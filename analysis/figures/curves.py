@@ -44,7 +44,7 @@ def compute_figure(
     chance before. It holds all means and seeds; bands may go beyond.
 
     Args:
-        curve: as `analysis.digest.learning_curves.learning_curve` gives it for one split; a
+        curve: as `analysis.digest.means.learning_curve` gives it for one split; a
             line ends where a seed has no evaluation, as a mean over others would look like
             progress.
         metric: `saif`, `accuracy`, or a measure of recorded runs.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -31,9 +31,7 @@ def tuning(rows: pd.DataFrame) -> pd.DataFrame:
     Args:
         rows: with `comparison_id`, `paradigm` and `stage`.
     """
-    confirms = rows["stage"].eq(CONFIRM)
-    tuned = (~confirms).groupby([rows["comparison_id"], rows["paradigm"]]).transform("any")
-    return rows[~(confirms & tuned)]
+    return _these_or_all(rows, rows["stage"].ne(CONFIRM), ["comparison_id", "paradigm"])
 
 
 def tested(rows: pd.DataFrame) -> pd.DataFrame:
@@ -42,8 +40,13 @@ def tested(rows: pd.DataFrame) -> pd.DataFrame:
     Args:
         rows: see `tuning`; a comparison without a confirming cell keeps all of its rows.
     """
-    confirms = rows["stage"].eq(CONFIRM)
-    return rows[confirms | ~confirms.groupby(rows["comparison_id"]).transform("any")]
+    return _these_or_all(rows, rows["stage"].eq(CONFIRM), ["comparison_id"])
+
+
+def _these_or_all(rows: pd.DataFrame, these: pd.Series, group: list[str]) -> pd.DataFrame:
+    """The rows that are marked, and all rows of a group that has no marked one."""
+    some = these.groupby([rows[name] for name in group]).transform("any")
+    return rows[these | ~some]
 
 
 def tested_choice(rows: pd.DataFrame, choice: pd.DataFrame) -> pd.DataFrame:
@@ -112,26 +115,45 @@ class Looks:
         every = frozenset().union(*of_each)
         if self.tunes:
             return Look(every, every, interim("0", "0"), 0, 0)
-        runs = {seed: [mine[seed] for mine in of_each if seed in mine] for seed in every}
         changed = [name for name in paradigms if self.spent.get(name)]
         fresh = every.difference(*(self.spent[name] for name in changed))
-        in_time = sorted(fresh, key=lambda seed: (min(runs[seed]), seed))
-        looked_at, first = _planned(in_time, runs)
-        lost = {seed for seed in looked_at if any(run.failed or run.late for run in runs[seed])}
-        ended = sum(len(runs[seed]) == len(paradigms) for seed in looked_at)
-        if first and ended == first and first - len(lost) < MIN_SEEDS:
+        runs = {
+            seed: _together([mine[seed] for mine in of_each if seed in mine]) for seed in fresh
+        }
+        lost = {seed for seed, run in runs.items() if run.failed or run.late}
+        both = set(of_each[0]).intersection(*of_each)
+        seeds, planned = _first_planned(runs)
+        kept = seeds - lost
+        if 0 < planned == len(seeds & both) and len(kept) < MIN_SEEDS:
             # That decided nothing, so what was lost may come late, or from further seeds.
-            there = [seed for seed in in_time if not any(run.failed for run in runs[seed])]
-            (looked_at, first), lost = _planned(there, runs), set()
-            ended = sum(len(runs[seed]) == len(paradigms) for seed in looked_at)
-        if first and ended == first:
-            return Look(frozenset(looked_at), frozenset(looked_at) - lost)
+            there = {seed: run for seed, run in runs.items() if not run.failed}
+            seeds, planned = _first_planned(there)
+            kept = seeds
+        ended = len(seeds & both)
+        if 0 < planned == ended:
+            return Look(seeds, kept)
         if changed and not ended:
             return Look(every, every, OTHER_OPTION.format(" and ".join(changed)))
-        if first:
-            return Look(every, every, interim(str(ended), str(first)), ended, first)
+        if planned:
+            return Look(every, every, interim(str(ended), str(planned)), ended, planned)
         every = frozenset().union(*self.runs.values())
         return Look(every, every)
+
+
+def _together(runs: Sequence[Run]) -> Run:
+    """The first of several runs with one seed, lost if any of them is."""
+    return min(runs)._replace(
+        failed=any(run.failed for run in runs), late=any(run.late for run in runs)
+    )
+
+
+def _first_planned(runs: Mapping[int, Run]) -> tuple[frozenset[int], int]:
+    """The seeds of the first plan that could decide, and how many it has; 0: nothing is known."""
+    in_time = sorted(runs, key=lambda seed: (runs[seed].at, seed))
+    plans = [runs[seed].planned for seed in in_time]
+    first = next((planned for planned in plans if planned >= MIN_SEEDS), 0)
+    of_plan = sorted(in_time, key=lambda seed: runs[seed].planned > first)
+    return frozenset(of_plan[: first or None]), first
 
 
 def interim(ended: str, planned: str) -> str:
@@ -155,17 +177,14 @@ def looks(cells: pd.DataFrame, choice: pd.DataFrame) -> Looks:
         failed=rows["status"].eq("failed"),
         late=rows["given_up_at"].notna(),
     )
-    runs: dict[str, dict[int, Run]] = {}
-    spent: dict[str, set[int]] = {}
-    columns = ["paradigm", "seed", *Run._fields]
-    for paradigm, seed, *run in rows.loc[rows["chosen"], columns].itertuples(index=False):
-        runs.setdefault(paradigm, {})[seed] = Run(*run)
-    for paradigm, seed, *run in rows.loc[~rows["chosen"], columns].itertuples(index=False):
-        before, mine = Run(*run), runs.get(paradigm, {})
-        if before.planned and not before.failed and seed in mine and before.at < mine[seed].at:
-            spent.setdefault(paradigm, set()).add(seed)
-    tunes = len(rows) > 0 and bool(rows["stage"].eq(TUNE).all())
-    return Looks(runs, {name: frozenset(seeds) for name, seeds in spent.items()}, tunes)
+    rows["run"] = [Run(*run) for run in rows[[*Run._fields]].itertuples(index=False)]
+    chosen = rows[rows["chosen"]]
+    both = rows[~rows["chosen"]].merge(chosen, on=["paradigm", "seed"], suffixes=("", "_chosen"))
+    before = both[(both["planned"] > 0) & ~both["failed"] & (both["at"] < both["at_chosen"])]
+    of_each = chosen.set_index("seed").groupby("paradigm")["run"]
+    runs: dict[Any, Any] = {name: mine.to_dict() for name, mine in of_each}
+    spent: dict[Any, frozenset[int]] = before.groupby("paradigm")["seed"].agg(frozenset).to_dict()
+    return Looks(runs, spent, tunes=bool(rows["stage"].eq(TUNE).all()))
 
 
 def cells_left(cells: pd.DataFrame, choice: pd.DataFrame) -> int:
@@ -177,30 +196,19 @@ def cells_left(cells: pd.DataFrame, choice: pd.DataFrame) -> int:
         cells, choice: as for `looks`.
     """
     confirming = cells[cells["stage"].eq(CONFIRM)].fillna({"planned_seeds": 0})
+    rows = with_chosen(confirming, choice, [*GROUP, *OPTION])
     # Where another option is chosen now, as at another cut, nothing of that one was planned.
-    chosen, any_option = (
-        rows.groupby("paradigm").agg(planned=("planned_seeds", "max"), ended=("seed", "nunique"))
-        for rows in (rows_of(choice, confirming), confirming)
-    )
-    of_each = chosen.combine_first(any_option).reindex(choice["paradigm"])
-    of_each = of_each.fillna({"planned": any_option["planned"].max(), "ended": 0})
-    return int((of_each["planned"] - of_each["ended"]).clip(lower=0).sum())
-
-
-def _planned(
-    in_time: Sequence[int], runs: Mapping[int, Sequence[Run]]
-) -> tuple[Sequence[int], int]:
-    """The seeds of the first plan that could decide, and how many it has; 0: nothing is known."""
-    plans = {seed: min(runs[seed]).planned for seed in in_time}
-    first = next((plans[seed] for seed in in_time if plans[seed] >= MIN_SEEDS), 0)
-    return sorted(in_time, key=lambda seed: plans[seed] > first)[: first or None], first
+    known = _these_or_all(rows, rows["chosen"], ["paradigm"])
+    of_each = known.groupby("paradigm").agg({"planned_seeds": "max", "seed": "nunique"})
+    none = {"planned_seeds": rows["planned_seeds"].max(), "seed": 0}
+    of_each = of_each.reindex(choice["paradigm"]).fillna(none)
+    return int((of_each["planned_seeds"] - of_each["seed"]).clip(lower=0).sum())
 
 
 def given(rows: pd.DataFrame) -> dict[str, int]:
     """Paradigms of a comparison with two stages that were not tuned -> options they have."""
-    if not rows["stage"].eq(CONFIRM).any():
-        return {}
-    tuned = rows.loc[~rows["stage"].eq(CONFIRM), "paradigm"]
-    rest = rows[~rows["paradigm"].isin(tuned)]
-    counts = rest.drop_duplicates(["paradigm", *OPTION])["paradigm"].value_counts(sort=False)
-    return {str(name): int(count) for name, count in counts.items()}
+    confirms = rows["stage"].eq(CONFIRM)
+    untuned = rows[confirms.groupby(rows["paradigm"]).transform("all")]
+    options = untuned.drop_duplicates(["paradigm", *OPTION])["paradigm"]
+    counts: dict[Any, int] = options.value_counts(sort=False).to_dict()
+    return counts

@@ -19,8 +19,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from analysis.digest.compare import Comparison
-from analysis.digest.heat_maps import heatmap_seeds, mean_heatmaps
-from analysis.digest.learning_curves import learning_curve
+from analysis.digest.means import heatmap_seeds, learning_curve, mean_heatmaps
 from analysis.digest.responses import learning_rate_response, switch_response
 from analysis.figures import (
     compute_figure,

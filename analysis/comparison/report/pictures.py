@@ -10,10 +10,9 @@ import pandas as pd
 
 from analysis.comparison.report.looks import gallery
 from analysis.comparison.report.verdicts import sampled
+from analysis.digest.choose import SCORE, SEEDS, STOPPED, UNSWITCHED, barred
 from analysis.digest.compare import Comparison
-from analysis.digest.heat_maps import heatmap_seeds, mean_heatmaps
-from analysis.digest.learning_curves import common, learning_curve
-from analysis.digest.limits import SCORE, SEEDS, STOPPED, UNSWITCHED, barred
+from analysis.digest.means import common, heatmap_seeds, learning_curve, mean_heatmaps
 from analysis.digest.responses import MAX_RATES, learning_rate_response, switch_response
 from analysis.figures.curves import compute_figure
 from analysis.figures.forest import forest_figure

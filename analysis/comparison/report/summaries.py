@@ -14,10 +14,10 @@ from analysis.comparison.report.tables import (
     rates,
     seeds_there,
 )
-from analysis.digest.choose import SUMMARISED, further_measures, summarised_metrics
+from analysis.digest.choose import summarised_metrics
 from analysis.digest.compare import Comparison
-from analysis.digest.heat_maps import mean_heatmaps
-from analysis.digest.learning_curves import common, learning_curve
+from analysis.digest.means import common, learning_curve, mean_heatmaps
+from analysis.digest.measures import measures
 from analysis.page.sentences import answer, limits, setting_text, tuned
 from analysis.rendering import markdown
 from analysis.section.blocks import Table
@@ -128,7 +128,7 @@ def _params(row: Mapping[Hashable, Any]) -> dict[str, str]:
 
 def _metrics(row: Mapping[Hashable, Any]) -> dict[str, float]:
     task = str(row["task"])
-    names = dict.fromkeys([*summarised_metrics(row), *SUMMARISED, *further_measures(task)])
+    names = dict.fromkeys([*summarised_metrics(row), *measures(task)])
     return {name: float(row[name]) for name in names if name in row} | {
         "n": float(row["num_seeds"])
     }

@@ -8,8 +8,9 @@ from __future__ import annotations
 import math
 
 from analysis.digest import published as paper
-from analysis.digest.choose import SUMMARISED, further_measures, summarised_metrics
+from analysis.digest.choose import summarised_metrics
 from analysis.digest.compare import Comparison
+from analysis.digest.measures import measures
 from analysis.section.columns import Column, Row, by_columns, measured, plain
 from analysis.words import (
     level,
@@ -64,7 +65,7 @@ def further_cells(comparison: Comparison) -> list[Cells]:
     bounds = f"{level(summary['confidence'].iloc[0])} interval"
     shares = {each.column: (each.name, each.is_share) for each in modality.measures}
     found = []
-    for column in dict.fromkeys([*SUMMARISED, *further_measures(comparison.task)]):
+    for column in measures(comparison.task):
         name, is_share = shares.get(column, (_NAMES.get(column, column), True))
         said = column in summarised_metrics(summary) or name == modality.score
         if said or column not in summary or summary[column].isna().all():

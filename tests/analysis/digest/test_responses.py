@@ -10,34 +10,13 @@ import pandas as pd
 import pytest
 
 import analysis
-from analysis.digest.choose import by_preference, choose, options
+from analysis.digest.choose import choose, options
 from analysis.digest.limits import edges
 from analysis.digest.responses import MAX_RATES, learning_rate_response, switch_response
-from analysis.groups import Select
 from study.results import Results
 from tests.made_up.comparisons import at_the_cut, compared, make_cell, write
 
 RATES = (0.1, 0.2, 0.3)
-
-# --- the order of options
-
-
-@pytest.mark.parametrize("select", ["accuracy", "saif"])
-def test_ranks_go_on_where_the_choice_stops(results: Results, select: Select) -> None:
-    """Without its best option, a group's choice is the next in the order: ties, too."""
-    grid = itertools.product(("soft", "hybrid"), RATES, range(2))
-    for i, (paradigm, lr, seed) in enumerate(grid):
-        scores = (0.6 + 0.1 * (i % 2 + seed % 2), 0.5 + 0.1 * (i % 3))
-        write(results, make_cell(paradigm, lr, seed), *scores, loss=0.3 if lr > 0.1 else 0.4)
-    rest = at_the_cut(results)
-    ranked = by_preference(options(rest), select).groupby("paradigm")["schedule"].agg(list)
-    chosen = []
-    for _ in range(3):
-        best = choose(rest, select).set_index("paradigm")["schedule"]
-        chosen.append(best)
-        rest = rest[~rest["schedule"].isin(best)]
-    assert pd.concat(chosen).groupby("paradigm").agg(list).equals(ranked)
-
 
 # --- responses
 
@@ -53,20 +32,20 @@ def test_responses_by_hand(results: Results) -> None:
     write(results, make_cell(lr=0.3), status="censored", points=(0.25,))
     found = compared(results)
     table = learning_rate_response(found.at_budget, found.options)
-    columns = ["paradigm", "lr", "num_tried", "num_seeds", "chosen", "switch_point"]
+    columns = ["paradigm", "lr", "num_seeds", "chosen", "switch_point"]
     assert table[columns].fillna(0).to_numpy().tolist() == [
-        ["soft", 0.1, 1, 2, False, 0],
-        ["soft", 0.2, 1, 2, True, 0],
-        ["soft", 0.3, 1, 0, False, 0],
-        ["hybrid", 0.1, 2, 2, True, 0.2],
-        ["hybrid", 0.2, 2, 2, False, 0.2],
+        ["soft", 0.1, 2, False, 0],
+        ["soft", 0.2, 2, True, 0],
+        ["soft", 0.3, 0, False, 0],
+        ["hybrid", 0.1, 2, True, 0.2],
+        ["hybrid", 0.2, 2, False, 0.2],
     ]
     assert table["saif"].tolist() == pytest.approx([0.5, 0.3, nan, 0.2, 0.2], nan_ok=True)
     bounds = table.loc[0, ["accuracy", "accuracy_low", "accuracy_high"]].tolist()
     assert bounds == pytest.approx([0.75, 0.7, 0.8])
     table = switch_response(found.at_budget, found.options)
-    columns = ["switch_point", "lr", "num_tried", "chosen"]
-    assert table[columns].to_numpy().tolist() == [[0.2, 0.1, 2, True], [0.6, 0.2, 2, False]]
+    columns = ["switch_point", "lr", "chosen"]
+    assert table[columns].to_numpy().tolist() == [[0.2, 0.1, True], [0.6, 0.2, False]]
     soft = found.at_budget[found.at_budget["paradigm"] == "soft"]
     assert switch_response(soft, options(soft)).empty
 
@@ -82,7 +61,6 @@ def test_many_learning_rates_are_taken_together(results: Results) -> None:
     found = compared(results)
     table = learning_rate_response(found.at_budget, found.options)
     assert table["paradigm"].tolist() == ["soft"] * MAX_RATES
-    assert table["num_tried"].sum() == len(rates)
     assert table["chosen"].tolist() == [False] * (MAX_RATES - 1) + [True]
     # The best rate of a part is its largest here, and parts do not overlap.
     assert table["saif"].tolist() == table["lr"].tolist()
