@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from analysis.digest.choose import choose
     from analysis.digest.compare import compare, compare_results, comparisons, equal_compute
     from analysis.digest.means import learning_curve, mean_heatmaps, summarise
-    from analysis.digest.reading import load
+    from analysis.digest.read import load
 
 __all__ = [
     "choose",
@@ -39,7 +39,7 @@ _MODULES = {
     "summarise": "analysis.digest.means",
     "learning_curve": "analysis.digest.means",
     "mean_heatmaps": "analysis.digest.means",
-    "load": "analysis.digest.reading",
+    "load": "analysis.digest.read",
 }
 
 

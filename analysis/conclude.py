@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from analysis.digest.reading import opened
+from analysis.digest.read import opened
 from analysis.kinds import find
 from analysis.page import opening
 from analysis.page.claim_matrix import claim_counts, claim_matrix, matrix_blocks

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from analysis.digest.reading import cells_of
+from analysis.digest.read import cells_of
 from analysis.groups import claimed
 from analysis.page import comparisons as comparison
 from analysis.section.section import Kind, Question, Section

@@ -16,8 +16,7 @@ import pandas as pd
 
 from analysis.digest.at_cut import cut_cells
 from analysis.digest.cut import Cut
-from analysis.digest.reading import opened
-from analysis.digest.sources import DirectorySource
+from analysis.digest.read import Source, opened
 from analysis.groups import (
     GROUP,
     OPTION,
@@ -234,7 +233,7 @@ def chosen(
     ids = results.cells(cell_ids, ["cell_id"])["cell_id"]
     if ids.empty:
         return {}
-    found = cut_cells(DirectorySource(results, cell_ids=ids), Cut(), [*METRICS, "loss"]).table
+    found = cut_cells(Source(results, cell_ids=ids), Cut(), [*METRICS, "loss"]).table
     parts = [each for _, each in found.groupby("comparison_id")]
     rows = pd.concat([rows_of(choose(each, select), each) for each in parts])
     of_each = rows.groupby(["comparison_id", "paradigm"])["cell_id"]

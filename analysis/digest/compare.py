@@ -24,8 +24,7 @@ from analysis.digest.cut import Cut
 from analysis.digest.means import summarise
 from analysis.digest.measures import measures
 from analysis.digest.pairs import paired_tables
-from analysis.digest.reading import whole_numbers, with_measures
-from analysis.digest.sources import DirectorySource, Source, TableSource
+from analysis.digest.read import Source, each_once, whole_numbers, with_measures
 from analysis.groups import Axis, Select, is_compared, is_recorded, trains_nothing
 from analysis.rules.stages import Looks, looks, tested_choice
 from analysis.words import (
@@ -260,11 +259,11 @@ def compare(
             that no cell has recorded.
     """
     cut = Cut(budget, axis, interpolate, threshold)
-    rows = TableSource(evaluations).rows
+    rows = each_once(evaluations)
     compared = rows[is_compared(rows)]
     if compared.empty and len(rows):
         return []
-    return _compare(TableSource(compared), cut, select, test)
+    return _compare(Source(compared), cut, select, test)
 
 
 def compare_results(
@@ -303,7 +302,7 @@ def compare_results(
     """
     cut = Cut(budget, axis, interpolate, threshold)
     ids = None if cell_ids is None else set(cell_ids)
-    source = DirectorySource(results_dir, study, ids)
+    source = Source(results_dir, study, ids)
     return [] if source.cells.empty else _compare(source, cut, select, test, details)
 
 
@@ -361,7 +360,7 @@ def equal_compute(
             first evaluation of a trained network of one of them.
     """
     cut = Cut(budget, axis, interpolate, threshold)
-    rows = TableSource(evaluations).rows
+    rows = each_once(evaluations)
     trained = rows[~trains_nothing(rows)]
     if trained.empty and len(rows):
         raise ResultsError(
@@ -369,7 +368,7 @@ def equal_compute(
             "which has no budget to compare at. analysis.report shows them."
         )
     _refuse_mixture(trained)
-    source = TableSource(trained)
+    source = Source(trained)
     of_one = {"examples", "heatmap", *INSTANCES}
     found = cut_cells(
         source, cut, [name for name in EVALUATIONS_SCHEMA.names if name not in of_one]

@@ -15,18 +15,18 @@ matters.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from numbers import Real
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from analysis.digest.sources import Source
-from analysis.groups import AXES, Axis, is_recorded
+from analysis.digest.measures import measures
+from analysis.digest.read import Source
+from analysis.groups import AXES, Axis
 from study import tasks
-from study.results import HEATMAP_EDGES, KEY, ResultsError
+from study.results import FURTHER, KEY, METRICS, ResultsError
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -37,8 +37,27 @@ EARLY = 0.9
 _MEASURED = ("loss", "accuracy", "saif", "measures")
 """Columns by which an evaluation says whether it counts."""
 
+_OF_CELLS = [
+    "cell_id", "comparison_id", "task", "m", "paradigm", "seed", "kind", "status", "budget_unit",
+    "budget_amount", "pack", "shared_prefix", "device", "threads",
+]  # fmt: skip
+"""What the queries know of the cells."""
+
 _RECORDED_AS = {"flops": "compute", "seconds": "seconds", "mosaics": "examples"}
 """Axis -> the column of `analysis.record`."""
+
+_CELLS = """
+create temp macro digits(x) as -- all: rounded, the largest usable budget might be none
+    regexp_replace(x::varchar, '\\.0$', '');
+
+create temp table cells as
+select cell_id, comparison_id, task, task || if(m <> 0, ' m=' || m, '') as setting, paradigm,
+    seed, status, status = 'done' as done, status = 'diverged' as diverged,
+    kind = 'recorded' as recorded, budget_amount::double as budget_amount,
+    coalesce(budget_unit::varchar = getvariable('axis'), false) as budgeted,
+    pack > 1 or shared_prefix as shared, device::varchar as device, threads::varchar as threads
+from given
+"""
 
 _COUNTED = """
 create temp table measured as -- evaluations of recorded runs, with the names of what was measured
@@ -72,7 +91,8 @@ union all select comparison_id, split, 'main', names[:1] from listed;
 
 create temp view counted as -- evaluations that count; a moment is what cells may share
 select 'all' as basis, cell_id, comparison_id, split, done, budget_fraction, {x}::double as x,
-    if(budgeted and not getvariable('exactly'), budget_fraction, null) as moment
+    if(budgeted and (getvariable('budget') is null or not getvariable('interpolate')),
+        budget_fraction, null) as moment
 from evaluations join cells using (cell_id)
 where not recorded and not (diverged and not isfinite(loss))
 union all
@@ -111,7 +131,7 @@ with ends as ( -- how many done cells there are, and where the first of them end
 ), shared as (
     select basis, comparison_id, split, max(moment) as moment
     from moments join ends using (basis, comparison_id, split, num_done)
-    where cheapest > 0 and dearest <= getvariable('budget') group by all
+    where cheapest > 0 and dearest <= coalesce(getvariable('budget'), 'inf'::double) group by all
 ), found as (
     select *, max(num_done) over same as most, max(moment) over same as last_moment,
         if(last_moment is null, if(num_done = most, reach, null), moment) as place
@@ -158,46 +178,138 @@ select cell_id, comparison_id, split, task, done, first_x, fraction, value,
         max(last_fraction) over (partition by cell_id) >= fraction, farthest >= value
     ) or coalesce(end_fraction > fraction, lost_at > value, false) as went_on
 from placed left join last using (cell_id, split);
+
+create temp view untrained as -- cells that are cut before their first evaluation of a trained one
+select cell_id, setting, paradigm, seed, split,
+    if(value is null, 'what', format('the {{:,.10g}} {unit} that', value)) as spent
+from around join cells using (cell_id, comparison_id)
+where (around.done or next_fraction is not null) and not coalesce(x > 0, false)
+order by cell_id, split;
 """
 
 _FOUND = """
-with found as (
+create temp table found as
+with ends as (
     select comparison_id, split, fraction, value, min(budget_fraction) filter (done) as cut,
         min(farthest) filter (done) as reach
     from around group by all
 )
 select comparison_id, split, fraction, value, coalesce(cut, 1) as cut,
     coalesce(min(reach) over (partition by comparison_id), 'inf'::double) as reach
-from found
+from ends;
+
+create temp table places as -- also of lost cells without any evaluation within the cut
+with measured as (
+    select distinct split from around
+), splits as (
+    from measured union all
+    select unnest(['train', 'validation', 'test']) where not exists (from measured)
+), every as (
+    select * replace (
+        coalesce(went_on, bool_or(went_on) over (partition by cell_id), false) as went_on
+    )
+    from cells cross join splits left join around using (cell_id, split)
+)
+select cell_id, split, coalesce(cut, 1) as cut, budget_fraction, next_fraction, weight,
+    diverged and not went_on as diverged,
+    diverged and went_on and not coalesce(reached, false) as unknown
+from every left join found using (comparison_id, split)
+where budget_fraction is not null or status in ('diverged', 'censored')
+order by list_position(['train', 'validation', 'test'], split);
 """
 
-_PLACES = """
-select cell_id, split, budget_fraction, next_fraction, weight, reached, went_on
-from around
-"""
-
-_ROWS = """
-select next, task, {columns} from evaluations join (
+_PICKED = """
+create temp table picked as -- the evaluations around the cut
+select next, task, evaluations.* from evaluations join (
     select cell_id, split, budget_fraction, task, false as next from around
     union all
     select cell_id, split, next_fraction, task, true from around where next_fraction is not null
-) using (cell_id, split, budget_fraction)
+) using (cell_id, split, budget_fraction);
 """
+
+_CELLS_REFUSED = {
+    "from cells where recorded and getvariable('threshold') is not null": (
+        "recorded runs have no heat maps from which SAIF at another threshold follows. Leave the "
+        "threshold out, or name a study of other cells."
+    ),
+    """
+    select count_if(shared)::int as num_shared, count(*) as num_cells
+    from cells having getvariable('axis') = 'seconds' and num_shared > 0
+    """: (
+        "{num_shared} of {num_cells} cells have no training time of their own: they were trained "
+        "in packs or share a prefix. Compare at equal flops or mosaics, or run the study with "
+        "--pack none --no-share into another results directory."
+    ),
+    """
+    select name, string_agg(distinct value, ', ' order by value) as several from (
+        unpivot (from cells where status <> 'failed') on device, threads
+    ) where getvariable('axis') = 'seconds'
+    group by comparison_id, name having count(distinct value) > 1 order by name
+    """: (
+        "cells of one comparison were trained with {name} {several}: their seconds are not "
+        "comparable. Compare at equal flops or mosaics."
+    ),
+}
+"""Query of cells that cannot be cut so -> why not, and what to do."""
+
+_CUTS_REFUSED = {
+    "from spans where unknown > 0 and recorded order by cell_id": (
+        "run {cell_id} was recorded without {recorded_as}. Compare on an axis that it has, --axis "
+        "{others}, or name a study with --study."
+    ),
+    "from spans where unknown > 0 order by cell_id": (
+        "cell {cell_id} has evaluations without {amount}. Compare on another axis (--axis "
+        "{others}), or move its files away and run its study again."
+    ),
+    """
+    select setting, digits(reach) as usable from (
+        select any_value(setting) as setting, coalesce(min(reach), 'inf'::double) as reach
+        from cuts join cells using (comparison_id) where split <> 'train'
+        group by comparison_id order by 2 desc, comparison_id limit 1
+    ) where reach < getvariable('budget')
+    """: (  # a comparison that falls short of others is cut at its end
+        "a budget of {budget:g} {unit} lies beyond what every cell of {setting} has reached. The "
+        "largest usable budget is {usable} {unit}."
+    ),
+    """
+    select *, (select digits(max(first_x)) from around) as usable from untrained
+    where getvariable('budget') is not null
+    """: (
+        "a budget of {budget:g} {unit} lies below the first evaluation of a trained network of "
+        "{setting}. The smallest usable budget is {usable} {unit}."
+    ),
+    "from untrained": (
+        "run {cell_id} of {setting} ({paradigm}, seed {seed}) has no evaluation of a trained "
+        "network on the {split} split within {spent} all have spent. Record several of each run, "
+        "on each split, and compare all that there are."
+    ),
+    """
+    select cell_id, split, name, value from (unpivot (from picked) on {shares})
+    where isfinite(value) and not value between -1e-6 and 1 + 1e-6
+    order by cell_id, split, name
+    """: (
+        "cell {cell_id} has {name} {value:g} on the {split} split, which is not a fraction. Move "
+        "its files away and run its study again."
+    ),
+}
+"""Query of what cannot be cut there -> why not, and what to do."""
 
 
 class Evaluations(NamedTuple):
     """What is read of the evaluations.
 
     Attributes:
-        cuts: one row a comparison and split: `fraction` of the budget, or `value` of the axis at
+        cuts: one row per comparison and split: `fraction` of the budget, or `value` of the axis at
             which it is cut (infinite: no cell is done), the other is missing; `cut`, the fraction
             of the budget up to which all done cells have evaluations within it (1: none is done);
             `reach`, the value up to which they were measured on any split.
-        places: one row a cell and split: `budget_fraction` of its last evaluation within the cut,
-            and `next_fraction` of the one after; `weight`, the share of the latter in the
-            value at the cut; `reached` and `went_on`, whether the cell was measured there or
-            beyond, on this split or any; a lost one, too, that was seen to be so beyond.
-        rows: those evaluations, with the columns that were asked for; `next`: it is the later one.
+        places: one row per cell and split, in the order of the splits: `cut`, see above;
+            `budget_fraction` of its last evaluation within the cut (a lost cell may have none),
+            and `next_fraction` of the one after; `weight`, the share of the latter in the value
+            at the cut; `diverged`, whether it was lost before the cut; `unknown`, whether it was
+            lost behind the cut, but last measured on this split before it.
+        rows: those evaluations, with the columns that were asked for, `task`, and `next`: it is
+            the later one.
     """
 
     cuts: pd.DataFrame
@@ -236,7 +348,7 @@ class Cut:
             object.__setattr__(self, name, None if plain is pd.NA else plain)
         if self.axis not in AXES:
             raise ResultsError(f"an axis must be one of {', '.join(AXES)}, got {self.axis!r}.")
-        number = isinstance(self.budget, Real) and not isinstance(self.budget, bool)
+        number = type(self.budget) in (int, float)  # a bool is none
         if self.budget is not None and not (number and 0 < self.budget < math.inf):
             raise ResultsError(
                 f"a budget must be a finite number of {self.unit} > 0, got {self.budget}."
@@ -266,65 +378,18 @@ class Cut:
         saif = rows["saif"]
         for task in rows["task"].unique():
             modality, mine = tasks.modality(task), rows["task"] == task
+            edges = modality.heatmap_edges
+            if self.threshold not in edges[1:-1]:
+                raise ResultsError(
+                    f"a threshold must be an inner edge of the heat maps of {task} "
+                    f"({', '.join(map('{:g}'.format, edges[1:-1]))}), got {self.threshold}."
+                )
             if self.threshold != modality.saif_threshold:
-                heatmaps = rows.loc[mine, "heatmap"]
-                saif = saif.mask(mine, saif_at(heatmaps, self.threshold, modality.heatmap_edges))
+                saif = saif.mask(mine, saif_at(rows.loc[mine, "heatmap"], self.threshold, edges))
         return rows.assign(saif=saif)
 
 
-def read_around(source: Source, cut: Cut, columns: Sequence[str]) -> Evaluations:
-    """Finds the evaluations around the cut.
-
-    Args:
-        source: cells and their evaluations.
-        cut: where and how to cut.
-        columns: of the evaluations.
-
-    Raises:
-        ResultsError: no cell; a budget that no comparison has reached, or that lies before a done
-            cell's first evaluation of a trained network; on the axis `seconds`, cells that shared
-            their training time.
-    """
-    cells = source.cells
-    if cells.empty:
-        raise ResultsError("there is no finished cell to compare. Run or resume a study first.")
-    _refuse_threshold(cells, cut)
-    _refuse_shared_time(cells, cut)
-    columns = list(dict.fromkeys([*KEY, cut.column, *columns]))
-
-    def question(database: DuckDBPyConnection) -> Evaluations:
-        database.register("cells", _known(cells, cut))
-        budget = math.inf if cut.budget is None else cut.budget
-        exactly = cut.interpolate and cut.budget is not None
-        variables = {"budget": budget, "interpolate": cut.interpolate, "exactly": exactly}
-        for name, value in (variables | {"early": EARLY}).items():
-            database.execute(f"set variable {name} = ?", [value])
-        database.execute(_COUNTED.format(x=cut.column))
-        _refuse_unknown(database.sql("from spans where unknown > 0 order by cell_id").df(), cut)
-        database.execute(_CUTS)
-        _refuse_late(cells, database.sql("from cuts").df(), cut)
-        database.execute(_AROUND)
-        _refuse_untrained(cells, database.sql("from around order by cell_id").df(), cut)
-        rows = _ROWS.format(columns=", ".join(columns))
-        return Evaluations(*(database.sql(each).df() for each in (_FOUND, _PLACES, rows)))
-
-    return source.ask(question, list(dict.fromkeys([*columns, *_MEASURED])))
-
-
-def _known(cells: pd.DataFrame, cut: Cut) -> pd.DataFrame:
-    """What the queries know of the cells."""
-    return cells[["cell_id", "comparison_id", "task"]].assign(
-        done=cells["status"] == "done",
-        diverged=cells["status"] == "diverged",
-        recorded=is_recorded(cells),
-        budgeted=cells["budget_unit"] == cut.axis,
-        budget_amount=cells["budget_amount"].astype(float),
-    )
-
-
-def saif_at(
-    heatmaps: pd.Series, threshold: float, edges: Sequence[float] = HEATMAP_EDGES
-) -> pd.Series:
+def saif_at(heatmaps: pd.Series, threshold: float, edges: Sequence[float]) -> pd.Series:
     """SAIF at another threshold (section 2.4), from recorded heat maps.
 
     Args:
@@ -343,97 +408,48 @@ def saif_at(
     return heatmaps.dropna().map(share).reindex(heatmaps.index).astype(float)
 
 
-def _refuse_unknown(unknown: pd.DataFrame, cut: Cut) -> None:
-    if unknown.empty:
-        return
-    first = unknown.iloc[0]
-    others = " or ".join(name for name in AXES if name != cut.axis)
-    if first["recorded"]:
-        raise ResultsError(
-            f"run {first['cell_id']} was recorded without {_RECORDED_AS[cut.axis]}. Compare on an "
-            f"axis that it has, --axis {others}, or name a study with --study."
-        )
-    raise ResultsError(
-        f"cell {first['cell_id']} has evaluations without {cut.column}. Compare on another axis "
-        f"(--axis {others}), or move its files away and run its study again."
-    )
+def read_around(source: Source, cut: Cut, columns: Sequence[str]) -> Evaluations:
+    """Finds the evaluations around the cut.
+
+    Args:
+        source: cells and their evaluations.
+        cut: where and how to cut.
+        columns: of the evaluations.
+
+    Raises:
+        ResultsError: no cell; a budget that no comparison has reached, or that lies before a done
+            cell's first evaluation of a trained network; on the axis `seconds`, cells that shared
+            their training time; a fraction outside [0, 1].
+    """
+    if source.cells.empty:
+        raise ResultsError("there is no finished cell to compare. Run or resume a study first.")
+    heatmap = [] if cut.threshold is None else ["heatmap"]
+    facts = vars(cut) | {"unit": cut.unit, "amount": cut.column, "early": EARLY}
+    facts["others"] = " or ".join(name for name in AXES if name != cut.axis)
+    facts["recorded_as"] = _RECORDED_AS[cut.axis]
+    asked = [*KEY, cut.column, *_MEASURED, *columns, *heatmap]
+    known = (measures(task).values() for task in source.cells["task"].unique())
+    unbounded = {each.column for rows in known for each in rows if not each.bounded}
+    facts["shares"] = ", ".join({*METRICS, *FURTHER}.intersection(asked) - unbounded)
+
+    def question(database: DuckDBPyConnection) -> Evaluations:
+        database.register("given", source.cells[_OF_CELLS])
+        for name, value in facts.items():
+            database.execute(f"set variable {name} = ?", [value])
+        database.execute(_CELLS)
+        _refuse(database, _CELLS_REFUSED, facts)
+        for tables in (_COUNTED, _CUTS, _AROUND, _FOUND, _PICKED):
+            database.execute(tables.format(x=cut.column, unit=cut.unit))
+        _refuse(database, _CUTS_REFUSED, facts)
+        return Evaluations(*(database.table(each).df() for each in ("found", "places", "picked")))
+
+    return source.ask(question, asked)
 
 
-def _refuse_late(cells: pd.DataFrame, cuts: pd.DataFrame, cut: Cut) -> None:
-    """Refuses a budget beyond every comparison; one that falls short is cut at its end."""
-    compared = cuts[cuts["split"].isin(["validation", "test"])]
-    reach = compared.groupby("comparison_id")["reach"].min().fillna(math.inf)
-    if cut.budget is not None and (reach < cut.budget).all():
-        row = cells[cells["comparison_id"] == reach.idxmax()].iloc[0]
-        raise ResultsError(
-            f"a budget of {cut.budget:g} {cut.unit} lies beyond what every cell of {row['task']} "
-            f"m={row['m']} has reached. The largest usable budget is {_digits(reach.max())} "
-            f"{cut.unit}."
-        )
-
-
-def _refuse_untrained(cells: pd.DataFrame, around: pd.DataFrame, cut: Cut) -> None:
-    """Refuses a cut before the first evaluation of a trained network."""
-    trains_on = around["done"] | around["next_fraction"].notna()
-    untrained = around[trains_on & ~(around["x"] > 0)]
-    if untrained.empty:
-        return
-    first = untrained.iloc[0]
-    row = cells[cells["cell_id"] == first["cell_id"]].iloc[0]
-    where = f"{row['task']} m={row['m']}" if row["m"] else str(row["task"])
-    if cut.budget is not None:
-        raise ResultsError(
-            f"a budget of {cut.budget:g} {cut.unit} lies below the first evaluation of a trained "
-            f"network of {where}. The smallest usable budget is "
-            f"{_digits(around['first_x'].max())} {cut.unit}."
-        )
-    value = first["value"]
-    spent = "what" if math.isnan(value) else f"the {value:,.10g} {cut.unit} that"
-    raise ResultsError(
-        f"run {row['cell_id']} of {where} ({row['paradigm']}, seed {row['seed']}) has no "
-        f"evaluation of a trained network on the {first['split']} split within {spent} all have "
-        "spent. Record several of each run, on each split, and compare all that there are."
-    )
-
-
-def _digits(value: float) -> str:
-    """All of them: rounded, the largest usable budget might be none, nor may it have commas."""
-    return np.format_float_positional(value, trim="-")
-
-
-def _refuse_threshold(cells: pd.DataFrame, cut: Cut) -> None:
-    if cut.threshold is None:
-        return
-    if is_recorded(cells).any():
-        raise ResultsError(
-            "recorded runs have no heat maps from which SAIF at another threshold follows. Leave "
-            "the threshold out, or name a study of other cells."
-        )
-    for task in cells["task"].unique():
-        inner = tasks.modality(task).heatmap_edges[1:-1]
-        if cut.threshold not in inner:
-            raise ResultsError(
-                f"a threshold must be an inner edge of the heat maps of {task} "
-                f"({', '.join(f'{edge:g}' for edge in inner)}), got {cut.threshold}."
-            )
-
-
-def _refuse_shared_time(cells: pd.DataFrame, cut: Cut) -> None:
-    if cut.axis != "seconds":
-        return
-    shared = (cells["pack"] > 1) | cells["shared_prefix"].astype(bool)
-    if shared.any():
-        raise ResultsError(
-            f"{int(shared.sum())} of {len(cells)} cells have no training time of their own: they "
-            "were trained in packs or share a prefix. Compare at equal flops or mosaics, or run "
-            "the study with --pack none --no-share into another results directory."
-        )
-    trained = cells[cells["status"].ne("failed")]
-    for name in ("device", "threads"):
-        kinds = trained.groupby("comparison_id")[name].unique()
-        for values in kinds[kinds.map(len) > 1]:
-            raise ResultsError(
-                f"cells of one comparison were trained with {name} "
-                f"{', '.join(map(str, values))}: their seconds are not comparable. Compare at "
-                "equal flops or mosaics."
-            )
+def _refuse(
+    database: DuckDBPyConnection, refused: Mapping[str, str], facts: Mapping[str, Any]
+) -> None:
+    """Refuses the first that a query finds."""
+    for query, sentence in refused.items():
+        for row in database.sql(query.format(**facts)).limit(1).df().to_dict("records"):
+            raise ResultsError(sentence.format(**facts, **row))

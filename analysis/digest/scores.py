@@ -117,7 +117,7 @@ def scores(rows: pd.DataFrame, metric: str) -> Scores:
     Args:
         rows: (S,) one a cell of one comparison, with `task`, `diverged`, the metric, and perhaps
             the columns `study.results.INSTANCES` and `base_images`, see
-            `analysis.digest.reading.load`.
+            `analysis.digest.read.load`.
         metric: a measure, see `analysis.digest.measures`.
 
     Raises:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from analysis.digest.reading import opened
+from analysis.digest.read import opened
 from chapters.recorded.table import COSTS, KNOWN, SETTING, Runs, by_run, checked_table
 from study.results import RECORDED, SPLITS, Results, ResultsError, as_seen
 

@@ -73,7 +73,7 @@ def rows_of(cells: pa.Table, evaluations: pa.Table) -> pa.Table:
     none = pa.Table.from_pylist([{}] * len(without), EVALUATIONS_SCHEMA)
     cell_of = np.concatenate([cell_of, without])
     order = np.argsort(cell_of, kind="stable")
-    repeated = cells.take(cell_of[order])
+    repeated = cells.drop_columns("cell").take(cell_of[order])  # its JSON is in the metadata
     measured = pa.concat_tables([evaluations, none]).take(order)
     both = {name: table[name] for table in (measured, repeated) for name in table.column_names}
     return pa.table(both).select(ROWS_SCHEMA.names)

@@ -36,7 +36,7 @@ STOREYS = [
     ["analysis.digest"],
     ["analysis.figures"],
     ["study.launch", "study.tracking", "study.compact", "study.commands"],
-    ["analysis.digest.reading", "analysis.words"],
+    ["analysis.digest.read", "analysis.words"],
     ["analysis.rules"],
     ["analysis.groups"],
     ["study.results"],

@@ -25,7 +25,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from analysis.conclude import Conclusions, conclude
-from analysis.digest.reading import cells_of
+from analysis.digest.read import cells_of
 from analysis.groups import claimed
 from analysis.kinds import find
 from analysis.page import comparisons as comparison

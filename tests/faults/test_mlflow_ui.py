@@ -14,7 +14,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page
 
 from analysis.digest.compare import compare
-from analysis.digest.reading import load
+from analysis.digest.read import load
 from analysis.page.sentences import answer
 from benchmarks.support.mlflow_server import MLflowServer, serving
 from study import track

@@ -10,7 +10,7 @@ import pytest
 
 from analysis.conclude import conclude
 from analysis.digest.compare import Comparison, compare
-from analysis.digest.reading import load
+from analysis.digest.read import load
 from analysis.page.comparisons import Compared
 from study.cell import Budget
 from study.results import Results

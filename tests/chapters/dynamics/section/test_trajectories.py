@@ -7,7 +7,7 @@ import math
 import pytest
 
 from analysis.digest.compare import compare, compare_results, equal_compute
-from analysis.digest.reading import load
+from analysis.digest.read import load
 from analysis.groups import PARADIGMS
 from analysis.kinds import find
 from analysis.rules.claim import Claim

@@ -1,0 +1,305 @@
+"""From a results directory, or a frame that a user brings, to tables."""
+
+from __future__ import annotations
+
+import glob
+import json
+import os
+import tempfile
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import pandas as pd
+import pyarrow as pa
+
+from analysis.groups import is_compared
+from study.results import (
+    CELLS_SCHEMA,
+    EVALUATIONS_SCHEMA,
+    FURTHER,
+    INSTANCES,
+    KEY,
+    METRICS,
+    SPLITS,
+    Results,
+    ResultsError,
+    apart,
+    unknown,
+)
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+T = TypeVar("T")
+
+Directory = str | os.PathLike[str] | Results
+"""A results directory: local path, fsspec URL or an open `Results`."""
+
+CELL_COLUMNS = [name for name in CELLS_SCHEMA.names if name != "cell"]
+"""All but the JSON of a cell, which is most of its memory."""
+
+_EXACT = {pa.int64(): pd.Int64Dtype()}
+"""Floats, as pandas makes them of whole numbers beside missing ones, end at 2**53."""
+
+_REPEATED = [
+    "status", "steps", "step", "mosaics_seen", "compute_flops", "num_evaluated", *METRICS, *FURTHER
+]  # fmt: skip
+"""Columns in which two rows of one evaluation agree; the others are circumstances."""
+
+_MEMORY = "1GB"
+"""DuckDB works in that much; what it reads and gives comes on top."""
+
+_EVALUATIONS = """
+create temp view evaluations as
+select {columns} from (from complete union all by name from records) where split is not null
+"""
+"""Records lack columns that none of their cells has."""
+
+
+def load(results_dir: Directory, cell_ids: Iterable[str] | None = None) -> pd.DataFrame:
+    """Evaluations joined with their cells: one row per cell, evaluation and split.
+
+    A cell without any evaluation (it diverged before the first) has one row with missing columns
+    of the evaluation, so that no cell drops out of the count.
+
+    Args:
+        results_dir: local path, fsspec URL or an open `Results`.
+        cell_ids: keep these cells only; ids without a result are ignored.
+
+    Returns:
+        The columns of `CELLS_SCHEMA` and `EVALUATIONS_SCHEMA`, `base_images` (of the rows with
+        `instances`, those that each instance holds, one after another; as many for each, that of
+        the foreground first), and one for each measure of its own that a recorded run has. Metrics
+        are fractions in [0, 1] (`loss` in nats), compute in FLOPs, times in seconds; counts are
+        nullable integers.
+
+    Raises:
+        ResultsError: not a readable results directory.
+    """
+    return _joined(opened(results_dir), cell_ids, CELLS_SCHEMA.names)
+
+
+def _joined(
+    results: Results,
+    cell_ids: Iterable[str] | None,
+    cell_columns: Sequence[str],
+    columns: Sequence[str] | None = None,
+) -> pd.DataFrame:
+    """As `load`, with some columns of the cells and of the evaluations; None: all of these."""
+    # Of one moment, so that a cell that finishes meanwhile is in both tables or in none.
+    cells, rows = results.tables(cell_ids, cell_columns, columns)
+    evaluations = rows.to_pandas(types_mapper=_EXACT.get)
+    table = cells.to_pandas().merge(evaluations, on="cell_id", how="left", validate="one_to_many")
+    held = {name: results.base_images(name) for name in table["instances"].dropna().unique()}
+    flat = {name: images.ravel() for name, images in held.items() if images is not None}
+    images = pd.Series([*map(flat.get, table["instances"])], table.index, dtype=object)
+    return with_measures(table.assign(base_images=images))
+
+
+def with_measures(rows: pd.DataFrame, names: Iterable[str] = ()) -> pd.DataFrame:
+    """The rows with a column for each measure in the JSON of their column `measures`.
+
+    Args:
+        rows: evaluations.
+        names: of measures that get a column, even if none of the rows has them.
+    """
+    texts = rows["measures"].dropna() if "measures" in rows else pd.Series(dtype=object)
+    measures = pd.DataFrame([*map(json.loads, texts)], texts.index, dtype=float)
+    wanted = sorted({*measures, *names}.difference(rows))
+    return rows.join(measures.reindex(columns=wanted)) if wanted else rows
+
+
+def cells_of(
+    results_dir: Directory, study: str | None = None, cell_ids: Collection[str] | None = None
+) -> pd.DataFrame:
+    """One row per cell: `CELL_COLUMNS`.
+
+    Args:
+        results_dir: local path, fsspec URL or an open `Results`.
+        study: only the cells that this study recorded.
+        cell_ids: only these.
+
+    Raises:
+        ResultsError: unreadable results, no such cell, an unknown study.
+    """
+    results = opened(results_dir)
+    cells = results.cells(cell_ids, CELL_COLUMNS)
+    if cells.empty:
+        which = "no finished cell" if cell_ids is None else "none of the requested cells"
+        running = "A study is running with it: ask again when its first cells have ended."
+        advice = running if results.is_running() else "Run or resume the study first."
+        raise ResultsError(f"{results.url} holds {which}. {advice}")
+    if study is None:
+        return cells
+    names = sorted(cells["study"].unique())
+    if study not in names:
+        raise ResultsError(f"{results.url}: {unknown('study', study, names)}")
+    return cells[cells["study"] == study].reset_index(drop=True)
+
+
+def whole_numbers(cells: pd.DataFrame) -> pd.DataFrame:
+    """The cells with whole numbers as such in each column that has no missing value.
+
+    Beside cells that lack it, as recorded runs do, a column was read as floats.
+    """
+    names = [field.name for field in CELLS_SCHEMA if pa.types.is_integer(field.type)]
+    return cells.astype(dict.fromkeys(cells[names].dropna(axis="columns"), "int64"))
+
+
+def opened(results_dir: Directory) -> Results:
+    """Opens the results directory at a path or URL; an open one is returned as it is."""
+    return results_dir if isinstance(results_dir, Results) else Results(results_dir)
+
+
+def each_once(evaluations: pd.DataFrame) -> pd.DataFrame:
+    """The rows of a user's frame, checked, each evaluation once.
+
+    Which of several equal rows is kept does not depend on their order.
+
+    Args:
+        evaluations: as `load` gives it; a row may occur twice, and heat maps may be left out.
+
+    Raises:
+        ResultsError: a column is missing, there is an unknown split, or two rows of one
+            evaluation contradict each other.
+    """
+    known = {*CELLS_SCHEMA.names, *EVALUATIONS_SCHEMA.names} - {"heatmap", *INSTANCES}
+    if missing := sorted(known.difference(evaluations)):
+        raise ResultsError(
+            f"the table has no columns {', '.join(missing)}. Give what analysis.load returns."
+        )
+    if others := {*evaluations["split"].dropna()}.difference(SPLITS):
+        raise ResultsError(
+            f"a split must be one of {', '.join(SPLITS)}, got {', '.join(map(str, others))}."
+        )
+    again = evaluations.duplicated(KEY, keep=False)
+    if not again.any():
+        return evaluations.reset_index(drop=True)
+    twice = evaluations[again]
+    differ = apart(twice.assign(status=pd.factorize(twice["status"])[0]), _REPEATED)
+    for row in differ[differ.any(axis=1)].reset_index().to_dict("records"):
+        what = " and ".join(name for name in _REPEATED if row[name])
+        place = f" at {100 * row['budget_fraction']:g} % of the budget on {row['split']}"
+        raise ResultsError(
+            f"cell {row['cell_id']} is in the table twice{'' if pd.isna(row['split']) else place}"
+            f", with different {what}. Keep one of the rows."
+        )
+    ordered = evaluations.sort_values([*KEY, *_REPEATED, "train_seconds"])
+    return ordered.drop_duplicates(KEY).reset_index(drop=True)
+
+
+class Source:
+    """Cells of comparisons and their evaluations, which DuckDB reads where they are.
+
+    Args:
+        given: a results directory, whose evaluations are never all in memory; or a frame of the
+            cells to compare, as `each_once` gives it.
+        study: only the cells of a directory that this study recorded.
+        cell_ids: only these of them.
+
+    Attributes:
+        cells: one row per cell, `CELL_COLUMNS`; of a directory, those that are in a comparison,
+            if any is.
+
+    Raises:
+        ResultsError: see `cells_of`.
+    """
+
+    def __init__(
+        self,
+        given: Directory | pd.DataFrame,
+        study: str | None = None,
+        cell_ids: Collection[str] | None = None,
+    ) -> None:
+        if isinstance(given, pd.DataFrame):
+            self._given: pd.DataFrame | Results = given
+            self.cells = given[CELL_COLUMNS].drop_duplicates("cell_id", ignore_index=True)
+        else:
+            self._given = opened(given)
+            cells = cells_of(self._given, study, cell_ids)
+            self.cells = cells[is_compared(cells)].reset_index(drop=True)
+
+    def ask(self, question: Callable[[DuckDBPyConnection], T], columns: Sequence[str]) -> T:
+        """What a question finds in a database with the view `evaluations`.
+
+        Args:
+            question: of the database.
+            columns: of the view, some of `EVALUATIONS_SCHEMA`, perhaps repeated.
+
+        Raises:
+            ResultsError: heat maps are asked for that a frame does not have; or there is too
+                little memory or disk.
+        """
+        given, columns = self._given, [*dict.fromkeys(columns)]
+        view = _EVALUATIONS.format(columns=", ".join(columns))
+        if isinstance(given, Results):
+            return given.while_merged(lambda: self._of_files(given, question, view))
+        if "heatmap" in columns and "heatmap" not in given:
+            raise ResultsError("the table has no column heatmap, which another threshold needs.")
+        known = given[columns].dropna(axis="columns", how="all")
+        schema = pa.schema([EVALUATIONS_SCHEMA.field(name) for name in known])
+        with _database() as database:
+            database.register("records", pa.Table.from_pandas(known, schema, preserve_index=False))
+            return question(database.execute(view))
+
+    def _of_files(
+        self, results: Results, question: Callable[[DuckDBPyConnection], T], view: str
+    ) -> T:
+        """The same of the files of a directory.
+
+        Raises:
+            FileNotFoundError: a running study merged one of them.
+        """
+        import duckdb
+
+        files = results.files(self.cells["cell_id"])
+        paths = [glob.escape(path) for path in files.paths]
+        several = bool(files.left_out)  # else no row has to know its file
+        try:
+            with _database() as database:
+                rows = database.read_parquet(paths, union_by_name=True, filename=several)
+                if several:
+                    left_out = pd.DataFrame(files.left_out, columns=["filename", "cell_id"])
+                    database.register("left_out", left_out)
+                    rows = rows.filter("(filename, cell_id) not in (from left_out)")
+                rows.create_view("records")
+                return question(database.execute(view))
+        except duckdb.OperationalError as error:  # others are mistakes of ours
+            if not all(map(os.path.exists, files.paths)):
+                raise FileNotFoundError(str(error)) from error
+            raise ResultsError(
+                f"the results in {results.url} cannot be compared ({error}). That takes some "
+                f"{_MEMORY} of memory and room in {tempfile.gettempdir()}: free both, or name a "
+                "larger folder in TMPDIR."
+            ) from error
+
+    def of(self, cell_ids: Collection[str], columns: Sequence[str] | None = None) -> pd.DataFrame:
+        """Evaluations of some cells, as `load` gives them but `cell`.
+
+        Args:
+            cell_ids: of the cells.
+            columns: of the evaluations, `instances` among them; of a frame, all come.
+        """
+        if isinstance(self._given, Results):
+            return _joined(self._given, cell_ids, CELL_COLUMNS, columns)
+        return self._given[self._given["cell_id"].isin(set(cell_ids))].drop(columns="cell")
+
+    def json_of(self, cell_ids: Collection[str]) -> dict[str, str]:
+        """Id -> JSON of some cells."""
+        if isinstance(self._given, Results):
+            cells = self._given.cells(cell_ids, ["cell_id", "cell"])
+        else:
+            cells = self._given[self._given["cell_id"].isin(set(cell_ids))]
+        return dict(zip(cells["cell_id"], cells["cell"], strict=True))
+
+
+@contextmanager
+def _database() -> Iterator[DuckDBPyConnection]:
+    """One that knows all columns of evaluations, by the empty table `complete`."""
+    import duckdb  # late, since most commands need none
+
+    with tempfile.TemporaryDirectory(prefix="attention-study-") as folder:
+        limits: dict[str, Any] = {"memory_limit": _MEMORY, "temp_directory": folder}
+        with duckdb.connect(config=limits) as database:
+            yield database.register("complete", EVALUATIONS_SCHEMA.empty_table())
