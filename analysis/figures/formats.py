@@ -3,8 +3,8 @@
 The same figure gives the same bytes. It is laid out for good when its first file is written, and
 each file is then drawn once: of a figure with a layout engine Matplotlib draws each twice.
 
-What is pointed at on the page says its name and numbers: Matplotlib writes the URL of an artist as
-a link around it, of which a `<title>` is made here.
+What is pointed at on the page says its name and numbers: they are the URL of a mark, which
+Matplotlib writes as a link around it, and which becomes a `<title>` here.
 """
 
 from __future__ import annotations
@@ -12,7 +12,10 @@ from __future__ import annotations
 import io
 import re
 import warnings
+from collections.abc import Iterator
 from typing import Any
+from xml.etree import ElementTree
+from xml.etree.ElementTree import Element
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
@@ -25,26 +28,16 @@ _NO_LAYOUT = {"figure.constrained_layout.use": False}
 """With which the layout engine None is none, also where Matplotlib sets it again; the engine
 "none" is one that does nothing."""
 
-_DIGITS = re.compile(r"(\.\d\d)\d+|\s+(?=\s)")
+_OF_A_DOCUMENT = ("style", "metadata")
+"""Elements that would hold for the whole page, or say nothing in it."""
 
-_FOR_THE_PAGE = (
-    (r"\A.*?(?=<svg)", ""),
-    (r'<svg [^>]*(width="[^"]*")[^>]*(viewBox="[^"]*")[^>]*>', r"<svg \1 \2>"),
-    (r"<style.*?</style>", ""),  # which would hold for the whole page
-    (r'<g id="[^"]*"', "<g"),  # another figure has the same
-    (r"<a [^>]*/>", ""),  # of numbers that are not known
-    # The quotes are those that the text does not hold.
-    (r"""<a xlink:href=(["'])(.*?)\1[^>]*>""", r"<g><title>\2</title>"),
-    (r"</a>", "</g>"),
-    (r"xlink:href", "href"),
-    (r"(font-family: )?'DejaVu Sans'.*?, sans-serif", r"\1system-ui, sans-serif"),
-    (r' transform="rotate\(-0 [^"]*"', ""),
-    (f"(fill|stroke): {BLACK}", r"\1: currentColor"),
-    (f"(fill|stroke): {GREY}", r"\1: var(--quiet)"),
-    (f"(fill|stroke): {WHITE}", r"\1: var(--back)"),
-    (r">\s+<", "><"),
-)
-"""Pattern -> what the page has instead: no names that clash, and its reader's colours."""
+_INKS = {BLACK: "currentColor", GREY: "var(--quiet)", WHITE: "var(--back)"}
+"""Colour -> what the reader of the page has for it."""
+
+_LINK = "{http://www.w3.org/1999/xlink}href"
+
+_EXCESS = re.compile(r"(?<=\.\d\d)\d+|\s+(?=\s)|font-family: [^;]*(; )?|rotate\(-0 [^)]*\)")
+"""Of attributes: digits beyond hundredths of a point, empty room, a font of its own, no turn."""
 
 
 def figure_png(figure: Figure, dpi: float | None = None) -> bytes:
@@ -64,11 +57,46 @@ def figure_svg(figure: Figure, salt: str) -> str:
         figure: the figure.
         salt: another one for each figure of a page, so that no two share an id.
     """
-    drawn = _bytes(figure, "svg", salt, transparent=True, metadata=_NO_METADATA).decode()
-    for pattern, replacement in _FOR_THE_PAGE:
-        drawn = re.sub(pattern, replacement, drawn, flags=re.DOTALL)
-    # Hundredths of a point are enough for what is drawn; what is said keeps its digits.
-    return re.sub("<[^>]+>", lambda tag: _DIGITS.sub(r"\1", tag[0]), drawn.strip())
+    drawn = _bytes(figure, "svg", salt, transparent=True, metadata=_NO_METADATA)
+    (element,) = _on_the_page(ElementTree.fromstring(drawn))
+    del element.attrib["height"], element.attrib["version"]
+    return ElementTree.tostring(element, encoding="unicode")
+
+
+def _on_the_page(drawn: Element) -> Iterator[Element]:
+    """What stands on the page for an element: itself, its children, or nothing."""
+    tag = _plain(drawn.tag)
+    children = [each for child in drawn for each in _on_the_page(child)]
+    if tag in _OF_A_DOCUMENT or (tag == "a" and not children):  # of a number that is not known
+        return
+    element = Element(tag)
+    if tag == "a":
+        element.tag = "g"
+        ElementTree.SubElement(element, "title").text = drawn.get(_LINK)
+    else:
+        element.attrib = {_plain(name): _value(name, text) for name, text in drawn.items()}
+    if tag == "g":
+        element.attrib.pop("id", None)  # which another figure has, too
+        if not element.attrib:
+            yield from children
+            return
+    if drawn.text and not drawn.text.isspace():
+        element.text = drawn.text
+    element.extend(children)
+    yield element
+
+
+def _plain(name: str) -> str:
+    """A name without its namespace."""
+    return name.rpartition("}")[2]
+
+
+def _value(name: str, text: str) -> str:
+    """Of an attribute, as short as it can be drawn from, in the reader's colours."""
+    if name == "style":
+        for colour, ink in _INKS.items():
+            text = text.replace(colour, ink)
+    return _EXCESS.sub("", text)
 
 
 @own_settings()

@@ -16,8 +16,6 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from analysis.groups import paradigm_order
-from analysis.words import METRICS, metric_name, of_planned, span
-from study import tasks
 
 TEXT = 9.5
 SMALL = 8.0
@@ -34,6 +32,7 @@ own_settings = functools.partial(
     {name: value for name, value in mpl.rcParamsDefault.items() if name != "backend"}
     | {
         "figure.dpi": 144,  # two pixels a point
+        "font.sans-serif": ["DejaVu Sans"],  # which Matplotlib brings: the same on every machine
         "figure.constrained_layout.use": True,
         "pdf.fonttype": 42,  # TrueType, as publishers refuse the default, Type 3
         "axes.axisbelow": True,
@@ -46,8 +45,6 @@ own_settings = functools.partial(
         "figure.labelsize": TEXT,
         "xtick.labelsize": SMALL,
         "ytick.labelsize": SMALL,
-        "xtick.minor.size": 2,
-        "ytick.minor.size": 2,
         "legend.fontsize": SMALL,
         "legend.frameon": False,
     },
@@ -103,12 +100,6 @@ def by_paradigm(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
     return {name: table[table["paradigm"] == name] for name in paradigm_order(table["paradigm"])}
 
 
-def metric_label(metric: str, threshold: float | None = None, task: str = "") -> str:
-    """The axis of a metric with its unit; arguments as of `metric_name`."""
-    of_instances = metric in METRICS and tasks.modality(task).chance
-    return f"{metric_name(metric, threshold, task)} ({'% of instances' if of_instances else '%'})"
-
-
 def panel() -> tuple[Figure, Axes]:
     """A figure with one panel."""
     figure = Figure(figsize=(WIDTH, HEIGHT))
@@ -133,34 +124,20 @@ def shared_legend(figure: Figure, panels: Iterable[Axes], order: Iterable[str] =
     found: dict[str, Any] = {}
     for axes in panels:
         # Not `get_legend_handles_labels`, which leaves out names that begin with "_".
-        drawn: list[Any] = [*axes.lines, *axes.containers]
-        for handle in drawn:
+        handles: list[Any] = [*axes.lines, *axes.containers]
+        for handle in handles:
             if not _UNNAMED.fullmatch(name := str(handle.get_label())):
                 found.setdefault(name, handle)
-    entries = {name: found[name] for name in order if name in found} | found
-    if not entries:
-        return
-    widest = max(map(len, entries)) + _HANDLE
-    columns = max(1, int(figure.get_size_inches()[0] * LETTERS_AN_INCH / widest))
-    legend_above(figure, entries, min(columns, len(entries)), columnspacing=1.2)
+    entries = {name: found[name] for name in (*order, *found) if name in found}
+    widest = max(map(len, entries), default=0) + _HANDLE
+    columns = int(figure.get_size_inches()[0] * LETTERS_AN_INCH / widest)
+    legend_above(figure, entries, max(1, min(columns, len(entries))), columnspacing=1.2)
 
 
-def legend_above(
-    figure: Figure,
-    entries: Mapping[str, Any],
-    columns: int,
-    handlelength: float = 2.8,
-    columnspacing: float = 1.4,
-) -> None:
-    """A legend above all panels: name -> handle."""
-    legend = figure.legend(
-        list(entries.values()),
-        list(entries),
-        loc="outside upper center",
-        ncols=columns,
-        handlelength=handlelength,
-        columnspacing=columnspacing,
-    )
+def legend_above(figure: Figure, entries: Mapping[str, Any], columns: int, **look: float) -> None:
+    """A legend above all panels: name -> handle; `look` as of Matplotlib's legends."""
+    look = {"handlelength": 2.8, "columnspacing": 1.4, "ncols": columns} | look
+    legend = figure.legend([*entries.values()], [*entries], loc="outside upper center", **look)
     for text in legend.get_texts():
         text.set_parse_math(False)
 
@@ -182,9 +159,3 @@ def limit_shares(axes: Axes, low: float, high: float) -> None:
     beside = _BESIDE * (high - low)
     axes.yaxis.set_major_locator(MaxNLocator(nbins=7, steps=[1, 2, 5, 10]))
     axes.set_ylim(low - beside, high + beside)
-
-
-def seeds_label(name: str, num_seeds: Iterable[int], planned: int | None = None) -> str:
-    """``soft (n=6)``, ``soft (n=3 to 6)``, ``soft (n=6 of 12)``."""
-    n = span(num_seeds)
-    return f"{name} (n={n if planned is None else of_planned(n, planned)})"

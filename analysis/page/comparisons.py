@@ -14,14 +14,12 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.comparison.across.family_pictures import family_pictures
 from analysis.comparison.report.comparison_blocks import _options, _settings, _verdicts
 from analysis.comparison.report.exported_tables import (
     cell_rows,
     comparison_tables,
     for_papers,
 )
-from analysis.comparison.report.pictures import heat_map_pictures, pictures
 from analysis.comparison.report.summaries import group_summaries
 from analysis.comparison.report.table_one import table_one_rows
 from analysis.comparison.report.tables import comparison_cells, further_cells
@@ -31,6 +29,7 @@ from analysis.digest.compare import Comparison, compare_results
 from analysis.digest.effects import across_tables
 from analysis.digest.factors import families, setting_names
 from analysis.page.across import across_facts, count_sentences
+from analysis.page.pictures import family_pictures, heat_map_pictures, pictures
 from analysis.page.sentences import (
     answer,
     basis,

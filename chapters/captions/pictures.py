@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from analysis.comparison.report.looks import recorded
 from analysis.digest.compare import Comparison
 from analysis.figures.style import by_paradigm
+from analysis.page.where_it_looks import recorded
 from analysis.section.picture import Picture
 from analysis.words import listed
 from chapters.captions.caption_figure import caption_figure

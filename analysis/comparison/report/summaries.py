@@ -8,7 +8,6 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.comparison.report.looks import looks_pages
 from analysis.comparison.report.tables import (
     comparison_cells,
     rates,
@@ -19,6 +18,7 @@ from analysis.digest.compare import Comparison
 from analysis.digest.means import common, learning_curve, mean_heatmaps
 from analysis.digest.measures import measures
 from analysis.page.sentences import answer, limits, setting_text, tuned
+from analysis.page.where_it_looks import looks
 from analysis.rendering import markdown
 from analysis.section.blocks import Table
 from analysis.section.picture import Picture
@@ -57,7 +57,8 @@ def group_summaries(
     said = [setting_text(comparison), *tuned(comparison), *limits(comparison)]
     note = "\n\n".join([*answer([comparison]), table, *said])
     shared = functools.cache(lambda: run_files(tables, draw()))
-    pages = functools.cache(lambda: looks_pages(comparison))
+    seen = looks(comparison)
+    pages = functools.cache(lambda: seen.pages() if seen else {})
     curves = {
         metric: common(learning_curve(comparison.evaluations, metric, _SPLIT))
         for metric in comparison.metrics

@@ -8,12 +8,12 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
-from analysis.comparison.across.family_pictures import family_pictures
 from analysis.conclude import conclude
 from analysis.digest.compare import Comparison
 from analysis.digest.factors import families
 from analysis.page.across import across_facts, order_table
 from analysis.page.comparisons import COMPARISONS, MOST_IN_FULL, Compared
+from analysis.page.pictures import family_pictures
 from study.cell.network_settings import NetworkSettings
 from tests.made_up.comparisons import make_results, write_seeds
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from analysis.comparison.report.pictures import pictures
 from analysis.comparison.report.table_one import table_one_cells
 from analysis.comparison.report.tables import further_cells
 from analysis.digest.compare import Comparison, compare_results
+from analysis.page.pictures import pictures
 from analysis.page.sentences import table_one_notes
 from study.kinds import kind_of
 from study.results import Results, ResultsError

@@ -12,11 +12,9 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.axes import Axes
-from matplotlib.collections import Collection, PathCollection
+from matplotlib.artist import Artist
+from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
-from matplotlib.patches import Patch
 
 from analysis.digest.compare import Comparison
 from analysis.digest.means import heatmap_seeds, learning_curve, mean_heatmaps
@@ -27,14 +25,14 @@ from analysis.figures import (
     figure_png,
     figure_svg,
     forest_figure,
+    grid_figure,
     heatmap_figure,
-    learning_rate_figure,
-    metric_label,
-    switch_figure,
+    response_figure,
 )
-from analysis.figures.factor_figures import grid_figure
+from analysis.figures.curves import logarithmic
 from analysis.figures.marks import side_by_side
-from analysis.figures.style import line_styles
+from analysis.figures.style import limit_shares, line_styles, panel
+from analysis.groups import AXES, Axis
 from study.results import Results
 from tests.made_up.comparisons import (
     NUM_CLASSES,
@@ -68,35 +66,33 @@ def searched(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
     return compared(results)
 
 
-def _said(figure: Figure) -> list[str]:
+def _said(figure: Figure) -> set[str]:
     """What the marks of a figure say."""
-    marks = [*figure.findobj(Collection), *figure.findobj(Line2D), *figure.findobj(Patch)]
-    urls = [u for m in marks for u in (m.get_urls() if isinstance(m, Collection) else [m._url])]
-    return [url for url in urls if url]
+    urls = [artist.get_urls() for artist in figure.findobj(lambda each: hasattr(each, "get_urls"))]
+    alone = [artist.get_url() for artist in figure.findobj(Artist)]
+    return {*filter(None, [*alone, *itertools.chain(*filter(None, urls))])}
 
 
-def _marks(axes: Axes) -> list[PathCollection]:
-    return [each for each in axes.collections if isinstance(each, PathCollection)]
+def _marks(figure: Figure) -> list[PathCollection]:
+    return [each for each in figure.axes[0].collections if isinstance(each, PathCollection)]
 
 
 def test_heat_map_has_foreground_attention_to_the_right_and_score_upwards() -> None:
     heatmap = np.arange(1, 26).reshape(5, 5) / 325
-    figure = heatmap_figure({"soft": heatmap}, threshold=0.6, seeds={"soft": 4})
+    figure = heatmap_figure({"soft": heatmap}, threshold=0.6)
     (axes,) = figure.axes
-    (tiles,) = axes.collections
-    shades, tile_says = tiles.get_facecolors()[:, 3], tiles.get_urls()
-    printed = {text.get_position(): text.get_text() for text in axes.texts}
-    for path, shade, said in zip(tiles.get_paths(), shades, tile_says, strict=True):
-        a_z, s_y = map(int, path.vertices.min(axis=0))
-        share = heatmap[a_z, s_y]
-        assert shade == pytest.approx(share)
-        assert printed[a_z + 0.5, s_y + 0.5] == f"{100 * share:.1f}"
-        ends = [f"{0.2 * each:g} to {0.2 * (each + 1):g}" for each in (a_z, s_y)]
-        assert said == f"a_z {ends[0]}, s_y {ends[1]}: {100 * share:.1f} %"
-    assert axes.get_ylim()[0] < axes.get_ylim()[1]
-    (outline,) = axes.patches
-    assert (outline.get_x(), outline.get_y(), outline.get_width()) == (3, 3, 2)
-    assert f"SAIF at threshold 0.6: {100 * heatmap[3:, 3:].sum():.1f} %" in _said(figure)
+    *tiles, outline = axes.patches
+    for tile, text in zip(tiles, axes.texts, strict=True):
+        a_z, s_y = tile.get_xy()
+        assert text.get_position() == (a_z + 0.5, s_y + 0.5)
+        assert text.get_text() == f"{100 * heatmap[a_z, s_y]:.1f}"
+        assert tile.get_facecolor()[-1] == pytest.approx(heatmap[a_z, s_y])
+    assert len({tile.get_xy() for tile in tiles}) == heatmap.size
+    assert axes.get_ylim() == (0, 5)
+    assert outline.get_bbox().bounds == (3, 3, 2, 2)
+    outlined = f"SAIF at threshold 0.6: {100 * heatmap[3:, 3:].sum():.1f} %"
+    last = f"a_z 0.8 to 1, s_y 0.6 to 0.8: {100 * heatmap[4, 3]:.1f} %"
+    assert {outlined, last} <= _said(figure)
 
 
 def test_mean_heat_map_is_over_the_seeds_of_the_chosen_option(results: Results) -> None:
@@ -112,26 +108,21 @@ def test_mean_heat_map_is_over_the_seeds_of_the_chosen_option(results: Results) 
     assert (heatmap[4, 4], heatmap.sum()) == pytest.approx((0.5, 1))
 
 
-@pytest.mark.parametrize("metric", ["saif", "accuracy"])
 def test_curve_ends_at_the_number_of_the_table_and_counts_what_diverged(
-    results: Results, metric: str
+    results: Results,
 ) -> None:
-    """From its first missing evaluation on."""
+    """From its first missing evaluation on, as a guess."""
     for seed in range(3):
-        write(results, make_cell("soft", seed=seed), 0.8 + 0.02 * seed, 0.5 + 0.1 * seed)
+        write(results, make_cell("soft", seed=seed), 0.8 + 0.02 * seed)
     found = compared(results)
-    curve, row = learning_curve(found.evaluations, metric), found.summary.iloc[0]
-    last, ends = curve.iloc[-1], [metric, f"{metric}_low", "num_seeds"]
-    assert last[["mean", "low", "num_seeds"]].tolist() == pytest.approx(row[ends].tolist())
+    last, row = learning_curve(found.evaluations, "accuracy").iloc[-1], found.summary.iloc[0]
+    assert (last["mean"], last["low"]) == pytest.approx((row["accuracy"], row["accuracy_low"]))
     for seed, points in enumerate(((0.25, 0.5), ()), start=3):
         write(results, make_cell("soft", seed=seed), status="diverged", points=points)
-    floor, end, of_lost = {"saif": (0, 0.6, 0.5), "accuracy": (1 / NUM_CLASSES, 0.82, 0.9)}[metric]
-    on_the_way = [of_lost / 4, of_lost / 2, floor, floor]
-    expected = [
-        (3 * end * point + one + floor) / 5 for point, one in zip(POINTS, on_the_way, strict=True)
-    ]
-    curve = learning_curve(compared(results).evaluations, metric)
-    assert curve["mean"].tolist() == pytest.approx(expected)
+    curve = learning_curve(compared(results).evaluations, "accuracy")
+    done, guess = [3 * 0.82 * point for point in POINTS], 1 / NUM_CLASSES
+    lost = [0.9 / 4 + guess, 0.9 / 2 + guess, 2 * guess, 2 * guess]
+    assert 5 * curve["mean"].to_numpy() == pytest.approx(np.add(done, lost))
 
 
 def test_a_line_ends_where_a_seed_has_no_evaluation(of_two_seeds: pd.DataFrame) -> None:
@@ -139,87 +130,78 @@ def test_a_line_ends_where_a_seed_has_no_evaluation(of_two_seeds: pd.DataFrame) 
     first, at = of_two_seeds["seed"] == 0, of_two_seeds["budget_fraction"]
     curve = learning_curve(of_two_seeds[~(first & at.eq(1))], "saif")
     assert curve["num_seeds"].tolist() == [2, 2, 2, 1]
-    (line, _) = compute_figure(curve, "saif").axes[0].lines
+    (line, _) = compute_figure(curve, "SAIF").axes[0].lines
     assert line.get_ydata() == pytest.approx([12.5, 25, 37.5])
     unknown = of_two_seeds.assign(accuracy=of_two_seeds["accuracy"].mask(first & at.eq(0.5)))
     curve = learning_curve(unknown, "accuracy")
     assert curve["mean"].isna().tolist() == [False, True, False, False]
 
 
-@pytest.mark.parametrize(
-    ("axis", "column", "whole", "scale", "unit"),
-    [
-        ("flops", "compute_flops", 9e5, 1e5, "10⁵ FLOPs"),
-        ("mosaics", "mosaics_seen", 6_400, 1, "(mosaics)"),
-        ("seconds", "train_seconds", 90_000, 3_600, "(h)"),
-    ],
-)
-def test_curve_against_every_axis(
-    of_two_seeds: pd.DataFrame, axis: str, column: str, whole: float, scale: float, unit: str
-) -> None:
+@pytest.mark.parametrize("axis", AXES)
+def test_curve_against_every_axis(of_two_seeds: pd.DataFrame, axis: Axis) -> None:
     """Seeds differ in what they cost; x is their mean."""
-    spent = whole * of_two_seeds["budget_fraction"] * (0.5 + of_two_seeds["seed"])
-    curve = learning_curve(of_two_seeds.assign(**{column: spent}), "saif", axis=axis)
-    expected = [whole * point for point in POINTS]
-    assert curve[column].tolist() == pytest.approx(expected)
-    (axes,) = compute_figure(curve, "saif", axis=axis).axes
-    assert axes.lines[0].get_xdata() * scale == pytest.approx(expected)
-    assert unit in axes.get_xlabel()
+    spent = 9e5 * of_two_seeds["budget_fraction"] * (0.5 + of_two_seeds["seed"])
+    curve = learning_curve(of_two_seeds.assign(**{AXES[axis]: spent}), "saif", axis=axis)
+    (axes,) = compute_figure(curve, "SAIF", axis=axis).axes
+    assert axes.lines[0].get_xdata() == pytest.approx([9e5 * point for point in POINTS])
 
 
-def test_compute_figure_has_a_line_a_paradigm_that_can_be_told_apart_in_grey(
+def test_compute_figure_shows_every_paradigm_and_seed_but_not_the_rise_from_chance(
     searched: Comparison,
 ) -> None:
     ends = searched.chosen[searched.chosen["split"] == "test"]
-    figure = compute_figure(learning_curve(searched.evaluations, "saif"), "saif", ends)
-    (axes,) = figure.axes
-    entries = [line for line in axes.lines if line.get_label().endswith("(n=3)")]
+    ends = ends.assign(score=ends["saif"])
+    figure = compute_figure(learning_curve(searched.evaluations, "saif"), "SAIF", ends)
     names = searched.summary["paradigm"].tolist()
-    assert [line.get_label() for line in entries] == [f"{name} (n=3)" for name in names]
-    for looks in (Line2D.get_color, lambda line: (line.get_linestyle(), line.get_marker())):
-        assert len({*map(looks, entries)}) == len(names)
+    assert [text.get_text() for text in figure.legends[0].texts] == [f"{n} (n=3)" for n in names]
     said = _said(figure)
+    assert len(said) == len(names) * len(POINTS) + len(ends)
     for row in ends.itertuples():
         assert f"{row.paradigm}, seed {row.seed}: {100 * row.saif:.4g} %" in said
-    assert len(said) == len(names) * len(POINTS) + len(ends)
+    low, high = figure.axes[0].get_ylim()
+    assert 0 < low < 100 * ends["saif"].min() < 100 * ends["saif"].max() < high
+
+
+def test_paradigms_can_be_told_apart_in_grey() -> None:
     styles = line_styles([*"gfedcba", "hard", "soft", "lvml", "hybrid"])
     assert list(styles)[:4] == ["hard", "soft", "hybrid", "lvml"]
     assert len({style.marker for style in styles.values()}) == len(styles)
 
 
-def test_a_curve_shows_differences_and_every_seed_not_the_rise_from_chance(
-    of_two_seeds: pd.DataFrame,
-) -> None:
-    curve = learning_curve(of_two_seeds, "accuracy").assign(mean=[0.1, 0.8, 0.82, 0.85])
-    seeds = pd.DataFrame({"paradigm": "soft", "seed": [0, 1], "accuracy": [0.78, 0.92]})
-    low, high = compute_figure(curve, "accuracy", seeds).axes[0].get_ylim()
-    assert 75 < low < 78 < 92 < high < 95
-
-
 @pytest.mark.parametrize(
-    ("share", "limits"), [(0.0, (-0.04, 1.04)), (0.5, (48.92, 51.08)), (1.0, (98.96, 100.04))]
+    ("share", "limits"), [(0.0, (-0.04, 1.04)), (50.0, (48.92, 51.08)), (100.0, (98.96, 100.04))]
 )
 def test_a_measure_that_is_the_same_everywhere_is_drawn_within_0_and_100(
-    of_two_seeds: pd.DataFrame, share: float, limits: tuple[float, float]
+    share: float, limits: tuple[float, float]
 ) -> None:
-    curve = learning_curve(of_two_seeds, "saif").assign(mean=share, low=share, high=share)
-    (axes,) = compute_figure(curve, "saif").axes
+    _, axes = panel()
+    limit_shares(axes, share, share)
     assert axes.get_ylim() == pytest.approx(limits)
 
 
 # --- responses and differences
 
 
-def test_learning_rate_figure_shows_its_table(searched: Comparison) -> None:
-    table = learning_rate_response(searched.at_budget, searched.options)
-    figure = learning_rate_figure(table, "saif", threshold=0.6)
-    (axes,), said = figure.axes, _said(figure)
+@pytest.mark.parametrize(
+    ("axis", "response", "unit"),
+    [("lr", learning_rate_response, 1), ("switch_point", switch_response, 100)],
+)
+def test_response_figure_shows_its_table_and_the_levels_beside(
+    searched: Comparison, axis: str, response: Callable[..., pd.DataFrame], unit: int
+) -> None:
+    table = response(searched.at_budget, searched.options)
+    beside = searched.choice[searched.choice["paradigm"] == "soft"]
+    figure = response_figure(table, axis, "saif", "SAIF (%)", beside)
+    said = _said(figure)
+    places = np.concatenate([each.get_offsets() for each in _marks(figure)])
+    heights = {*places[:, 1].tolist()}
     for row in table.to_dict("records"):
         mean, low, high = (f"{100 * row[name]:.4g}" for name in ("saif", "saif_low", "saif_high"))
-        numbers = f"{row['lr']:g}: {mean} % ({low} to {high})"
+        numbers = f"{unit * row[axis]:g}: {mean} % ({low} to {high})"
         assert f"{row['paradigm']} (n=3), {numbers}" in said
         assert (f"{row['paradigm']}, chosen, {numbers}" in said) == row["chosen"]
-    assert axes.get_ylabel() == metric_label("saif", 0.6)
+        assert 100 * row["saif"] in heights
+    assert f"soft, chosen: {100 * beside['validation_saif'].iloc[0]:.4g} %" in said
 
 
 def test_marks_move_only_where_two_would_hide_each_other() -> None:
@@ -232,38 +214,14 @@ def test_marks_move_only_where_two_would_hide_each_other() -> None:
     assert [second, alone, first * third] == pytest.approx([0.1, 0.5, 0.01])
 
 
-def test_switch_figure_shows_its_table_and_the_levels_beside(searched: Comparison) -> None:
-    table = switch_response(searched.at_budget, searched.options)
-    (axes,) = switch_figure(table, searched.choice, "saif").axes
-    marks, *_ = _marks(axes)
-    np.testing.assert_allclose(
-        marks.get_offsets(), np.stack([[20, 60], 100 * table["saif"]], axis=1)
-    )
-    lines = {line.get_label(): line.get_ydata() for line in axes.lines}
-    choice = searched.choice.set_index("paradigm")["validation_saif"]
-    low, high = axes.get_ylim()
-    for name in ("hard", "soft"):
-        level, *_ = lines[f"{name}, chosen (n=3)"]
-        assert level == pytest.approx(100 * choice[name])
-        assert low < level < high
-
-
 @pytest.mark.parametrize(
-    "rates",
-    [
-        [0.1],
-        [0.031, 0.032, 0.034, 0.047],
-        np.geomspace(1e-14, 1e2, 12).tolist(),
-    ],
+    "rates", [[0.1], [0.031, 0.032, 0.034, 0.047], np.geomspace(1e-14, 1e2, 12).tolist()]
 )
 def test_labels_of_learning_rates_stay_apart(rates: list[float]) -> None:
-    one = {"task": "digits", "paradigm": "soft", "chosen": False, "num_seeds": 3}
-    one |= {"saif": 0.5, "saif_low": 0.4, "saif_high": 0.6}
-    figure = learning_rate_figure(pd.DataFrame({"lr": rates}).assign(**one), "saif")
-    (axes,) = figure.axes
+    figure, axes = panel()
+    logarithmic(axes, rates)
     figure_png(figure, dpi=100)
-    labels = [label for label in axes.get_xticklabels() if label.get_text()]
-    boxes = sorted((label.get_window_extent() for label in labels), key=lambda box: box.x0)
+    boxes = [label.get_window_extent() for label in axes.get_xticklabels() if label.get_text()]
     assert boxes
     assert all(first.x1 <= second.x0 for first, second in itertools.pairwise(boxes))
     low, high = axes.get_xlim()
@@ -289,23 +247,18 @@ def _of_seeds(differences: list[float]) -> pd.DataFrame:
 
 def test_forest_shows_its_table_and_every_seed() -> None:
     table = _paired()
-    figure = forest_figure(table, _of_seeds([-0.4, 0.5]), threshold=0.6)
+    figure = forest_figure(table, _of_seeds([-0.4, 0.5]))
     (axes,) = figure.axes
-    pairs = [f"{first} − {second}" for first, second in table[["first", "second"]].to_numpy()]
-    assert [label.get_text() for label in axes.get_yticklabels()] == pairs
+    assert [label.get_text() for label in axes.get_yticklabels()] == [
+        "soft − hard", "lvml − hard", "lvml − soft", "hybrid − hard",
+    ]  # fmt: skip
     assert axes.get_ylim()[0] > axes.get_ylim()[1]  # the first pair is at the top
-    zero, *lines = axes.lines
-    assert list(zero.get_xdata()) == [0, 0]
-    rows = table.to_dict("records")
-    for interval, mark, row in zip(lines[::2], lines[1::2], rows, strict=True):
-        drawn = [*interval.get_xdata(), *mark.get_xdata()]
-        np.testing.assert_allclose(drawn, [100 * row[n] for n in ("low", "high", "difference")])
-        is_open = mark.get_markerfacecolor() != mark.get_markeredgecolor()
-        assert is_open == (row["verdict"] == "undecided")
-    seeds, *_ = _marks(axes)
-    np.testing.assert_allclose(seeds.get_offsets()[:, 0], [-40, 50])
+    decided, undecided, seeds = (each.get_offsets() for each in _marks(figure))
+    np.testing.assert_allclose(decided, [[20, 1], [-2, 3]])
+    np.testing.assert_allclose(undecided, [[5, 0], [15, 2]])
+    np.testing.assert_allclose(seeds[:, 0], [-40, 50])
     said = {"lvml − hard: +20.0 points (+10.0 to +30.0), better, n=6"}
-    assert said | {"soft − hard, seed 0: -40.0 points"} <= {*_said(figure)}
+    assert said | {"soft − hard, seed 0: -40.0 points"} <= _said(figure)
     low, high = axes.get_xlim()
     assert low < -40 < 50 < high
     few = forest_figure(table.assign(low=-9.0, high=9.0))  # a difference is at most 100 points
@@ -315,8 +268,10 @@ def test_forest_shows_its_table_and_every_seed() -> None:
 def test_a_grid_shows_that_a_difference_is_not_known() -> None:
     """As where a pair has no common seed yet."""
     grid = pd.DataFrame({"column": ["1", "2"], "difference": math.nan, "base": [True, False]})
-    grid = grid.assign(row="batch", verdict="undecided")
-    figure = grid_figure(grid, ("normalisation", ["batch"]), ("depth", ["1", "2"]), "SAIF")
+    grid = grid.assign(row="batch", verdict="undecided").astype(
+        {"row": "category", "column": "category"}
+    )
+    figure = grid_figure(grid, "normalisation", "depth", "SAIF")
     assert figure.axes[0].texts[-1].get_text() == "-\nundecided"
 
 
@@ -343,15 +298,11 @@ def test_a_file_is_the_same_for_the_same_figure_whatever_the_user_has_set(
 def test_svg_is_a_part_of_a_page_in_which_every_mark_says_what_it_is() -> None:
     """Well-formed, without what would hold for the page around it, in the reader's colours."""
     hostile = "a<b> & \"c\" </svg> 'd'"
-    table = _paired().replace({"soft": hostile})
-    first, second, other = (
-        figure_svg(forest_figure(each, _of_seeds([0.1]).replace({"soft": hostile})), salt)
-        for each, salt in ((table, "one"), (table, "one"), (_paired(), "other"))
-    )
+    table, seeds = (each.replace({"soft": hostile}) for each in (_paired(), _of_seeds([0.1])))
+    first, second, other = (figure_svg(forest_figure(table, seeds), salt) for salt in "aab")
     assert first == second
     root = ElementTree.fromstring(first)
-    tags = {element.tag for element in root.iter()}
-    assert not {"style", "script", "a", "metadata"} & tags
+    assert not {"style", "script", "a", "metadata"} & {element.tag for element in root.iter()}
     titles = [element.text for element in root.iter("title")]
     assert f"{hostile} − hard, seed 0: +10.0 points" in titles
     shown = " ".join(element.text or "" for element in root.iter("text"))  # in lines
@@ -361,6 +312,6 @@ def test_svg_is_a_part_of_a_page_in_which_every_mark_says_what_it_is() -> None:
     assert not re.search("#(000000|ffffff|555555)", first)
     ids = [{*re.findall(r'id="([^"]*)"', svg)} for svg in (first, other)]
     assert not ids[0] & ids[1]
+    assert {*re.findall(r"#(\w+)\)?\"", first)} <= ids[0]
     of_many = figure_svg(forest_figure(_paired(), _of_seeds([0.1] * 10_000)), "many")
     assert len(of_many) < 2 * len(first)  # or 10,000 cells would make a page of megabytes
-    assert {*re.findall(r"#(\w+)\)?\"", first)} <= ids[0]

@@ -1,1 +1,0 @@
-"""What is said and shown across the settings of one task."""
