@@ -16,11 +16,16 @@ import pandas as pd
 from analysis.digest.read import opened
 from analysis.kinds import find
 from analysis.page import opening
-from analysis.page.claim_matrix import claim_counts, claim_matrix, matrix_blocks
-from analysis.page.exports import claim_rows, exports
+from analysis.page.exports import (
+    claim_counts,
+    claim_matrix,
+    claim_rows,
+    exports,
+    matrix_tables,
+)
 from analysis.page.files import write
 from analysis.page.templates import page
-from analysis.section.blocks import Shown
+from analysis.section.blocks import Shown, Table
 from analysis.section.picture import Picture
 from analysis.section.section import Chapter, Question, Section, by_chapter
 from analysis.section.summary import counts_of, told_apart
@@ -169,7 +174,8 @@ class Conclusions:
                 self._told(chapter, sections, files, results or self.results, published)
                 for chapter, sections in by_chapter(self.sections)
             ],
-            "claim_matrix": matrix_blocks(self._matrix),
+            "claim_tables": matrix_tables(self._matrix),
+            "claim_counts": Table(*claim_counts(self._matrix), csv="claims.csv"),
             "reload": reload,
         }
         files["report.html"] = page("html", **facts).encode()

@@ -108,7 +108,7 @@ def response_figure(
     """A metric against a searched axis, one line per paradigm, the chosen option filled.
 
     Args:
-        response: as `analysis.digest.responses` gives it.
+        response: as `analysis.digest.choose` gives it.
         axis: `lr` or `switch_point`, a column of it.
         metric: `saif`, `accuracy`, or a measure of recorded runs; bars reach from the lowest seed
             to the highest.

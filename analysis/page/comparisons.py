@@ -14,21 +14,13 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.comparison.report.comparison_blocks import _options, _settings, _verdicts
-from analysis.comparison.report.exported_tables import (
-    cell_rows,
-    comparison_tables,
-    for_papers,
-)
-from analysis.comparison.report.summaries import group_summaries
-from analysis.comparison.report.table_one import table_one_rows
-from analysis.comparison.report.tables import comparison_cells, further_cells
-from analysis.comparison.report.verdicts import pair_cells
 from analysis.digest.claims import claims
 from analysis.digest.compare import Comparison, compare_results
 from analysis.digest.effects import across_tables
 from analysis.digest.factors import families, setting_names
+from analysis.digest.measures import measures
 from analysis.page.across import across_facts, count_sentences
+from analysis.page.exports import cell_rows, comparison_tables, for_papers
 from analysis.page.pictures import family_pictures, heat_map_pictures, pictures
 from analysis.page.sentences import (
     answer,
@@ -43,6 +35,16 @@ from analysis.page.sentences import (
     setting_text,
     table_one_notes,
     two_sorts,
+)
+from analysis.page.summaries import group_summaries
+from analysis.page.table_one import table_one_rows
+from analysis.page.tables import (
+    comparison_cells,
+    further_cells,
+    option_table,
+    pair_cells,
+    setting_table,
+    verdict_table,
 )
 from analysis.page.templates import printed
 from analysis.page.where_it_looks import looks
@@ -229,13 +231,17 @@ class Compared:
             "others": [each for each in others if not each.name.startswith(_ANSWERING)],
             "claims": claim_blocks(self.claims),
             "claim_details": claim_details(self.claims),
-            "verdicts": _verdicts(found) if len(found.paired) else [],
+            "comparison": found,
+            "verdicts": verdict_table(found.paired) if len(found.paired) else None,
+            "over": over_what(found.paired),
             "further": [Table(*each, csv="comparison.csv") for each in further_cells(found)],
             "cut": cut_text(found.summary) if len(found.summary) else "",
             "measures_text": found.modality.measures_text,
-            "options": _options(found),
+            "options": option_table(found),
+            "tried": found.options.groupby("paradigm", sort=False).size(),
+            "chosen_by": measures(found.task, [found.select])[found.select].name,
             "end_states": end_states(found.cells),
-            "settings": Table([], _settings(found), (0, 1), wrap=(1,)),
+            "settings": setting_table(found),
             "again": [] if found.recorded else again_blocks(_an_example(found), results),
         }
 

@@ -11,11 +11,33 @@ the threshold of SAIF; tables for papers are in per cent. An empty field is unkn
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import pandas as pd
 
-from analysis.page.claim_matrix import claim_matrix
+from analysis.digest.compare import Comparison
+from analysis.groups import GROUP, OPTION, with_chosen
+from analysis.page import latex
+from analysis.page.sentences import (
+    conditions,
+    of_stages,
+    over_what,
+    pair_notes,
+    table_one_notes,
+    tuned,
+)
+from analysis.page.table_one import names_of, table_one, table_one_cells, table_one_rows
+from analysis.page.tables import paired_cells
+from analysis.page.templates import paragraphs, printed
+from analysis.section.blocks import Table
+from analysis.section.parts import stacked, without_long_columns
 from analysis.section.section import Section, by_chapter
+from study.results import FURTHER, METRICS
+
+_AT_THE_CUT = ("cut", "step", "mosaics_seen", "budget_fraction", "compute_flops", "train_seconds")
+
+_MARKS = {"holds": "holds", "does not hold": "fails", "undecided": "open", "not run": "-"}
+"""Verdict -> a short word, so that all claims stand side by side."""
 
 
 def exports(sections: Sequence[Section]) -> dict[str, bytes]:
@@ -24,18 +46,20 @@ def exports(sections: Sequence[Section]) -> dict[str, bytes]:
     Args:
         sections: as `analysis.kinds.find` gives them, at least one.
     """
-    csv: dict[str, pd.DataFrame] = {}
+    tables: dict[str, pd.DataFrame] = {}
     files: dict[str, str] = {}
     for chapter, mine in by_chapter(sections):
-        csv |= chapter.tables(mine)
+        tables |= chapter.tables(mine)
         files |= chapter.papers(mine)
-    csv["cells"] = _joined([section.cell_rows() for section in sections])
+    tables["cells"] = pd.concat([each.cell_rows().astype(object) for each in sections])
     claims = claim_rows(sections)
-    csv |= {} if claims.empty else {"claims": claims}
-    matrix = claim_matrix(claims)
-    csv |= {} if matrix.empty else {"claim_matrix": matrix.reset_index()}
-    files |= {f"{name}.csv": table.to_csv(index=False) for name, table in csv.items()}
+    of_claims = {"claims": claims, "claim_matrix": claim_matrix(claims).reset_index()}
+    tables |= {name: table for name, table in of_claims.items() if len(table)}
+    files |= {f"{name}.csv": table.to_csv(index=False) for name, table in tables.items()}
     return {name: text.encode() for name, text in files.items()}
+
+
+# --- claims
 
 
 def claim_rows(sections: Sequence[Section]) -> pd.DataFrame:
@@ -63,8 +87,121 @@ def claim_rows(sections: Sequence[Section]) -> pd.DataFrame:
     return pd.DataFrame(rows, dtype=object)
 
 
-def _joined(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """Tables stacked, with the columns of all."""
-    if len(tables) == 1:
-        return tables[0]
-    return pd.concat([table.astype(object) for table in tables], ignore_index=True)
+def claim_matrix(claims: pd.DataFrame) -> pd.DataFrame:
+    """The verdict of every claim in every setting.
+
+    Args:
+        claims: as `claim_rows` gives them.
+
+    Returns:
+        One row per setting, indexed by `chapter`, `section` and `setting`, and one column per
+        claim with its verdict; missing where the claim does not speak of the setting. Empty where
+        fewer than two sections have claims.
+    """
+    if claims.empty or claims["section"].nunique() < 2:
+        return pd.DataFrame()
+    settings = claims.set_index(["chapter", "section", "setting", "claim"])["verdict"]
+    return settings.unstack(sort=False)
+
+
+def claim_counts(matrix: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
+    """Header and rows for print: in how many settings a claim got each verdict."""
+    counts = matrix.apply(pd.Series.value_counts).reindex([*_MARKS]).fillna(0).astype(int).T
+    return ["claim", *counts], counts.reset_index().astype(str).to_numpy().tolist()
+
+
+def matrix_tables(matrix: pd.DataFrame) -> dict[str, Table]:
+    """Chapter -> the matrix for the page; none where it is empty."""
+    tables = {}
+    for chapter, verdicts in matrix.groupby("chapter", sort=False) if len(matrix) else ():
+        marks = verdicts.dropna(axis="columns", how="all").replace(_MARKS).fillna("")
+        marks = marks.reset_index("setting")
+        rows, columns = marks.to_numpy().tolist(), range(len(marks.columns))
+        tables[str(chapter)] = Table([*marks], rows, columns, (), (0,), "claim_matrix.csv")
+    return tables
+
+
+# --- comparisons
+
+
+def comparison_tables(found: Sequence[Comparison]) -> dict[str, pd.DataFrame]:
+    """The tables of all comparisons: stem of a file -> table."""
+    tried = [with_chosen(each.options, each.choice, GROUP + OPTION) for each in found]
+    return {
+        "table1": table_one(found),
+        "comparison": _with_settings(found, [each.summary for each in found]),
+        "paired": _with_settings(found, [each.paired for each in found]),
+        "options": _with_settings(found, tried),
+    }
+
+
+def for_papers(found: Sequence[Comparison]) -> dict[str, str]:
+    """Tables in Markdown and LaTeX: name -> text."""
+    named = {"names": names_of(found), "conditions": conditions(found)}
+    (caption,), notes = paragraphs("caption_table_one.j2", **named), table_one_notes(found)
+    paired = [_paired(comparison) for comparison in found]
+    return {
+        "table1.md": _markdown(Table(*table_one_rows(found)), caption, notes),
+        "table1.tex": latex.table(table_one_cells(found), caption, "tab:table1", notes),
+        "paired.md": "\n".join(text for text, _ in paired),
+        "paired.tex": "\n".join(text for _, text in paired),
+    }
+
+
+def _paired(comparison: Comparison) -> tuple[str, str]:
+    """The paired differences in Markdown and in LaTeX."""
+    paired = comparison.paired
+    said = {"conditions": conditions([comparison]), "over": over_what(paired)}
+    (caption,) = paragraphs("caption_paired.j2", c=comparison, **said)
+    notes = [*tuned(comparison), *of_stages(comparison), *pair_notes(paired)]
+    header, rows = paired_cells(paired)
+    cells, label = pd.DataFrame(rows, columns=header), f"tab:paired-{comparison.key}"
+    return (
+        _markdown(Table(header, rows, range(3)), caption, notes),
+        latex.table(cells, caption, label, notes, left=3),
+    )
+
+
+def _markdown(table: Table, caption: str, notes: Sequence[str]) -> str:
+    """A table for a paper, between its caption and what must be said beside it."""
+    return printed("for_paper.j2", table=table, caption=caption, notes=notes) + "\n"
+
+
+def cell_rows(comparison: Comparison) -> pd.DataFrame:
+    """Every cell with its end state and its numbers at the cut on the test split.
+
+    Args:
+        comparison: one comparison.
+
+    Returns:
+        One row per cell, none left out: the columns of `CELLS_SCHEMA` but the long ones and those
+        of other modalities; where the cut was; the metrics that `at_budget` holds (fractions,
+        `loss` in nats; missing where the cell recorded none within the cut);
+        `counted_as_diverged`; `chosen`, whether the numbers of its paradigm are of it; what tells
+        the comparison from others.
+    """
+    test = comparison.at_budget[comparison.at_budget["split"] == "test"]
+    metrics = dict.fromkeys([*METRICS, *FURTHER, *comparison.metrics])
+    numbers = test.filter(["cell_id", *_AT_THE_CUT, *metrics, "diverged"])
+    numbers = numbers.rename(columns={"diverged": "counted_as_diverged"})
+    table = comparison.cells.merge(numbers, on="cell_id", how="left")
+    table = without_long_columns(table, comparison.task)
+    table["chosen"] = table["cell_id"].isin(comparison.chosen["cell_id"])
+    by = ["task", "m", "paradigm", *OPTION, "seed", "cell_id"]
+    return table.sort_values(by, ignore_index=True).assign(**_setting(comparison))
+
+
+def _with_settings(found: Sequence[Comparison], tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """The table of each comparison, stacked."""
+    return stacked([t.assign(**_setting(c)) for t, c in zip(tables, found, strict=True)])
+
+
+def _setting(comparison: Comparison) -> dict[str, Any]:
+    """What tells a comparison from others, in each row."""
+    return {
+        "comparison_id": comparison.id,
+        "architecture": comparison.architecture,
+        "setting": comparison.name,
+        "axis": comparison.axis,
+        "threshold": comparison.threshold,
+    }

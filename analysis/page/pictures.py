@@ -11,12 +11,12 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 
+from analysis.digest.choose import MAX_RATES, learning_rate_response, switch_response
 from analysis.digest.compare import Comparison
 from analysis.digest.effects import verdicts
 from analysis.digest.factors import Family, by_value, factor_name, value_text
 from analysis.digest.means import common, heatmap_seeds, learning_curve, mean_heatmaps
 from analysis.digest.measures import measures
-from analysis.digest.responses import MAX_RATES, learning_rate_response, switch_response
 from analysis.figures.curves import compute_figure, factors_figure, response_figure
 from analysis.figures.forest import forest_figure
 from analysis.figures.tiles import grid_figure, heatmap_figure

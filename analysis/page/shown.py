@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from analysis.comparison.report.tables import comparison_cells
 from analysis.digest.compare import Comparison
 from analysis.page.sentences import answer, setting_text
+from analysis.page.tables import comparison_cells
 from analysis.page.templates import printed
 from analysis.section.blocks import Table
 

@@ -28,6 +28,7 @@ from study.evaluate.looks import STYLE
 
 _FOLDER = Path(__file__).with_name("templates")
 _PARAGRAPH = re.compile(r"\n\s*\n")
+_BAR = "\N{BROKEN BAR}"
 _MARKED_UP = re.compile(r"([\\`*_\[\]<>|#~$])")
 
 
@@ -58,6 +59,20 @@ def paragraphs(template: str, **facts: Any) -> list[str]:
     """
     texts = _PARAGRAPH.split(printed(template, **facts))
     return [" ".join(each.split()) for each in texts if each]
+
+
+def table(template: str, **facts: Any) -> tuple[list[str], list[list[str]]]:
+    """Header and rows of a table for people.
+
+    Args:
+        template: a paragraph per row, the header first; a broken bar parts cells. No value can
+            part anything.
+        facts: what it reads.
+    """
+    text = _TABLES.get_template(template).render(facts)
+    rows = [each.split(_BAR) for each in _PARAGRAPH.split(text) if each.strip()]
+    header, *others = ([" ".join(cell.split()) for cell in row] for row in rows)
+    return header, others
 
 
 def markdown(text: str) -> str:
@@ -99,6 +114,8 @@ def _of_environment(escapes: bool) -> jinja2.Environment:
         "as_markdown": markdown_table,
         "capital": words.capital,
         "folded": lambda blocks: [each for each in blocks if isinstance(each, Details)],
+        "interval": words.interval,
+        "interval_of_pair": words.interval_of_pair,
         "known": words.known,
         "level": words.level,
         "listed": words.listed,
@@ -108,11 +125,14 @@ def _of_environment(escapes: bool) -> jinja2.Environment:
         "number": words.number,
         "percent": words.percent,
         "points": words.points,
+        "quantity": words.quantity,
         "runs": _runs,
         "sentence": terminal.sentence,
+        "setting_text": words.setting_text,
         "share_of_budget": words.share_of_budget,
         "sort_of": lambda block: type(block).__name__,
         "span": words.span,
+        "three_decimals": words.three_decimals,
         "unfolded": lambda blocks: [each for each in blocks if not isinstance(each, Details)],
     }
     made.globals |= {
@@ -134,7 +154,13 @@ def _of_environment(escapes: bool) -> jinja2.Environment:
     return made
 
 
+def _in_a_cell(value: Any) -> str:
+    """On one line, without what parts cells."""
+    return " ".join(str(value).split()).replace(_BAR, "|")
+
+
 _ENVIRONMENTS = {escapes: _of_environment(escapes) for escapes in (False, True)}
+_TABLES = _ENVIRONMENTS[False].overlay(finalize=_in_a_cell)
 
 
 def _environment(escapes: bool) -> jinja2.Environment:

@@ -273,7 +273,7 @@ def test_every_section_shows_its_pictures_once_and_names_every_claim(made: Made)
             "facts": chapter.facts([section], {section: pictures}, [], "/my results", True),
         }
         facts: dict[str, Any] = {"title": section.title, "chapters": [told], "reload": None}
-        facts |= {name: [] for name in ("warnings", "notes", "claim_matrix")}
+        facts |= {name: [] for name in ("warnings", "notes", "claim_tables")}
         pages = {form: page(form, **facts) for form in ("html", "markdown")}
         files = re.findall(r"!\[.*\]\((.*)\)", pages["markdown"])
         assert sorted(files) == sorted(each.file for each in pictures)

@@ -22,6 +22,6 @@ def page_of(
         warnings=[],
         notes=[],
         chapters=[{"template": "blocks.j2", "sections": [title], "facts": facts}],
-        claim_matrix=[],
+        claim_tables={},
         reload=reload,
     )

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from analysis.comparison.report.verdicts import p_value
-from analysis.comparison.report.verdicts import would_decide as seeds_that_would_decide
 from analysis.page.sentences import pair_notes
+from analysis.page.tables import p_value
+from analysis.page.tables import would_decide as seeds_that_would_decide
 from analysis.rules.statistics import CONFIDENCE
 from analysis.section.blocks import Table
 from analysis.section.columns import Column, Row, by_columns, measured, plain

@@ -10,9 +10,14 @@ import pandas as pd
 import pytest
 
 import analysis
-from analysis.digest.choose import choose, options
+from analysis.digest.choose import (
+    MAX_RATES,
+    choose,
+    learning_rate_response,
+    options,
+    switch_response,
+)
 from analysis.digest.limits import edges
-from analysis.digest.responses import MAX_RATES, learning_rate_response, switch_response
 from study.results import Results
 from tests.made_up.comparisons import at_the_cut, compared, make_cell, write
 

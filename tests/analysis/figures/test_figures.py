@@ -16,9 +16,9 @@ from matplotlib.artist import Artist
 from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
 
+from analysis.digest.choose import learning_rate_response, switch_response
 from analysis.digest.compare import Comparison
 from analysis.digest.means import heatmap_seeds, learning_curve, mean_heatmaps
-from analysis.digest.responses import learning_rate_response, switch_response
 from analysis.figures import (
     compute_figure,
     figure_pdf,

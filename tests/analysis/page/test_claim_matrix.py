@@ -6,9 +6,7 @@ import pandas as pd
 import pytest
 
 from analysis.conclude import conclude
-from analysis.page.claim_matrix import claim_matrix, matrix_blocks
-from analysis.page.exports import claim_rows
-from analysis.section.blocks import Table
+from analysis.page.exports import claim_counts, claim_matrix, claim_rows, matrix_tables
 from tests.made_up.chapters import brought
 from tests.made_up.comparisons import make_results
 
@@ -30,10 +28,10 @@ def test_every_verdict_is_there_and_no_other(claims: pd.DataFrame) -> None:
 
 
 def test_the_page_has_every_verdict_and_how_many_settings_have_it(claims: pd.DataFrame) -> None:
-    blocks = matrix_blocks(claim_matrix(claims))
-    *chapters, counts = (block for block in blocks if isinstance(block, Table))
-    marks = [mark for table in chapters for _, *row in table.rows for mark in row if mark]
-    assert len(marks) == len(claims)
-    for name, *numbers in counts.rows:
+    matrix = claim_matrix(claims)
+    rows = [row for table in matrix_tables(matrix).values() for row in table.rows]
+    assert sum(mark != "" for _, *marks in rows for mark in marks) == len(claims)
+    header, counts = claim_counts(matrix)
+    for name, *numbers in counts:
         verdicts = [*claims.loc[claims["claim"] == name, "verdict"]]
-        assert numbers == [str(verdicts.count(verdict)) for verdict in counts.header[1:]]
+        assert numbers == [str(verdicts.count(verdict)) for verdict in header[1:]]

@@ -12,14 +12,13 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from analysis.comparison.report.table_one import table_one_cells
-from analysis.comparison.report.tables import comparison_cells
-from analysis.comparison.report.verdicts import paired_cells
 from analysis.conclude import Question, conclude
 from analysis.digest.compare import Comparison, compare_results
 from analysis.page.comparisons import COMPARISONS, Compared
 from analysis.page.pictures import pictures
 from analysis.page.sentences import answer, limits
+from analysis.page.table_one import table_one_cells
+from analysis.page.tables import comparison_cells, paired_cells
 from analysis.section.blocks import Shown
 from analysis.words import METRICS, setting_words
 from study.cell import Budget

@@ -8,10 +8,10 @@ from dataclasses import replace
 from html import unescape
 
 import analysis
-from analysis.comparison.report.tables import comparison_cells
 from analysis.digest.compare import compare_results
 from analysis.page.pictures import pictures
 from analysis.page.sentences import answer, setting_text
+from analysis.page.tables import comparison_cells
 from study.results import Results
 from tests.made_up.comparisons import make_cell, write, write_seeds
 

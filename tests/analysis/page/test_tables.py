@@ -5,22 +5,20 @@ from __future__ import annotations
 import io
 import math
 import re
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from analysis.comparison.report.table_one import table_one
-from analysis.comparison.report.tables import comparison_cells
-from analysis.comparison.report.verdicts import (
-    would_decide,
-)
 from analysis.digest.compare import compare_results
+from analysis.page import latex
 from analysis.page.comparisons import Compared
 from analysis.page.exports import exports
 from analysis.page.sentences import cut_text, limits, table_one_notes
+from analysis.page.table_one import table_one
+from analysis.page.tables import comparison_cells, would_decide
 from analysis.page.templates import markdown_table
-from analysis.rendering import latex
 from analysis.section.blocks import Code, Details, Heading, Points, Shown, Table, Text
 from analysis.words import amount, interval, number, percent, points, three_decimals
 from study.results import Results
@@ -47,6 +45,15 @@ def test_what_is_not_finite_is_a_dash(value: float) -> None:
 def test_where_it_was_cut_in_time(cut_at: float, text: str) -> None:
     row = {"task": "digits", "split": "test", "axis": "seconds", "budget_unit": "flops"}
     assert cut_text(pd.DataFrame([row | {"cut_at": cut_at}])) == f"test split at {text}"
+
+
+def test_no_name_parts_rows_or_cells(results: Results) -> None:
+    write_seeds(results, {"soft": 0.4})
+    found = compared(results)
+    odd = replace(found, summary=found.summary.assign(paradigm="a \u00a6 b\n\nc"))
+    header, (row,) = comparison_cells(odd)
+    assert row[0] == "a | b c"
+    assert len(row) == len(header)
 
 
 # --- verdicts
@@ -107,12 +114,12 @@ def test_files_say_what_was_made_equal(results: Results) -> None:
 
 def test_latex_escapes_what_latex_reads() -> None:
     """In cells, in both levels of the header, and in the texts around."""
-    typed = "50 % of a_z & {x} $1 #2 ~ ^ \\ <>| \u22121\n\n2"
+    typed = "50 % of a_z & {x} $1 #2 ~ ^ \\ <>| \u00b11\n\n2"
     cells = pd.DataFrame([[typed, typed]], columns=[[typed, typed], [typed, "m"]])
     text = latex.table(cells, typed, "tab:typed", [typed], left=2)
     escaped = (
         r"50 \% of a\_z \& \{x\} \$1 \#2 \textasciitilde{} \textasciicircum{} "
-        r"\textbackslash{} \textless{}\textgreater{}\textbar{} $-$1 2"
+        r"\textbackslash{} \textless{}\textgreater{}\textbar{} $\pm$1 2"
     )
     assert text.splitlines()[3:] == [
         rf"\caption{{{escaped}}}",

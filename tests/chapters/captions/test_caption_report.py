@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from analysis.comparison.report.table_one import table_one_cells
-from analysis.comparison.report.tables import further_cells
 from analysis.digest.compare import Comparison, compare_results
 from analysis.page.pictures import pictures
 from analysis.page.sentences import table_one_notes
+from analysis.page.table_one import table_one_cells
+from analysis.page.tables import further_cells
 from study.kinds import kind_of
 from study.results import Results, ResultsError
 from tests.chapters.captions.caption_results import OBJECTS, make_caption_cell, write_captions

@@ -17,9 +17,9 @@ import torch
 
 import analysis
 from analysis import report
-from analysis.comparison.report.exported_tables import cell_rows, comparison_tables
 from analysis.conclude import conclude
 from analysis.digest.compare import compare_results
+from analysis.page.exports import cell_rows, comparison_tables
 from analysis.page.templates import paragraphs
 from chapters.recorded.table import is_taken
 from study import run as command

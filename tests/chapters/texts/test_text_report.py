@@ -11,13 +11,13 @@ import pandas as pd
 import pytest
 
 import analysis
-from analysis.comparison.report.table_one import table_one_cells
-from analysis.comparison.report.tables import further_cells
 from analysis.digest.claims import claims
 from analysis.digest.compare import compare, compare_results
 from analysis.digest.published import row_of
 from analysis.page.pictures import pictures
 from analysis.page.sentences import setting_differences
+from analysis.page.table_one import table_one_cells
+from analysis.page.tables import further_cells
 from chapters.texts.modality import POSTS
 from chapters.texts.published import TABLE_1
 from study.results import METRICS, Results, ResultsError

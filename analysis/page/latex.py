@@ -22,11 +22,7 @@ _ESCAPES = str.maketrans(
         "<": r"\textless{}",
         ">": r"\textgreater{}",
         "|": r"\textbar{}",
-        "\u2212": "$-$",
         "\u00b1": r"$\pm$",
-        "\u00d7": r"$\times$",
-        "\u2264": r"$\leq$",
-        "\u2265": r"$\geq$",
     }
 )
 

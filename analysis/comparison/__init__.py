@@ -1,1 +1,0 @@
-"""Comparisons at equal compute: the cut, the choice, the paired differences."""

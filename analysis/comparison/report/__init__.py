@@ -1,1 +1,0 @@
-"""What a comparison says: claims, tables, pictures, its section of the report."""

@@ -1,0 +1,112 @@
+"""What MLflow shows of a comparison: a run of each paradigm, over its seeds."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from analysis.digest.compare import Comparison
+from analysis.digest.means import common, learning_curve, mean_heatmaps
+from analysis.digest.measures import measures
+from analysis.page.sentences import answer, limits, setting_text, tuned
+from analysis.page.tables import comparison_cells, measures_of, rates, seeds_there
+from analysis.page.templates import markdown_table, table
+from analysis.page.where_it_looks import looks
+from analysis.section.blocks import Table
+from analysis.section.picture import Picture
+from analysis.section.summary import Curve, run_files, summary_run
+from analysis.words import known, percent
+from study.evaluate.heat_map_image import heatmap_png
+from study.results import OF_DATA
+from study.tracking.runs import Run
+
+
+def group_summaries(
+    comparison: Comparison,
+    tables: Mapping[str, pd.DataFrame],
+    draw: Callable[[], Sequence[Picture]],
+    alone: bool = True,
+) -> list[Run]:
+    """One run per paradigm, in the order of the comparison's table.
+
+    Args:
+        comparison: as `analysis.digest.compare.compare` gives it.
+        tables: name -> table, which all of them hold.
+        draw: gives its pictures, when they are asked for.
+        alone: whether there is no other setting, so that names need not say it.
+
+    Returns:
+        The runs; paradigms without an option that can be chosen have none. Metrics are the scores
+        and measures of the test split at the cut, and `n`, the seeds; intervals are in the note.
+    """
+    if comparison.summary.empty:
+        return []
+    answer_table = markdown_table(Table(*comparison_cells(comparison)))
+    said = [setting_text(comparison), *tuned(comparison), *limits(comparison)]
+    note = "\n\n".join([*answer([comparison]), answer_table, *said])
+    shared = functools.cache(lambda: run_files(tables, draw()))
+    measured = [each.column for each in measures_of(comparison)]
+    return [
+        summary_run(
+            key=f"{comparison.id}/{row['paradigm']}",
+            what=row["paradigm"],
+            seeds=seeds_there(row),
+            where="" if alone else comparison.name,
+            scores=[
+                f"{name} {percent(row[metric], 0)} %"
+                for metric, name in comparison.names.items()
+                if known(row[metric])
+            ],
+            note=note,
+            params=_params(comparison, row),
+            metrics={name: float(row[name]) for name in measured if name in row}
+            | {"n": float(row["num_seeds"])},
+            files=functools.partial(_files, comparison, row["paradigm"], shared),
+            paradigms=[*comparison.summary["paradigm"]],
+            curves=_curves(comparison, row["paradigm"]),
+        )
+        for row in comparison.summary.to_dict("records")
+    ]
+
+
+def _params(comparison: Comparison, row: Mapping[Hashable, Any]) -> dict[str, str]:
+    """What differs between paradigms comes first where MLflow compares runs, by the alphabet."""
+    first, others = table(
+        "table_params.j2",
+        c=comparison,
+        row=row,
+        there=[name for name, value in row.items() if not pd.isna(value)],
+        of_data=[*OF_DATA, "inference"],
+        select=measures(comparison.task, [comparison.select])[comparison.select],
+        rates=rates,
+    )
+    return {each[0]: each[1] for each in (first, *others)}
+
+
+def _files(
+    comparison: Comparison, paradigm: str, shared: Callable[[], Mapping[str, bytes]]
+) -> dict[str, bytes]:
+    """Where it looks, its heat map, and what all paradigms share."""
+    files, seen = {**shared()}, looks(comparison)
+    pages = seen.pages() if seen else {}
+    if paradigm in pages:
+        files["where-it-looks.html"] = pages[paradigm]
+    rows = comparison.chosen[comparison.chosen["paradigm"] == paradigm]
+    maps = {split: mean_heatmaps(rows, comparison.choice, split) for split in ("test", "train")}
+    if found := {split: of[paradigm] for split, of in maps.items() if of}:
+        files["heatmap.png"] = heatmap_png(found, comparison.modality)
+    return files
+
+
+def _curves(comparison: Comparison, paradigm: str) -> dict[str, Curve]:
+    """Each tested metric against training compute, as far as all seeds have it."""
+    rows = comparison.evaluations[comparison.evaluations["paradigm"] == paradigm]
+    curves = {name: common(learning_curve(rows, name)) for name in comparison.metrics}
+    return {
+        f"test/{name}": [*zip(curve["compute_flops"], curve["mean"], strict=True)]
+        for name, curve in curves.items()
+        if len(curve)
+    }

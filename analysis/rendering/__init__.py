@@ -1,1 +1,0 @@
-"""Blocks as HTML, as Markdown, tables as LaTeX."""
