@@ -159,7 +159,7 @@ def barred(options: pd.DataFrame, select: Select = "accuracy") -> pd.Series:
     applies = [
         options["num_censored"] > 0,
         options["num_unswitched"] > 0,
-        ~options["can_be_chosen"],
+        options["can_be_chosen"].eq(False),
         ~scored,
     ]
     reasons = np.select(applies, [STOPPED, UNSWITCHED, SEEDS, SCORE], "")

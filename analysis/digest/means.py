@@ -105,13 +105,14 @@ def summarise(
 def _crossed(group: pd.DataFrame, measure: Measure, confidence: float) -> dict[str, float]:
     """A metric of the cells of one option, over seeds and, where known, images."""
     known, floor = scores(group, measure.column), measure.floor(group["num_classes"].iloc[0])
-    by_seed, backgrounds = known.by_seed, known.of_backgrounds
+    by_seed = group[measure.column].to_numpy(np.float64, na_value=np.nan)
+    backgrounds = known.of_backgrounds
     found = share_mean(known.shares, known.weights, floor, confidence, backgrounds)
     gap = apart(by_seed, floor)
     above = floor if gap is None else gap
     learned = by_seed[by_seed > above]
     parts = {
-        "": found.mean,
+        "": by_seed.mean(),  # of recorded scores, whose last digits a mean over images may lose
         "_low": found.low,
         "_high": found.high,
         **{f"_{se}": getattr(found, se) if gap is None else math.nan for se in SPREADS.values()},

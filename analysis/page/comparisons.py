@@ -115,7 +115,7 @@ class Comparisons(Chapter["Compared"]):
             "family_pictures": shared,
             **across_facts(found),
             "data": data_notes(found),
-            "method": method(found),
+            "how": method(found),
             "sections": {each: each.facts(shown[each], results) for each in sections},
         }
 

@@ -1,7 +1,7 @@
 """What a report consists of, before it is HTML or Markdown: a list of blocks.
 
-Each kind of section makes its blocks; `analysis.rendering` writes them. All texts are plain:
-`analysis.rendering` escapes them.
+Each kind of section makes its blocks; `analysis/page/templates/blocks.j2` prints them. All texts
+are plain.
 """
 
 from __future__ import annotations
