@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
@@ -107,12 +107,11 @@ class Comparisons(Chapter["Compared"]):
             "settings": [setting_text(each) for each in found if len(each.summary)],
             "tables": [*_answer_tables(found, published)],
             "two_sorts": said_once(found, two_sorts),
-            "differences": [*_differences(shown)],
             "basis": said_once(found, basis),
             "limits": said_once(found, limits),
             "table_one": Table(*table_one_rows(found), csv="table1.csv") if trained else None,
             "table_one_notes": table_one_notes(found) if trained else [],
-            "family_pictures": shared,
+            "shared": shared,
             **across_facts(found),
             "data": data_notes(found),
             "how": method(found),
@@ -218,17 +217,10 @@ class Compared:
             shown: its pictures, in order, as the page holds them.
             results: path or URL of the results directory, for the command that repeats a cell.
         """
-        found, gallery = self.comparison, self.comparison.modality.gallery
-        curves, heat_maps, inputs, others = _parted(
-            shown, "compute-", "heatmaps-test", gallery.stem + "-" if gallery else _ANSWERING
-        )
+        found = self.comparison
         return {
-            "curves": curves,
-            "heat_maps": heat_maps,
-            "gallery": gallery if inputs else None,
-            "gallery_pictures": inputs,
+            "shown": shown,
             "looks": None if self.one_of_many else looks(found),
-            "others": [each for each in others if not each.name.startswith(_ANSWERING)],
             "claims": claim_blocks(self.claims),
             "claim_details": claim_details(self.claims),
             "comparison": found,
@@ -236,7 +228,6 @@ class Compared:
             "over": over_what(found.paired),
             "further": [Table(*each, csv="comparison.csv") for each in further_cells(found)],
             "cut": cut_text(found.summary) if len(found.summary) else "",
-            "measures_text": found.modality.measures_text,
             "options": option_table(found),
             "tried": found.options.groupby("paradigm", sort=False).size(),
             "chosen_by": measures(found.task, [found.select])[found.select].name,
@@ -257,19 +248,6 @@ def find(results: Results, cell_ids: Collection[str], question: Question) -> lis
     return [Compared(comparison, len(found)) for comparison in found]
 
 
-_ANSWERING = "differences"
-"""How the name of the figure begins that stands in the answer."""
-
-
-def _parted(shown: Sequence[Shown], *begins: str) -> list[list[Shown]]:
-    """The pictures whose names begin so, each in the first place that fits; then the others."""
-    found: list[list[Shown]] = [[] for _ in (*begins, "")]
-    for each in shown:
-        fits = (place for place, start in enumerate((*begins, "")) if each.name.startswith(start))
-        found[next(fits)].append(each)
-    return found
-
-
 def _answer_tables(found: Sequence[Comparison], published: bool) -> Iterator[Table]:
     """One table of all comparisons, or where their columns differ, several."""
     rows: dict[tuple[str, ...], list[list[str]]] = {}
@@ -283,14 +261,6 @@ def _answer_tables(found: Sequence[Comparison], published: bool) -> Iterator[Tab
     left = range(1 + (len(found) > 1))
     for header_of, mine in rows.items():
         yield Table(header_of, mine, left, wrap=left[:-1], csv="comparison.csv")
-
-
-def _differences(shown: Mapping[Compared, Sequence[Shown]]) -> Iterator[Shown]:
-    """The figures of differences; of several comparisons, named."""
-    for section, of_section in shown.items():
-        for each in (each for each in of_section if each.name.startswith(_ANSWERING)):
-            title = f"{each.title}, {section.title}" if len(shown) > 1 else each.title
-            yield replace(each, title=title)
 
 
 def _an_example(comparison: Comparison) -> pd.Series:

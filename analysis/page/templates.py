@@ -112,6 +112,7 @@ def _of_environment(escapes: bool) -> jinja2.Environment:
         "aligned": _aligned,
         "amount": words.amount,
         "as_markdown": markdown_table,
+        "begins": lambda shown, start: [each for each in shown if each.name.startswith(start)],
         "capital": words.capital,
         "folded": lambda blocks: [each for each in blocks if isinstance(each, Details)],
         "interval": words.interval,

@@ -31,7 +31,6 @@ from analysis.kinds import find
 from analysis.page import comparisons as comparison
 from analysis.page.exports import claim_rows
 from analysis.page.files import figures
-from analysis.page.templates import page
 from analysis.section.blocks import Shown
 from analysis.section.section import Chapter, Question, Section, by_chapter
 from study.reported import SECTIONS
@@ -39,6 +38,7 @@ from study.results import Results
 from tests.conftest import not_drawn
 from tests.made_up.chapters import Reported, brought
 from tests.made_up.comparisons import make_results, write_comparisons
+from tests.made_up.pages import Form, page_of_chapters
 from tests.made_up.summaries import NOTE, curves_of, metrics_of
 
 WIDTH = 60
@@ -272,9 +272,8 @@ def test_every_section_shows_its_pictures_once_and_names_every_claim(made: Made)
             "sections": [section],
             "facts": chapter.facts([section], {section: pictures}, [], "/my results", True),
         }
-        facts: dict[str, Any] = {"title": section.title, "chapters": [told], "reload": None}
-        facts |= {name: [] for name in ("warnings", "notes", "claim_tables")}
-        pages = {form: page(form, **facts) for form in ("html", "markdown")}
+        forms: tuple[Form, ...] = ("html", "markdown")
+        pages = {form: page_of_chapters([told], section.title, form) for form in forms}
         files = re.findall(r"!\[.*\]\((.*)\)", pages["markdown"])
         assert sorted(files) == sorted(each.file for each in pictures)
         assert pages["html"].count("<figure") == len(pictures)

@@ -25,6 +25,7 @@ from study.cell import Budget
 from study.results import Results, ResultsError
 from tests.conftest import not_drawn
 from tests.made_up.comparisons import compared, make_cell, make_results, write, write_seeds
+from tests.made_up.pages import page_of_chapters
 
 ENDS = (".png", ".pdf")
 
@@ -177,7 +178,9 @@ def test_of_two_settings_a_figure_of_differences_says_measure_and_setting(
     sections = [Compared(each, 2) for each in compare_results(results)]
     drawn = [Shown(f"Differences in {name}", "", "", "differences-.png") for name in METRICS]
     facts = COMPARISONS.facts(sections, dict.fromkeys(sections, drawn), [], "results", False)
-    titles = [each.title for each in facts["differences"]]
+    told = {"template": COMPARISONS.template, "sections": sections, "facts": facts}
+    page = page_of_chapters([told])
+    titles = re.findall("<h4>(.*?)</h4>", page)
     assert titles == [f"Differences in {name}, digits m={m}" for m in (5, 10) for name in METRICS]
 
 
