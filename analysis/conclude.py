@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from analysis.digest.read import opened
+from analysis.forms import aligned, listed
 from analysis.kinds import find
 from analysis.page import opening
 from analysis.page.exports import (
@@ -29,7 +30,6 @@ from analysis.section.blocks import Shown, Table
 from analysis.section.picture import Picture
 from analysis.section.section import Chapter, Question, Section, by_chapter
 from analysis.section.summary import counts_of, told_apart
-from analysis.words import aligned, listed
 from study import terminal
 from study.results import Results, ResultsError
 from study.terminal.working import working

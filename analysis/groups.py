@@ -60,9 +60,8 @@ def paradigm_order(names: Iterable[str]) -> list[str]:
 
 def in_order(table: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     """The rows sorted by columns, paradigms in `paradigm_order`, with a new index."""
-    ranks = {name: rank for rank, name in enumerate(paradigm_order(table["paradigm"].unique()))}
     return table.sort_values(
-        by, key=lambda c: c.map(ranks) if c.name == "paradigm" else c, ignore_index=True
+        by, key=lambda c: c.map(_rank) if c.name == "paradigm" else c, ignore_index=True
     )
 
 

@@ -16,6 +16,7 @@ import pandas as pd
 
 from analysis.digest.at_cut import cut_cells
 from analysis.digest.cut import Cut
+from analysis.digest.measures import METRICS
 from analysis.digest.read import Source, opened
 from analysis.groups import (
     GROUP,
@@ -27,7 +28,6 @@ from analysis.groups import (
     rows_of,
 )
 from analysis.rules.stages import tuning
-from analysis.words import METRICS
 from study.results import Results, ResultsError, unknown
 
 ROUNDING = 1e-12

@@ -22,6 +22,7 @@ from scipy.special import stdtr, stdtrit
 from analysis.digest.compare import Comparison
 from analysis.digest.limits import barred_options
 from analysis.digest.measures import measures
+from analysis.forms import between, known, percent, points
 from analysis.groups import AXES, STAND_INS
 from analysis.rules.claim import (
     LOST,
@@ -44,7 +45,6 @@ from analysis.rules.rises import (
     rises,
 )
 from analysis.rules.statistics import CONFIDENCE, LEVEL, MIN_SEEDS, ROUNDING, sign_test
-from analysis.words import between, known, percent, points
 from study.terminal import counted
 
 NEARLY_EMPTY = 0.1

@@ -22,21 +22,13 @@ from analysis.digest.at_cut import cut_cells, heatmaps_of, rows_within, with_ima
 from analysis.digest.choose import asked_metrics, best_of, options
 from analysis.digest.cut import Cut
 from analysis.digest.means import summarise
-from analysis.digest.measures import measures
+from analysis.digest.measures import METRICS, measures
 from analysis.digest.pairs import paired_tables
 from analysis.digest.read import Source, each_once, whole_numbers, with_measures
+from analysis.forms import amount, listed, made_equal, share_of_budget
 from analysis.groups import Axis, Select, is_compared, is_recorded, trains_nothing
 from analysis.rules.stages import Looks, looks, tested_choice
-from analysis.words import (
-    METRICS,
-    amount,
-    differences,
-    full_name,
-    listed,
-    made_equal,
-    share_of_budget,
-    told_apart,
-)
+from analysis.settings import differences, full_name, told_apart
 from study import tasks
 from study.results import (
     CONFIRM,

@@ -16,7 +16,7 @@ from typing import Any
 import pandas as pd
 
 from analysis.digest.compare import Comparison
-from analysis.words import setting_text, setting_words
+from analysis.settings import setting_text, setting_words
 from study.tasks import modality
 
 Value = float | str

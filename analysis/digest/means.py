@@ -18,7 +18,6 @@ from analysis.groups import AXES, GROUP, OPTION, Axis, finite_evaluations, in_or
 from analysis.rules.learning import apart, share_mean
 from analysis.rules.stages import tested
 from analysis.rules.statistics import interval_columns, t_interval
-from analysis.words import SPREADS
 from study.results import ResultsError
 
 _SHARED = [
@@ -27,6 +26,9 @@ _SHARED = [
 ]  # fmt: skip
 _ALWAYS = ("saif", "accuracy", "loss", "foreground_attention_mean")
 """These have columns in a summary even if no cell has recorded them."""
+
+SPREADS = {"seeds": "seed_se", "images": "image_se", "backgrounds": "background_se"}
+"""What numbers are over -> column of the standard error, of a mean behind its metric."""
 
 
 def summarise(

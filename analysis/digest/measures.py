@@ -12,8 +12,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from analysis.words import METRICS
 from study import tasks
+
+METRICS = ("saif", "accuracy")
+"""The two columns by which paradigms are compared; recorded runs may have others."""
 
 
 @dataclass(frozen=True)

@@ -27,8 +27,8 @@ from analysis.figures.style import (
     panel,
     shared_legend,
 )
+from analysis.forms import amount, span
 from analysis.groups import AXES, Axis
-from analysis.words import amount, span
 
 _MOST_MARKS = 12  # along a curve, however many evaluations it has
 _COLUMN = 0.02  # of the x axis, of the seeds of one paradigm at the end of its curve

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from analysis.figures.marks import draw_seeds
 from analysis.figures.style import BLACK, BLUE, GREY, TEXT, WHITE, WIDTH, label, own_settings
-from analysis.words import interval_of_pair, points
+from analysis.forms import interval_of_pair, points
 
 _ABOVE, _ROW, _LINE = 1.05, 0.36, 0.15  # inches around the rows, of a row, of a further line
 _LETTERS = 22  # of a name on one line: of longer ones little would be left for the rows

@@ -26,8 +26,8 @@ from analysis.figures.style import (
     label,
     own_settings,
 )
+from analysis.forms import percent, points
 from analysis.groups import paradigm_order
-from analysis.words import percent, points
 from study import tasks
 
 _COLUMNS = 2  # of heat maps, as many as a phone has room for

@@ -10,10 +10,10 @@ import pandas as pd
 from analysis.digest.compare import Comparison, metrics_of
 from analysis.digest.effects import VERDICTS, effects, verdicts
 from analysis.digest.factors import factor_name, families, setting_names, value_text
+from analysis.forms import between, level, points
 from analysis.page.templates import paragraphs
 from analysis.rules.statistics import CONFIDENCE
 from analysis.section.blocks import Table
-from analysis.words import between, level, points
 
 _DECIDED = {"better": "higher", "worse": "lower"}
 """What is said of a score, or of an advantage, at a level."""

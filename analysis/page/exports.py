@@ -53,8 +53,10 @@ def exports(sections: Sequence[Section]) -> dict[str, bytes]:
         files |= chapter.papers(mine)
     tables["cells"] = pd.concat([each.cell_rows().astype(object) for each in sections])
     claims = claim_rows(sections)
-    of_claims = {"claims": claims, "claim_matrix": claim_matrix(claims).reset_index()}
-    tables |= {name: table for name, table in of_claims.items() if len(table)}
+    if len(claims):
+        tables["claims"] = claims
+    if len(matrix := claim_matrix(claims)):
+        tables["claim_matrix"] = matrix.reset_index()
     files |= {f"{name}.csv": table.to_csv(index=False) for name, table in tables.items()}
     return {name: text.encode() for name, text in files.items()}
 
@@ -115,9 +117,14 @@ def matrix_tables(matrix: pd.DataFrame) -> dict[str, Table]:
     tables = {}
     for chapter, verdicts in matrix.groupby("chapter", sort=False) if len(matrix) else ():
         marks = verdicts.dropna(axis="columns", how="all").replace(_MARKS).fillna("")
-        marks = marks.reset_index("setting")
-        rows, columns = marks.to_numpy().tolist(), range(len(marks.columns))
-        tables[str(chapter)] = Table([*marks], rows, columns, (), (0,), "claim_matrix.csv")
+        rows = marks.reset_index("setting")
+        tables[str(chapter)] = Table(
+            [*rows],
+            rows.to_numpy().tolist(),
+            left=range(rows.shape[1]),
+            wrap=(0,),
+            csv="claim_matrix.csv",
+        )
     return tables
 
 
@@ -126,12 +133,15 @@ def matrix_tables(matrix: pd.DataFrame) -> dict[str, Table]:
 
 def comparison_tables(found: Sequence[Comparison]) -> dict[str, pd.DataFrame]:
     """The tables of all comparisons: stem of a file -> table."""
-    tried = [with_chosen(each.options, each.choice, GROUP + OPTION) for each in found]
-    return {
-        "table1": table_one(found),
-        "comparison": _with_settings(found, [each.summary for each in found]),
-        "paired": _with_settings(found, [each.paired for each in found]),
-        "options": _with_settings(found, tried),
+    tables = {
+        "comparison": [each.summary for each in found],
+        "paired": [each.paired for each in found],
+        "options": [with_chosen(each.options, each.choice, GROUP + OPTION) for each in found],
+    }
+    settings = [*map(_setting, found)]
+    return {"table1": table_one(found)} | {
+        name: stacked([each.assign(**own) for each, own in zip(of_each, settings, strict=True)])
+        for name, of_each in tables.items()
     }
 
 
@@ -189,11 +199,6 @@ def cell_rows(comparison: Comparison) -> pd.DataFrame:
     table["chosen"] = table["cell_id"].isin(comparison.chosen["cell_id"])
     by = ["task", "m", "paradigm", *OPTION, "seed", "cell_id"]
     return table.sort_values(by, ignore_index=True).assign(**_setting(comparison))
-
-
-def _with_settings(found: Sequence[Comparison], tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """The table of each comparison, stacked."""
-    return stacked([t.assign(**_setting(c)) for t, c in zip(tables, found, strict=True)])
 
 
 def _setting(comparison: Comparison) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import uuid
+import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -53,13 +53,13 @@ def write(files: Mapping[str, bytes], out_dir: str | os.PathLike[str]) -> str | 
     Raises:
         Unwritable: a file cannot be written.
     """
-    folder = local_path(out_dir)
-    if folder is None:
-        url = os.fspath(out_dir).rstrip("/")
-        _write_to_store(files, url)
-        return url
-    _write_to_disk(files, folder)
-    return folder
+    place = local_path(out_dir) or os.fspath(out_dir).rstrip("/")
+    with _refusing(place):
+        if isinstance(place, Path):
+            _write_to_disk(files, place)
+        else:
+            _write_to_store(files, place)
+    return place
 
 
 def link(path: str | Path) -> str:
@@ -82,36 +82,29 @@ def refuse_unwritable(out_dir: str | os.PathLike[str]) -> None:
 
 
 def _write_to_disk(files: Mapping[str, bytes], folder: Path) -> None:
-    partials: dict[Path, Path] = {}
-    with _refusing(folder):
-        try:
-            for name, data in files.items():
-                path = folder / name
-                path.parent.mkdir(parents=True, exist_ok=True)
-                partials[path] = path.with_name(f".{path.name}-{uuid.uuid4().hex}.part")
-                partials[path].write_bytes(data)
-            for path, partial in partials.items():
-                os.replace(partial, path)
-            for where in (folder, folder / "figures"):
-                for path in where.glob("*"):
-                    if path not in partials and _is_own(str(path.relative_to(folder))):
-                        path.unlink()
-        finally:
-            for partial in partials.values():
-                with contextlib.suppress(OSError):
-                    partial.unlink(missing_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".report-", dir=folder) as new:
+        made = {name: Path(new, str(number)) for number, name in enumerate(files)}
+        for name, path in made.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(files[name])
+        for name, path in made.items():
+            os.replace(path, folder / name)
+    for path in [*folder.glob("*"), *folder.glob("figures/*")]:
+        name = path.relative_to(folder).as_posix()
+        if name not in files and _is_own(name):
+            path.unlink()
 
 
 def _write_to_store(files: Mapping[str, bytes], url: str) -> None:
     storage = Storage(url, "the report's folder")
-    with _refusing(url):
-        for where in {os.path.dirname(name) for name in files}:
-            storage.make(where)
-        for name, data in files.items():
-            storage.write(name, data)
-        for name in storage.names(""):
-            if name not in files and _is_own(name):
-                storage.remove(name)
+    for where in {os.path.dirname(name) for name in files}:
+        storage.make(where)
+    for name, data in files.items():
+        storage.write(name, data)
+    for name in storage.names(""):
+        if name not in files and _is_own(name):
+            storage.remove(name)
 
 
 def _is_own(name: str) -> bool:

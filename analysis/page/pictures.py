@@ -16,14 +16,14 @@ from analysis.digest.compare import Comparison
 from analysis.digest.effects import verdicts
 from analysis.digest.factors import Family, by_value, factor_name, value_text
 from analysis.digest.means import common, heatmap_seeds, learning_curve, mean_heatmaps
-from analysis.digest.measures import measures
+from analysis.digest.measures import METRICS, measures
 from analysis.figures.curves import compute_figure, factors_figure, response_figure
 from analysis.figures.forest import forest_figure
 from analysis.figures.tiles import grid_figure, heatmap_figure
+from analysis.forms import of_planned
 from analysis.page.templates import paragraphs
 from analysis.rules.statistics import CONFIDENCE
 from analysis.section.picture import Picture, file_stem
-from analysis.words import METRICS, of_planned
 from study.door import imported
 
 REFERENCES = ("hard", "hard-sampled", "hard-running", "soft")

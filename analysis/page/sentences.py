@@ -11,9 +11,9 @@ from analysis.digest import limits as facts
 from analysis.digest import published
 from analysis.digest.compare import Comparison
 from analysis.digest.measures import measures
+from analysis.forms import listed
 from analysis.groups import paradigm_order
 from analysis.page.templates import paragraphs
-from analysis.words import listed
 
 
 def said_once(

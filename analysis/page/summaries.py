@@ -11,14 +11,14 @@ import pandas as pd
 from analysis.digest.compare import Comparison
 from analysis.digest.means import common, learning_curve, mean_heatmaps
 from analysis.digest.measures import measures
+from analysis.forms import known, percent
 from analysis.page.sentences import answer, limits, setting_text, tuned
 from analysis.page.tables import comparison_cells, measures_of, rates, seeds_there
 from analysis.page.templates import markdown_table, table
 from analysis.page.where_it_looks import looks
 from analysis.section.blocks import Table
 from analysis.section.picture import Picture
-from analysis.section.summary import Curve, run_files, summary_run
-from analysis.words import known, percent
+from analysis.section.summary import run_files, summary_run
 from study.evaluate.heat_map_image import heatmap_png
 from study.results import OF_DATA
 from study.tracking.runs import Run
@@ -42,33 +42,35 @@ def group_summaries(
         The runs; paradigms without an option that can be chosen have none. Metrics are the scores
         and measures of the test split at the cut, and `n`, the seeds; intervals are in the note.
     """
-    if comparison.summary.empty:
+    summary = comparison.summary
+    if summary.empty:
         return []
     answer_table = markdown_table(Table(*comparison_cells(comparison)))
     said = [setting_text(comparison), *tuned(comparison), *limits(comparison)]
     note = "\n\n".join([*answer([comparison]), answer_table, *said])
     shared = functools.cache(lambda: run_files(tables, draw()))
-    measured = [each.column for each in measures_of(comparison)]
+    metrics = [each.column for each in measures_of(comparison) if each.column in summary]
     return [
         summary_run(
             key=f"{comparison.id}/{row['paradigm']}",
-            what=row["paradigm"],
-            seeds=seeds_there(row),
-            where="" if alone else comparison.name,
-            scores=[
-                f"{name} {percent(row[metric], 0)} %"
-                for metric, name in comparison.names.items()
-                if known(row[metric])
+            named=[
+                row["paradigm"],
+                "" if alone else comparison.name,
+                *(
+                    f"{name} {percent(row[metric], 0)} %"
+                    for metric, name in comparison.names.items()
+                    if known(row[metric])
+                ),
             ],
+            seeds=seeds_there(row),
             note=note,
             params=_params(comparison, row),
-            metrics={name: float(row[name]) for name in measured if name in row}
-            | {"n": float(row["num_seeds"])},
+            metrics={name: float(row[name]) for name in metrics} | {"n": float(row["num_seeds"])},
             files=functools.partial(_files, comparison, row["paradigm"], shared),
-            paradigms=[*comparison.summary["paradigm"]],
+            paradigms=[*summary["paradigm"]],
             curves=_curves(comparison, row["paradigm"]),
         )
-        for row in comparison.summary.to_dict("records")
+        for row in summary.to_dict("records")
     ]
 
 
@@ -91,9 +93,8 @@ def _files(
 ) -> dict[str, bytes]:
     """Where it looks, its heat map, and what all paradigms share."""
     files, seen = {**shared()}, looks(comparison)
-    pages = seen.pages() if seen else {}
-    if paradigm in pages:
-        files["where-it-looks.html"] = pages[paradigm]
+    if seen and paradigm in seen.examples:
+        files["where-it-looks.html"] = seen.page(paradigm)
     rows = comparison.chosen[comparison.chosen["paradigm"] == paradigm]
     maps = {split: mean_heatmaps(rows, comparison.choice, split) for split in ("test", "train")}
     if found := {split: of[paradigm] for split, of in maps.items() if of}:
@@ -101,12 +102,10 @@ def _files(
     return files
 
 
-def _curves(comparison: Comparison, paradigm: str) -> dict[str, Curve]:
-    """Each tested metric against training compute, as far as all seeds have it."""
+def _curves(comparison: Comparison, paradigm: str) -> dict[str, pd.Series]:
+    """Each tested metric by training compute, as far as all seeds have it."""
     rows = comparison.evaluations[comparison.evaluations["paradigm"] == paradigm]
-    curves = {name: common(learning_curve(rows, name)) for name in comparison.metrics}
     return {
-        f"test/{name}": [*zip(curve["compute_flops"], curve["mean"], strict=True)]
-        for name, curve in curves.items()
-        if len(curve)
+        f"test/{name}": common(learning_curve(rows, name)).set_index("compute_flops")["mean"]
+        for name in comparison.metrics
     }

@@ -10,10 +10,11 @@ from collections.abc import Sequence
 import pandas as pd
 
 from analysis.digest.compare import Comparison, metrics_of
-from analysis.digest.measures import measures
+from analysis.digest.measures import METRICS, measures
 from analysis.digest.published import of, row_of
+from analysis.forms import percent, points
 from analysis.groups import paradigm_order
-from analysis.words import METRICS, percent, points, setting_words
+from analysis.settings import setting_words
 
 
 def table_one(found: Sequence[Comparison]) -> pd.DataFrame:

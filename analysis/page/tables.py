@@ -7,33 +7,22 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 
 from analysis.digest.compare import Comparison
+from analysis.digest.means import SPREADS
 from analysis.digest.measures import Measure, measures
+from analysis.forms import MANY, known, level, number, of_planned, percent, three_decimals
 from analysis.groups import GROUP, OPTION, with_chosen
 from analysis.page.table_one import beside
 from analysis.page.templates import table
 from analysis.rules.statistics import CONFIDENCE, MIN_SEEDS
 from analysis.section.blocks import Table
 from analysis.section.columns import Row
-from analysis.words import (
-    MANY,
-    SPREADS,
-    level,
-    number,
-    of_planned,
-    percent,
-    three_decimals,
-)
 from study import tasks
-
-_RAN_ON = (
-    "study", "device", "threads", "pack", "micro_batch", "code_version", "package_versions",
-)  # fmt: skip
 
 Cells = tuple[list[str], list[list[str]]]
 """Header and rows."""
@@ -52,15 +41,14 @@ def comparison_cells(comparison: Comparison, published: bool = False) -> Cells:
         comparison: with a summary.
         published: add the paper's Table 1 where it has such a row.
     """
-    paper = beside(comparison).to_dict() if published else {}
+    paper = beside(comparison) if published else None
     return _means(comparison, _scores(comparison), paper)
 
 
 def further_cells(comparison: Comparison) -> list[Cells]:
     """A table of each further measure that is known: mean and interval over seeds."""
-    shown = {each.name for each in _scores(comparison)}
-    there = comparison.summary.dropna(axis="columns", how="all")
-    further = [each for each in measures_of(comparison) if each.name not in shown]
+    there, shown = comparison.summary.dropna(axis="columns", how="all"), _scores(comparison)
+    further = [each for each in measures_of(comparison) if each not in shown]
     return [_means(comparison, [each]) for each in further if each.column in there]
 
 
@@ -74,11 +62,14 @@ def paired_cells(paired: pd.DataFrame) -> Cells:
     return table(
         "table_verdicts.j2",
         rows=paired.to_dict("records"),
-        level=_level(paired),
+        level=level(CONFIDENCE),
         measures=measures(task, paired["metric"].unique()),
-        factors=sampled(paired),
         draws=tasks.modality(task).draws,
-        spreads=SPREADS,
+        spreads={
+            factor: column
+            for factor, column in SPREADS.items()
+            if factor == "seeds" or paired[f"num_{factor}"].notna().any()
+        },
         p_value=p_value,
         would_decide=would_decide,
     )
@@ -86,14 +77,10 @@ def paired_cells(paired: pd.DataFrame) -> Cells:
 
 def pair_cells(comparison: Comparison) -> Cells:
     """The same for the terminal: one row per pair of the paradigms that have numbers."""
-    paired, names = comparison.paired, comparison.summary["paradigm"]
-    rows = paired[paired["first"].isin(names) & paired["second"].isin(names)]
-    by_pair = rows.groupby(["first", "second"], sort=False)
     return table(
         "table_pairs.j2",
-        pairs=[each.to_dict("records") for _, each in by_pair],
-        level=_level(paired),
-        metrics=comparison.metrics,
+        c=comparison,
+        level=level(CONFIDENCE),
         measures=measures(comparison.task, comparison.metrics),
     )
 
@@ -107,43 +94,19 @@ def verdict_table(paired: pd.DataFrame) -> Table:
 def option_table(comparison: Comparison) -> Table:
     """Every option that was tried with its validation scores, the chosen ones marked."""
     options = with_chosen(comparison.options, comparison.choice, GROUP + OPTION)
-    there = options.dropna(axis="columns", how="all")
-    scores = [each for each in measures_of(comparison) if f"validation_{each.column}" in there]
-    header, rows = table(
-        "table_options.j2",
-        c=comparison,
-        rows=options.to_dict("records"),
-        censored=options["num_censored"].any(),
-        scores=sorted(
-            (each for each in scores if each.tested),
-            key=lambda each: each.column != comparison.select,
-        ),
-        rates=rates,
-    )
+    measured = measures_of(comparison)
+    facts = {"c": comparison, "options": options, "measures": measured, "rates": rates}
+    header, rows = table("table_options.j2", **facts)
     marked = np.flatnonzero(options["chosen"]).tolist()
     return Table(header, rows, (0, len(header) - 1), marked, csv="options.csv")
 
 
 def setting_table(comparison: Comparison) -> Table:
     """Name and value: what all cells share, where they ran, and when."""
-    cells = comparison.cells
-    stages = cells["seed"].groupby(cells["stage"].fillna(""), sort=False)
-    values = {name: sorted(cells[name].dropna().unique()) for name in _RAN_ON}
-    first, others = table(
-        "table_settings.j2",
-        c=comparison,
-        stages={stage: sorted(seeds.unique()) for stage, seeds in stages},
-        values=values,
-        versions=[dict(sorted(json.loads(text).items())) for text in values["package_versions"]],
-        seconds=(cells["total_train_seconds"] / cells["pack"]).sum(),
-    )
+    versions = comparison.cells["package_versions"].dropna().sort_values().unique()
+    sorted_by_name = [dict(sorted(json.loads(each).items())) for each in versions]
+    first, others = table("table_settings.j2", c=comparison, versions=sorted_by_name)
     return Table([], [first, *others], (0, 1), wrap=(1,))
-
-
-def sampled(rows: pd.DataFrame) -> list[str]:
-    """What tests or means are over: seeds, images, backgrounds, as far as they are known."""
-    others = ("images", "backgrounds")
-    return ["seeds", *(name for name in others if rows[f"num_{name}"].notna().any())]
 
 
 def would_decide(row: Row) -> tuple[str, str]:
@@ -153,7 +116,7 @@ def would_decide(row: Row) -> tuple[str, str]:
         Of a difference at the far end of its interval, and of the one that was seen; ``-`` of a
         row that is decided, or not yet to be decided.
     """
-    if row["verdict"] != "undecided" or _is_interim(row):
+    if row["verdict"] != "undecided" or known(row.get("ended_seeds", math.nan)):
         return "-", "-"
     if pd.isna(row["seen_seeds"]):
         return f"{MIN_SEEDS} or more" if row["num_pairs"] < MIN_SEEDS else "more", "-"
@@ -183,20 +146,17 @@ def rates(row: Row) -> str:
 
 
 def _means(
-    comparison: Comparison,
-    shown: Sequence[Measure],
-    paper: Mapping[Hashable, Mapping[Hashable, float]] | None = None,
+    comparison: Comparison, shown: Sequence[Measure], paper: pd.DataFrame | None = None
 ) -> Cells:
-    """Means with their intervals, and numbers of the paper: metric -> paradigm -> fraction."""
+    """Means with their intervals, and numbers of the paper: a row per paradigm, by metric."""
     return table(
         "table_means.j2",
         c=comparison,
-        rows=comparison.summary.to_dict("records"),
-        level=_level(comparison.summary),
+        level=level(CONFIDENCE),
         measures=shown,
         names=measures(comparison.task),
         forms={True: percent, False: three_decimals},
-        paper=paper or {},
+        paper={} if paper is None else paper.to_dict(),
         seeds=seeds_there,
     )
 
@@ -205,12 +165,3 @@ def _scores(comparison: Comparison) -> list[Measure]:
     """The measures that its summary has spreads of."""
     every = measures_of(comparison)
     return [each for each in every if f"{each.column}_seed_se" in comparison.summary]
-
-
-def _level(rows: pd.DataFrame) -> str:
-    """That of the intervals in a table."""
-    return level(next(iter(rows["confidence"]), CONFIDENCE))
-
-
-def _is_interim(row: Row) -> bool:
-    return not pd.isna(row.get("ended_seeds", math.nan))

@@ -15,7 +15,7 @@ from typing import Any, Literal
 import jinja2
 import pandas as pd
 
-from analysis import words
+from analysis import forms, settings
 from analysis.digest import limits
 from analysis.digest.pairs import POWER, SCREENING
 from analysis.groups import AXES
@@ -110,44 +110,42 @@ def _of_environment(escapes: bool) -> jinja2.Environment:
     )
     made.filters |= {
         "aligned": _aligned,
-        "amount": words.amount,
+        "amount": forms.amount,
         "as_markdown": markdown_table,
         "begins": lambda shown, start: [each for each in shown if each.name.startswith(start)],
-        "capital": words.capital,
+        "capital": forms.capital,
         "folded": lambda blocks: [each for each in blocks if isinstance(each, Details)],
-        "interval": words.interval,
-        "interval_of_pair": words.interval_of_pair,
-        "known": words.known,
-        "level": words.level,
-        "listed": words.listed,
-        "made_equal": words.made_equal,
+        "interval": forms.interval,
+        "interval_of_pair": forms.interval_of_pair,
+        "known": forms.known,
+        "level": forms.level,
+        "listed": forms.listed,
+        "made_equal": forms.made_equal,
         "md": markdown,
-        "network": words.network_text,
-        "number": words.number,
-        "percent": words.percent,
-        "points": words.points,
-        "quantity": words.quantity,
+        "network": settings.network_text,
+        "number": forms.number,
+        "percent": forms.percent,
+        "points": forms.points,
         "runs": _runs,
         "sentence": terminal.sentence,
-        "setting_text": words.setting_text,
-        "share_of_budget": words.share_of_budget,
+        "setting_text": settings.setting_text,
+        "share_of_budget": forms.share_of_budget,
         "sort_of": lambda block: type(block).__name__,
-        "span": words.span,
-        "three_decimals": words.three_decimals,
+        "span": forms.span,
+        "three_decimals": forms.three_decimals,
         "unfolded": lambda blocks: [each for each in blocks if not isinstance(each, Details)],
     }
     made.globals |= {
         "counted": terminal.counted,
         "facts": limits,
         "given": given,
-        "instances": words.instances,
         "interim": interim,
         "modality": tasks.modality,
         "optimism": optimism,
         "AXES": AXES,
         "INFINITY": math.inf,
         "LEVEL": LEVEL,
-        "MANY": words.MANY,
+        "MANY": forms.MANY,
         "MIN_SEEDS": MIN_SEEDS,
         "POWER": POWER,
         "SCREENING": SCREENING,

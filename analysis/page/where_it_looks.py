@@ -36,12 +36,10 @@ class Looks(NamedTuple):
         """A row per input, a column per paradigm; what is text is escaped."""
         return looks_html(self.examples)
 
-    def pages(self) -> dict[str, bytes]:
-        """Paradigm -> a page of its own."""
-        return {
-            name: looks_page(mine, f"{name}, seed {self.seed}", self.warning).encode()
-            for name, mine in self.examples.items()
-        }
+    def page(self, paradigm: str) -> bytes:
+        """A page of one of the paradigms."""
+        title = f"{paradigm}, seed {self.seed}"
+        return looks_page(self.examples[paradigm], title, self.warning).encode()
 
 
 def looks(comparison: Comparison) -> Looks | None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.words import interval, percent
+from analysis.forms import interval, percent
 
 Row = Mapping[Hashable, Any]
 

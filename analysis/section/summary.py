@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import get_args
 
+import numpy as np
 import pandas as pd
 
 from analysis.figures.style import line_styles
@@ -29,48 +30,45 @@ views first show."""
 DIGITS = 4
 """Decimals of a metric: MLflow's table of runs shows all that it is given."""
 
-Curve = Iterable[tuple[float, float]]
-"""(training FLOPs, value), by increasing compute."""
-
 
 def summary_run(
     key: str,
-    what: str,
-    where: str,
+    named: Sequence[str],
     note: str,
     params: Mapping[str, str],
     metrics: Mapping[str, float],
     files: Files,
-    curves: Mapping[str, Curve] | None = None,
+    curves: Mapping[str, pd.Series] | None = None,
     paradigms: Sequence[str] = (),
     seeds: str = "",
-    scores: Sequence[str] = (),
 ) -> Run:
     """The run of one paradigm in one setting, or of one network, over its seeds.
 
     Args:
         key: ``<comparison id>/<name>``, unique over all settings.
-        what: of the setting, e.g. ``hybrid``; the name begins with it, as MLflow cuts names.
-        where: the setting; empty: there is but one.
+        named: what it is of, as ``hybrid``, where, and what it reached; without empty ones, they
+            are the name, which MLflow cuts.
         note: Markdown, for the run's page; its first line is the answer.
         params: settings, as text.
         metrics: at the cut, and `n`, the seeds; those that are not finite are left out and named
             in the note.
         files: gives the artifacts, when they are asked for.
-        curves: points that are not finite are left out.
+        curves: metric -> its values by training FLOPs; those that are not finite are left out.
         paradigms: of the setting, each of which has its colour of the report.
         seeds: for the name, ``6 of 12``; by default `n`.
-        scores: for the name, what it reached: ``SAIF 79 %``.
     """
     n = f"n={seeds or format(metrics['n'], 'g')}"
-    name = " \N{MIDDLE DOT} ".join(filter(None, [what, where, *scores, n]))
+    name = " \N{MIDDLE DOT} ".join(filter(None, [*named, n]))
     known = {name: value for name, value in metrics.items() if math.isfinite(value)}
     unknown = [name for name in metrics if name not in known]
     note += f"\n\nNot known: {', '.join(unknown)}." if unknown else ""
     points = [Point(name, round(value, DIGITS)) for name, value in known.items()]
     for of, curve in (curves or {}).items():
-        finite = ((x, float(y)) for x, y in curve if math.isfinite(x) and math.isfinite(y))
-        points += [Point(of, y, step=int(x // METRIC_STEP_FLOPS)) for x, y in finite]
+        finite = curve[np.isfinite(curve.astype(float))]
+        points += [
+            Point(of, float(y), step=int(x // METRIC_STEP_FLOPS))
+            for x, y in zip(finite.index, finite, strict=True)
+        ]
     tags = {"role": "summary", "mlflow.note.content": note}
     if paradigm := params.get("paradigm"):
         tags["mlflow.runColor"] = line_styles([*paradigms, paradigm])[paradigm].colour

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from analysis.digest.compare import Comparison
 from analysis.figures.style import by_paradigm
+from analysis.forms import listed
 from analysis.page.where_it_looks import recorded
 from analysis.section.picture import Picture
-from analysis.words import listed
 from chapters.captions.caption_figure import caption_figure
 from chapters.captions.evaluation.caption_examples import Example
 

@@ -8,7 +8,7 @@ import pytest
 
 from analysis import compare_results
 from analysis.digest.compare import Comparison
-from analysis.words import interval, percent, points
+from analysis.forms import interval, percent, points
 from tests.conftest import PROJECT
 
 DOCUMENT = (PROJECT / "docs" / "cifar10.md").read_text()

@@ -12,9 +12,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pandas as pd
 
+from analysis.forms import known, number
 from analysis.groups import PARADIGMS, paradigm_order
 from analysis.section.columns import by_columns, plain
-from analysis.words import known, number
 from chapters.dynamics import linear_orthogonal
 from chapters.dynamics.linear_orthogonal import curvature
 

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from analysis.forms import listed
 from analysis.rules.claim import LOST, Claim, Evidence, Finding, Verdict, decided, side
-from analysis.words import listed
 from chapters.dynamics.section.closed_form import HORIZON, LEVELS, NAMES, TIMES, at_time, time_text
 from chapters.dynamics.section.trained_trajectories import lost_seeds
 

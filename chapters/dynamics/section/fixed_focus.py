@@ -8,6 +8,7 @@ from collections.abc import Collection, Sequence
 import numpy as np
 import pandas as pd
 
+from analysis.forms import aligned, number
 from analysis.groups import PARADIGMS
 from analysis.rules.claim import Claim
 from analysis.section.blocks import Block, Details, Table, Text
@@ -16,7 +17,7 @@ from analysis.section.parts import end_states
 from analysis.section.picture import Picture
 from analysis.section.section import Question
 from analysis.section.summary import claims_note, run_files, summary_run
-from analysis.words import aligned, network_text, number
+from analysis.settings import network_text
 from chapters.dynamics.section.dynamics_section import DynamicsSection
 from chapters.dynamics.section.focus_claims import claims
 from chapters.dynamics.section.focus_pictures import pictures
@@ -177,16 +178,13 @@ class FixedFocus(DynamicsSection):
         }
         return summary_run(
             key=f"{setting.id}/{paradigm}",
-            what=paradigm,
-            where=f"fixed focus {setting.name}",
+            named=[paradigm, f"fixed focus {setting.name}"],
             note=claims_note([each for each in self.claims if each.setting == setting.name]),
             params=params,
             metrics=metrics | {"n": float(final["num_seeds"].min())},
             files=files,
             curves={
-                f"train/{measure}_alpha_{alpha:g}": zip(
-                    line["compute_flops"], line[measure], strict=True
-                )
+                f"train/{measure}_alpha_{alpha:g}": line.set_index("compute_flops")[measure]
                 for alpha, line in curves.groupby("alpha")
                 for measure in MEASURES
             },

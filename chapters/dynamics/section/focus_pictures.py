@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from analysis.forms import level, listed, span
 from analysis.groups import PARADIGMS
 from analysis.rules.statistics import CONFIDENCE
 from analysis.section.picture import Picture
-from analysis.words import level, listed, span
 from chapters.dynamics.figures.focus_panels import Row, panels_figure
 from chapters.dynamics.section.focus_settings import Setting, floors, solution
 from chapters.dynamics.section.measures import WIDEST_GAP

@@ -10,9 +10,9 @@ from itertools import compress, pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from analysis.forms import points
 from analysis.rules.claim import TOO_FEW, Finding, Side, evidence, lost_text
 from analysis.rules.statistics import CONFIDENCE, MIN_SEEDS, ROUNDING, t_interval
-from analysis.words import points
 from chapters.dynamics.section.focus_settings import Setting
 
 WIDEST_GAP = 0.1

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from analysis.forms import percent
 from analysis.groups import PARADIGMS, in_order, paradigm_order
-from analysis.words import differences, percent, setting_words
+from analysis.settings import differences, setting_words
 from chapters.dynamics import linear_orthogonal
 from study.results import Results, ResultsError
 

@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 
 import pandas as pd
 
+from analysis.forms import aligned, level, number, span
 from analysis.groups import PARADIGMS, paradigm_order
 from analysis.rules.claim import Claim
 from analysis.rules.statistics import CONFIDENCE
@@ -15,7 +16,6 @@ from analysis.section.parts import end_states
 from analysis.section.picture import Picture
 from analysis.section.section import Question
 from analysis.section.summary import claims_note, run_files, summary_run
-from analysis.words import aligned, level, number, span, tally
 from chapters.dynamics.figures.growth import (
     LARGEST,
     curvature_figure,
@@ -145,11 +145,12 @@ class Trajectories(DynamicsSection):
         return [f"There is no closed form of {', '.join(others)}."] if others else []
 
     def warnings(self) -> list[str]:
-        texts = [
-            f"Cells that {why} are left out of curves and tables: {tally(lost)}."
-            for status, why in (("diverged", "diverged"), ("censored", "were stopped early"))
-            if (lost := lost_seeds(self.cells, status))
-        ]
+        texts = []
+        for status, why in (("diverged", "diverged"), ("censored", "were stopped early")):
+            lost = [f"{name} {count}" for name, count in lost_seeds(self.cells, status).items()]
+            if lost:
+                told = ", ".join(lost)
+                texts.append(f"Cells that {why} are left out of curves and tables: {told}.")
         return texts + self._without_form()
 
     @functools.cached_property
@@ -209,7 +210,7 @@ class Trajectories(DynamicsSection):
         found = []
         for (setting, paradigm), curve in self.curves.groupby(["setting", "paradigm"], sort=False):
             is_mine = (self.rows["setting"] == setting) & (self.rows["paradigm"] == paradigm)
-            last = curve.iloc[-1]
+            last, by_compute = curve.iloc[-1], curve.set_index("compute_flops")
             params = {
                 "paradigm": str(paradigm),
                 "lr": number(self.rows.loc[is_mine, "lr"].iloc[0]),
@@ -221,16 +222,12 @@ class Trajectories(DynamicsSection):
             found.append(
                 summary_run(
                     key=f"{self.key}/{setting}/{paradigm}",
-                    what=str(paradigm),
-                    where=f"linear-orthogonal {setting}",
+                    named=[str(paradigm), f"linear-orthogonal {setting}"],
                     note=claims_note(self.claims),
                     params=params,
                     metrics=metrics | {"n": float(last["num_seeds"])},
                     files=files,
-                    curves={
-                        f"test/{name}": zip(curve["compute_flops"], curve[name], strict=True)
-                        for name in QUANTITIES
-                    },
+                    curves={f"test/{name}": by_compute[name] for name in QUANTITIES},
                 )
             )
         return found

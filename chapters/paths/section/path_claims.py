@@ -21,8 +21,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from analysis.forms import listed, percent, three_decimals
 from analysis.rules.claim import LOST, Claim, Finding, Side, decided, inside, side
-from analysis.words import listed, percent, three_decimals
 from chapters.paths.attention_paths import CONVERGED
 from chapters.paths.heads.heads_cell import RANDOM, SIMPLE
 from chapters.paths.posterior.posterior_cell import LIMIT, SLICE, THEORY

@@ -9,9 +9,9 @@ from collections.abc import Iterable
 import numpy as np
 import pandas as pd
 
+from analysis.forms import level, listed, span
 from analysis.rules.statistics import CONFIDENCE, interval_columns
 from analysis.section.picture import Picture
-from analysis.words import level, listed, span
 from chapters.paths.figures.head_scores import pruning_figure, scores_figure
 from chapters.paths.figures.path_figures import (
     Series,

@@ -9,13 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from analysis.page.sentences import pair_notes
-from analysis.page.tables import p_value
-from analysis.page.tables import would_decide as seeds_that_would_decide
-from analysis.rules.statistics import CONFIDENCE
-from analysis.section.blocks import Table
-from analysis.section.columns import Column, Row, by_columns, measured, plain
-from analysis.words import (
+from analysis.forms import (
     interval,
     interval_of_pair,
     known,
@@ -25,6 +19,12 @@ from analysis.words import (
     points,
     three_decimals,
 )
+from analysis.page.sentences import pair_notes
+from analysis.page.tables import p_value
+from analysis.page.tables import would_decide as seeds_that_would_decide
+from analysis.rules.statistics import CONFIDENCE
+from analysis.section.blocks import Table
+from analysis.section.columns import Column, Row, by_columns, measured, plain
 from chapters.paths.heads.heads_cell import SOLVED
 from chapters.paths.posterior.posterior_cell import LIMIT, THEORY
 from chapters.paths.section import beside, means

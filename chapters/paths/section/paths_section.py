@@ -14,13 +14,13 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
+from analysis.forms import aligned
 from analysis.rules.claim import Claim
 from analysis.section.blocks import Block, Details, Heading, Shown, Text
 from analysis.section.parts import LONG_COLUMNS, again_blocks, claim_details, end_states
 from analysis.section.picture import Picture
 from analysis.section.section import ChapterOfBlocks
 from analysis.section.summary import claims_note, run_files, summary_run
-from analysis.words import aligned
 from chapters.paths.heads.heads_cell import SOLVED
 from chapters.paths.posterior.posterior_cell import SLICE
 from chapters.paths.section import findings, path_claims, path_pictures, path_tables, warnings
@@ -153,8 +153,7 @@ class PathsSection:
         return [
             summary_run(
                 key=f"{self.setting.id}/{part.name}",
-                what=part.name,
-                where=f"{self.chapter.study} {self.setting.variant}",
+                named=[part.name, f"{self.chapter.study} {self.setting.variant}"],
                 note=claims_note(self.claims),
                 params=part.params,
                 metrics=part.metrics,

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 
 import pandas as pd
 
-from analysis.words import listed
+from analysis.forms import listed
 from chapters.paths.heads.heads_cell import METHODS, RULES, SOLVED
 from chapters.paths.posterior.posterior_cell import THEORY
 from chapters.paths.section.networks import (

@@ -18,7 +18,6 @@ from analysis.digest.compare import Comparison
 from analysis.digest.pairs import PAIRED_COLUMNS
 from analysis.page.sentences import answer
 from analysis.page.templates import paragraphs
-from analysis.words import setting_name
 from study.tasks import modality
 
 PARADIGMS = ("hard", "soft", "lvml")
@@ -36,7 +35,7 @@ def comparison(
     """What the answer reads of a comparison."""
     choice = pd.DataFrame({"paradigm": list(paradigms), "select": "accuracy"})
     made = SimpleNamespace(
-        name=setting_name("digits", m, "mlp"),
+        name=f"digits m={m}",
         task="digits",
         modality=modality("digits"),
         names={"saif": "SAIF", "accuracy": "accuracy"},

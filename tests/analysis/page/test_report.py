@@ -14,13 +14,14 @@ import pytest
 
 from analysis.conclude import Question, conclude
 from analysis.digest.compare import Comparison, compare_results
+from analysis.digest.measures import METRICS
 from analysis.page.comparisons import COMPARISONS, Compared
 from analysis.page.pictures import pictures
 from analysis.page.sentences import answer, limits
 from analysis.page.table_one import table_one_cells
 from analysis.page.tables import comparison_cells, paired_cells
 from analysis.section.blocks import Shown
-from analysis.words import METRICS, setting_words
+from analysis.settings import setting_words
 from study.cell import Budget
 from study.results import Results, ResultsError
 from tests.conftest import not_drawn

@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 from analysis.digest.compare import compare_results
+from analysis.forms import amount, interval, number, percent, points, three_decimals
 from analysis.page import latex
 from analysis.page.comparisons import Compared
 from analysis.page.exports import exports
@@ -20,7 +21,6 @@ from analysis.page.table_one import table_one
 from analysis.page.tables import comparison_cells, would_decide
 from analysis.page.templates import markdown_table
 from analysis.section.blocks import Code, Details, Heading, Points, Shown, Table, Text
-from analysis.words import amount, interval, number, percent, points, three_decimals
 from study.results import Results
 from tests.made_up.comparisons import compared, write_seeds
 from tests.made_up.pages import page_of
