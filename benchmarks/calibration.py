@@ -159,7 +159,7 @@ def judged(comparisons: list[Drawn], seeds: int) -> list[dict[str, Any]]:
         first, second = (drawn.scores(metric, place, common) for place in reversed(places))
         pair = {"metric": metric, "places": places}
         tests.append(pair | of_pair(first, second, FLOORS[metric]))
-    return decided(tests)[0]
+    return decided(tests)
 
 
 def decides(pairs: Iterable[dict[str, Any]]) -> bool:
@@ -183,7 +183,7 @@ def rates(replicates: int, study: Study) -> list[str]:
                 found[f"difference, {pair['metric']}"] += covered(pair["low"], 0, pair["high"])
         for drawn, metric, place in product(comparisons, METRICS, places):
             of = drawn.scores(metric, place, ~drawn.failed[place])
-            mean = share_mean(of.shares, of.weights, FLOORS[metric], backgrounds=of.of_backgrounds)
+            mean = share_mean(of.mean(), of.by_seed, FLOORS[metric])
             found[f"mean, {metric}"] += covered(mean.low, truth[metric], mean.high)
     return [study.name, *shown(share(found[column]) for column in RATES)]
 
@@ -197,7 +197,8 @@ def looked(replicates: int, name: str) -> list[str]:
     for generator in generators(name, replicates):
         drawn = draw(study, generator)
         false = [n for n in looks if decides(judged([drawn], n))]
-        runs = ({"soft": dict.fromkeys(range(n), Run("", planned))} for n in false)
+        ended = [Run("", seed, planned, False, False, "soft") for seed in range(planned)]
+        runs = (ended[:n] for n in false)
         reported.append(any(not Looks(each).of("soft").doubt for each in runs))
         every.append(bool(false))
     return [name, *shown([share(reported), share(every)])]
@@ -227,7 +228,7 @@ def first_pair(study: Study, generator: Generator, effect: float = 0.0) -> Cross
     """The test of one metric and pair, whose true difference is `effect`."""
     drawn, every = draw(study, generator, METRICS[:1]), np.ones(study.seeds, bool)
     first, second = (drawn.scores(METRICS[0], place, every) for place in PAIRS[0])
-    return crossed_mean((first - second).shares + effect, first.weights)
+    return crossed_mean((first - second).shares + effect, drawn.instances.weights)
 
 
 def claimed(replicates: int, border: Border) -> list[str]:

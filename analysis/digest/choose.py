@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -28,18 +28,17 @@ from analysis.groups import (
     rows_of,
 )
 from analysis.rules.stages import tuning
+from analysis.rules.statistics import ROUNDING
 from study.results import Results, ResultsError, unknown
-
-ROUNDING = 1e-12
 
 STOPPED, UNSWITCHED, SEEDS, SCORE = "stopped", "unswitched", "seeds", "score"
 """Why an option cannot be chosen, see `barred`."""
 
 
-def summarised_metrics(columns: Iterable[Hashable]) -> list[str]:
-    """The metrics of a summary with these columns: those whose spreads it has, else `METRICS`."""
+def summarised_metrics(summary: pd.DataFrame) -> list[str]:
+    """The metrics of a summary: those whose spreads it has, else `METRICS`."""
     end = "_seed_se"
-    found = [name.removesuffix(end) for name in map(str, columns) if name.endswith(end)]
+    found = [name.removesuffix(end) for name in map(str, summary.filter(like=end))]
     return found or [*METRICS]
 
 
@@ -82,13 +81,10 @@ def asked_metrics(
     tested = [test] if isinstance(test, str) else [*(test or known)]
     # Where no cell of a study has a usual one, no option can be chosen, which is said there.
     may_choose = known if is_recorded(at_budget).any() else [*known, *METRICS]
-    for asked, names, there in (
-        ("--select", [select or usual], may_choose),
-        ("--test", tested, known),
-    ):
-        for name in names:
-            if name not in there:
-                raise ResultsError(f"{asked}: {unknown(f'measure of {task}', name, known)}")
+    of_test = [("--test", name, known) for name in tested]
+    for asked, name, there in (("--select", select or usual, may_choose), *of_test):
+        if name not in there:
+            raise ResultsError(f"{asked}: {unknown(f'measure of {task}', name, known)}")
     return select or usual, tuple(dict.fromkeys(tested))
 
 
@@ -132,14 +128,13 @@ def options(at_budget: pd.DataFrame, metrics: Iterable[str] = METRICS) -> pd.Dat
     means = tried[scores].mean(skipna=False).add_prefix("validation_")
     table = pd.concat([tried[[*counts]].sum(), means], axis=1).reset_index()
     whole = table[["num_censored", "num_unswitched"]].eq(0).all(axis=1)
-    seeds = rows_of(table[whole], rows).groupby(GROUP)["seed"].nunique()
-    every_seed = table.join(seeds.rename("every_seed"), on=GROUP)["every_seed"]
-    table["can_be_chosen"] = whole & (table["num_seeds"] == every_seed)
+    seeds = rows_of(table[whole], rows).groupby(GROUP)["seed"].nunique().reset_index()
+    table["can_be_chosen"] = whole & (table["num_seeds"] == table.merge(seeds, "left")["seed"])
     table["num_options"] = table.groupby(GROUP)["schedule"].transform("size")
     return in_order(table, keys)
 
 
-def barred(options: pd.DataFrame, select: Select = "accuracy") -> pd.Series:
+def barred(options: pd.DataFrame, select: Select) -> pd.Series:
     """Why each option cannot be chosen.
 
     Args:
@@ -153,17 +148,19 @@ def barred(options: pd.DataFrame, select: Select = "accuracy") -> pd.Series:
         first that applies; empty where it can be chosen. Where nothing is validated, as of
         recorded runs it need not be, a lone option needs no score.
     """
-    scored = options[f"validation_{select}"].notna()
-    if options.filter(regex="^validation_").isna().all(axis=None):
-        scored = options["num_options"] == 1
+    lone = _unvalidated(options) & (options["num_options"] == 1)
     applies = [
-        options["num_censored"] > 0,
-        options["num_unswitched"] > 0,
-        options["can_be_chosen"].eq(False),
-        ~scored,
+        (options["num_censored"] > 0, STOPPED),
+        (options["num_unswitched"] > 0, UNSWITCHED),
+        (~options["can_be_chosen"], SEEDS),
+        (options[f"validation_{select}"].isna() & ~lone, SCORE),
     ]
-    reasons = np.select(applies, [STOPPED, UNSWITCHED, SEEDS, SCORE], "")
-    return pd.Series(reasons, options.index, dtype=object)
+    return pd.Series("", options.index).case_when(applies)
+
+
+def _unvalidated(options: pd.DataFrame) -> bool:
+    """Whether no option has a score, as of recorded runs, of which a lone one needs none."""
+    return bool(options.filter(like="validation_").isna().all(axis=None))
 
 
 def by_preference(options: pd.DataFrame, select: Select) -> pd.DataFrame:
@@ -173,11 +170,10 @@ def by_preference(options: pd.DataFrame, select: Select) -> pd.DataFrame:
         options: as `options` gives them.
         select: see `choose`.
     """
-    there = options[barred(options, select) == ""]
-    score = f"validation_{select}"
-    if there[score].isna().all():  # lone options that nothing was validated of
-        return in_order(there, GROUP)
-    return best_first(there, GROUP, score, OPTION)
+    if _unvalidated(options):
+        lone = options["can_be_chosen"] & (options["num_options"] == 1)
+        return in_order(options[lone], GROUP)
+    return best_first(options, GROUP, f"validation_{select}", OPTION)
 
 
 def best_of(options: pd.DataFrame, select: Select) -> pd.DataFrame:
@@ -234,8 +230,8 @@ def chosen(
     if ids.empty:
         return {}
     found = cut_cells(Source(results, cell_ids=ids), Cut(), [*METRICS, "loss"]).table
-    parts = [each for _, each in found.groupby("comparison_id")]
-    rows = pd.concat([rows_of(choose(each, select), each) for each in parts])
+    parts = (each for _, each in found.groupby("comparison_id"))
+    rows = pd.concat(rows_of(choose(each, select), each) for each in parts)
     of_each = rows.groupby(["comparison_id", "paradigm"])["cell_id"]
     cells: dict[Any, str] = of_each.first().to_dict()
     return cells
@@ -243,103 +239,85 @@ def chosen(
 
 def moved_by_choice(
     at_budget: pd.DataFrame, choice: pd.DataFrame, metrics: Sequence[str]
-) -> dict[tuple[str, str], tuple[float, float]]:
+) -> tuple[pd.DataFrame, pd.DataFrame]:
     """How far a paradigm's test scores would move with an option that may be the better choice.
 
     A score between evaluations may be off by `between_<metric>` (`analysis.digest.at_cut`),
     on validation, too: an option that seems a little worse than the chosen one may be better.
 
     Args:
-        at_budget, choice, metrics: see `analysis.digest.pairs.paired_tables`.
+        at_budget, choice, metrics: see `analysis.digest.pairs.paired_table`.
 
     Returns:
-        (paradigm, metric) -> how far down and up, both >= 0 and infinite where it is not known;
-        no entry where nothing is between evaluations.
+        How far down, and how far up, both >= 0 and infinite where it is not known: a row per
+        paradigm that has such an option, none where nothing is between evaluations, and a column
+        per metric.
     """
     select = choice["select"].iloc[0] if len(choice) else ""
     off = f"between_{select}"
     if off not in at_budget:
-        return {}
+        nowhere = pd.DataFrame(columns=[*metrics], dtype=float)
+        return nowhere, nowhere
     tried = by_preference(options(at_budget, [select, off]), select)
-    tried = tried.rename(columns={f"validation_{select}": "score", f"validation_{off}": "off"})
     rows = tuning(at_budget)
-    rows = rows[rows["split"] == "test"]
-    columns = [f"{part}{metric}" for metric in metrics for part in ("", "between_")]
-    found = {}
-    for name, mine in tried.groupby("paradigm"):
-        best, others = mine.iloc[0], mine.iloc[1:]
-        behind, either_off = best["score"] - others["score"], best["off"] + others["off"]
-        rivals = others[(either_off > 0) & (behind <= either_off + ROUNDING)]
-        of_best = rows_of(mine[:1], rows)[columns].mean()
-        of_each = rows_of(rivals, rows).groupby(OPTION, dropna=False)[columns].mean()
-        for metric in metrics:
-            up, off_by = of_each[metric] - of_best[metric], of_each[f"between_{metric}"]
-            down, up = (off_by - up).fillna(math.inf), (off_by + up).fillna(math.inf)
-            found[str(name), metric] = max([0.0, *down]), max([0.0, *up])
-    return found
+    tests = rows[rows["split"] == "test"].groupby(GROUP + OPTION, dropna=False)
+    names, betweens = [*metrics], [f"between_{metric}" for metric in metrics]
+    means = tests[names + betweens].mean().reset_index()
+    tried = tried.merge(means, "left", GROUP + OPTION).set_index("paradigm")
+    best = tried[~tried.index.duplicated()].loc[tried.index]
+    behind = best[f"validation_{select}"] - tried[f"validation_{select}"]
+    either_off = best[f"validation_{off}"] + tried[f"validation_{off}"]
+    rivals = (either_off > 0) & (behind <= either_off + ROUNDING) & tried.index.duplicated()
+    change, off_by = (
+        (tried[names] - best[names])[rivals],
+        tried[rivals][betweens].set_axis(names, axis=1),
+    )
+    down, up = (
+        each.fillna(math.inf).clip(lower=0).groupby(level=0).max()
+        for each in (off_by - change, off_by + change)
+    )
+    return down, up
 
 
 MAX_RATES = 12
 """So many learning rates can be told apart in one figure; of more, equal parts are made."""
 
 
-def learning_rate_response(
-    at_budget: pd.DataFrame, options: pd.DataFrame, select: Select = "accuracy"
+def response(
+    at_budget: pd.DataFrame, options: pd.DataFrame, axis: str, select: Select = "accuracy"
 ) -> pd.DataFrame:
-    """What each (first) learning rate reaches at its best on validation.
+    """What each value of an axis reaches on validation at its best option.
 
-    Where the comparison tried more than `MAX_RATES` rates, as a random search does, their range
-    is divided into `MAX_RATES` parts of equal ratio, and a part counts as one rate.
+    Where the comparison tried more than `MAX_RATES` first learning rates, as a random search does,
+    their range is divided into `MAX_RATES` parts of equal ratio, and a part counts as one rate.
 
     Args:
         at_budget: as `analysis.equal_compute` gives it, of one comparison.
-        options: as `analysis.digest.choose.options` gives it of that.
-        select: metric that chooses among the options of one rate.
+        options: as `options` gives it of that.
+        axis: `lr`, the first learning rate, or `switch_point`, a fraction of the budget.
+        select: metric that chooses among the options of one value.
 
     Returns:
-        One row a (paradigm, rate), sorted: the columns of its best option, with the metrics by
-        their names, the lowest and the highest seed of each, `_low` and `_high` (fractions), and
-        `chosen`, whether it is the group's choice. Where no option of a rate can be chosen, the
-        scores are NaN and `num_seeds` is 0.
+        One row a (paradigm, value), sorted, of paradigms that have the axis: the columns of its
+        best option, with the metrics by their names, the lowest and the highest seed of each,
+        `_low` and `_high` (fractions), and `chosen`, whether it is the group's choice. Where no
+        option of a value can be chosen, the scores are NaN and `num_seeds` is 0.
     """
-    rates = options["lr"]
-    if rates.nunique() > MAX_RATES:
-        rates = pd.cut(np.log(rates), MAX_RATES, labels=False)
-    return _response(at_budget, options, select, "lr", rates)
-
-
-def switch_response(
-    at_budget: pd.DataFrame, options: pd.DataFrame, select: Select = "accuracy"
-) -> pd.DataFrame:
-    """What each switch point reaches on validation at its best learning rates.
-
-    Args:
-        at_budget, options, select: as for `learning_rate_response`.
-
-    Returns:
-        One row a (paradigm, switch point) of the paradigms that switch, with the columns of
-        `learning_rate_response`; `switch_point` is a fraction of the budget.
-    """
-    return _response(at_budget, options, select, "switch_point", options["switch_point"])
-
-
-def _response(
-    at_budget: pd.DataFrame, options: pd.DataFrame, select: Select, axis: str, part: pd.Series
-) -> pd.DataFrame:
-    """The best option of each group and part of an axis; a missing part has no row."""
+    part = options[axis]
+    if axis == "lr" and part.nunique() > MAX_RATES:
+        part = pd.cut(np.log(part), MAX_RATES, labels=False)
     option, keys = GROUP + OPTION, [*GROUP, "part"]
     tried = options.assign(part=part, chosen=False).dropna(subset="part").sort_values(axis)
     ranked = by_preference(tried, select)
     best = ranked.assign(chosen=~ranked.duplicated(GROUP)).drop_duplicates(keys)
+    best = best.rename(columns=lambda name: name.removeprefix("validation_"))
+    metrics = best.columns.difference(tried.columns)
     rows = tuning(at_budget)
     seeds = rows_of(best, rows[rows["split"] == "validation"]).groupby(option, dropna=False)
-    scores = map(str, options.filter(regex="^validation_"))
-    metrics = [name.removeprefix("validation_") for name in scores]
-    lowest = seeds[metrics].min(skipna=False).add_suffix("_low")
-    highest = seeds[metrics].max(skipna=False).add_suffix("_high")
+    lowest = seeds[[*metrics]].min(skipna=False).add_suffix("_low")
+    highest = seeds[[*metrics]].max(skipna=False).add_suffix("_high")
     spread = pd.concat([lowest, highest], axis=1).reset_index()
-    scored = best.rename(columns=lambda name: name.removeprefix("validation_"))
-    # Where no option of a part can be chosen, its smallest stands for it, without scores.
+    # Where no option of a value can be chosen, its smallest stands for it, without scores.
     others = tried[[*option, "part", "chosen"]].assign(num_seeds=0)
-    shown = pd.concat([scored.merge(spread, "left", option), others]).drop_duplicates(keys)
+    shown = pd.concat([best.merge(spread, "left", option), others]).drop_duplicates(keys)
     return in_order(shown, keys).drop(columns="part")

@@ -23,7 +23,7 @@ from analysis.digest.choose import asked_metrics, best_of, options
 from analysis.digest.cut import Cut
 from analysis.digest.means import summarise
 from analysis.digest.measures import METRICS, measures
-from analysis.digest.pairs import paired_tables
+from analysis.digest.pairs import paired_table
 from analysis.digest.read import Source, each_once, whole_numbers, with_measures
 from analysis.forms import amount, listed, made_equal, share_of_budget
 from analysis.groups import Axis, Select, is_compared, is_recorded, trains_nothing
@@ -85,7 +85,7 @@ class Comparison:
         choice: one row a group, see `choose`.
         summary: one row a group on the test split, see `summarise`, with `cut_at`, the
             cut in units of the axis (NaN: at the fraction `cut`).
-        paired: one row a pair and metric, see `analysis.digest.pairs.paired_tables`;
+        paired: one row a pair and metric, see `analysis.digest.pairs.paired_table`;
             corrected for all comparisons of its study that were asked for.
         chosen: the rows of `at_budget` that numbers are of: the chosen options on the seeds that
             test them (`analysis.rules.stages`), with their heat maps.
@@ -181,8 +181,8 @@ class Comparison:
     @property
     def names(self) -> dict[str, str]:
         """Tested metric -> its name: ``SAIF``, with its threshold if unusual, ``accuracy``."""
-        known, usual = measures(self.task, self.metrics), self.modality.saif_threshold
-        return {name: known[name].at(self.threshold, usual) for name in self.metrics}
+        known = measures(self.task, self.metrics)
+        return {name: known[name].at(self.threshold) for name in self.metrics}
 
     @property
     def where(self) -> str:
@@ -447,7 +447,7 @@ def _compare(
             summarise(at_budget, choice, measures=found.measures).assign(cut_at=value)
             for at_budget, choice, value in zip(tables, choices, places["value"], strict=True)
         ],
-        "paired": paired_tables([*zip(tables, choices, metrics, cells, strict=True)]),
+        "paired": _parts(paired_table(zip(tables, choices, metrics, cells, strict=True)), ids),
         "chosen": _parts(chosen, ids),
         "evaluations": _parts(rows_within(evaluations, found, cut), ids),
     }

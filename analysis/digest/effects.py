@@ -68,7 +68,7 @@ def effects(found: Sequence[Comparison]) -> pd.DataFrame:
         row
         for family in families(found)
         for factor in family.factors
-        for row in decided([*_of_factor(family, factor)])[0]
+        for row in decided([*_of_factor(family, factor)])
     ]
     return pd.DataFrame(rows, columns=EFFECT_COLUMNS)
 

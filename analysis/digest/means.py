@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from analysis.digest import measures as declared
 from analysis.digest.choose import known_metrics
 from analysis.digest.measures import Measure
-from analysis.digest.scores import scores
+from analysis.digest.scores import Scores, scores
 from analysis.groups import AXES, GROUP, OPTION, Axis, finite_evaluations, in_order, rows_of
 from analysis.rules.learning import apart, share_mean
 from analysis.rules.stages import tested
@@ -81,13 +81,12 @@ def summarise(
     crossed = known_metrics(at_budget, measures)
     records = []
     for _, group in rows.groupby(GROUP):
-        first, planned = group.iloc[0], group["planned_seeds"].max()
+        first, planned = group.iloc[0], group["planned_seeds"].fillna(group["filled"])
         table = declared.measures(first["task"], measures)
-        most = first["filled"] if pd.isna(planned) else planned
         record: dict[Any, Any] = first[_SHARED].to_dict() | {
             "num_seeds": len(group),
             "num_diverged": int(group["diverged"].sum()),
-            "most_seeds": max(int(most), len(group)),
+            "most_seeds": max(int(planned.max()), len(group)),
             **group[["compute_flops", AXES[first["axis"]]]].astype(float).max().to_dict(),
         }
         for name in table:
@@ -108,8 +107,7 @@ def _crossed(group: pd.DataFrame, measure: Measure, confidence: float) -> dict[s
     """A metric of the cells of one option, over seeds and, where known, images."""
     known, floor = scores(group, measure.column), measure.floor(group["num_classes"].iloc[0])
     by_seed = group[measure.column].to_numpy(np.float64, na_value=np.nan)
-    backgrounds = known.of_backgrounds
-    found = share_mean(known.shares, known.weights, floor, confidence, backgrounds)
+    found = share_mean(known.mean(confidence), known.by_seed, floor)
     gap = apart(by_seed, floor)
     above = floor if gap is None else gap
     learned = by_seed[by_seed > above]
@@ -117,14 +115,14 @@ def _crossed(group: pd.DataFrame, measure: Measure, confidence: float) -> dict[s
         "": by_seed.mean(),  # of recorded scores, whose last digits a mean over images may lose
         "_low": found.low,
         "_high": found.high,
-        **{f"_{se}": getattr(found, se) if gap is None else math.nan for se in SPREADS.values()},
+        **{f"_{se}": getattr(found, se) for se in SPREADS.values()},
         "_of_one_image": known.of_one_image,
         "_above": math.nan if gap is None else gap,
         "_learned": math.nan if above == -math.inf else len(learned),
         "_given": learned.mean() if len(learned) else math.nan,
     }
     counts = {"num_images": found.num_images} if known.instances else {}
-    counts |= {"num_backgrounds": backgrounds.images} if backgrounds else {}
+    counts |= {"num_backgrounds": found.num_backgrounds} if found.num_backgrounds else {}
     return counts | {f"{measure.column}{part}": value for part, value in parts.items()}
 
 
@@ -142,7 +140,8 @@ def interval(
     values = np.asarray(by_seed, np.float64)
     if not measure.bounded:
         return t_interval(values, confidence)
-    found = share_mean(values, floor=measure.floor(num_classes), confidence=confidence)
+    together = Scores(values[:, None]).mean(confidence)
+    found = share_mean(together, values, measure.floor(num_classes))
     return found.mean, found.low, found.high
 
 
@@ -182,7 +181,7 @@ def learning_curve(
     if there.empty:
         return pd.DataFrame(columns=columns)
     task, num_classes = there[["task", "num_classes"]].iloc[0]
-    measure = declared.measures(task).get(metric) or declared.measures(task, (metric,))[metric]
+    measure = declared.measures(task, [metric])[metric]
     lost = cells.loc[cells["status"] == "diverged", ["cell_id", "paradigm"]]
     lost = lost.merge(there[point].drop_duplicates()).assign(**{metric: measure.lost(num_classes)})
     rows = pd.concat([there, lost]).drop_duplicates(["cell_id", "budget_fraction"])
@@ -218,17 +217,16 @@ def mean_heatmaps(
         a_z, axis 1 = s_y. Seeds without a heat map, as diverged ones are, are left out
         (`heatmap_seeds` says how many are in); a paradigm without any is absent.
     """
-    means = {name: np.mean(maps, axis=0) for name, maps in _heatmaps(rows, choice, split).items()}
+    means = {name: np.mean([*maps], axis=0) for name, maps in _heatmaps(rows, choice, split)}
     return {name: mean.reshape(math.isqrt(mean.size), -1) for name, mean in means.items()}
 
 
 def heatmap_seeds(rows: pd.DataFrame, choice: pd.DataFrame, split: str = "test") -> dict[str, int]:
     """Seeds in each of the means of `mean_heatmaps`, which takes the same arguments."""
-    return {name: len(maps) for name, maps in _heatmaps(rows, choice, split).items()}
+    return {name: len(maps) for name, maps in _heatmaps(rows, choice, split)}
 
 
-def _heatmaps(rows: pd.DataFrame, choice: pd.DataFrame, split: str) -> dict[Any, Any]:
-    """Paradigm -> its heat maps, a list of (bins^2,)."""
-    there = (rows["split"] == split) & ~rows["diverged"] & rows["heatmap"].notna()
-    found = in_order(rows_of(choice, rows[there]), ["paradigm", "seed"])
-    return found.groupby("paradigm", sort=False)["heatmap"].agg(list).to_dict()
+def _heatmaps(rows: pd.DataFrame, choice: pd.DataFrame, split: str) -> Iterable[tuple[Any, Any]]:
+    """Paradigm and its heat maps, (bins^2,) each."""
+    there = rows_of(choice, rows[(rows["split"] == split) & rows["heatmap"].notna()])
+    return in_order(there, ["paradigm", "seed"]).groupby("paradigm", sort=False)["heatmap"]

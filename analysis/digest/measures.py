@@ -32,6 +32,7 @@ class Measure:
         guess: what a guess gives, as which a diverged cell counts; NaN: it is not known.
         of_classes: whether that is of one class alone, 1/C.
         margin: a run that is further above a guess has learned; infinite: nothing is known of it.
+        threshold: the usual one of SAIF; None: it has none.
     """
 
     column: str
@@ -43,6 +44,7 @@ class Measure:
     guess: float = math.nan
     of_classes: bool = False
     margin: float = math.inf
+    threshold: float | None = None
 
     def lost(self, num_classes: Any) -> Any:
         """What a diverged cell counts as.
@@ -62,10 +64,10 @@ class Measure:
         """What a diverged cell counts as: ``SAIF 0``, ``accuracy 1/C``."""
         return f"{self.name} {'1/C' if self.of_classes and self.guess else 0}"
 
-    def at(self, threshold: float | None, usual: float) -> str:
+    def at(self, threshold: float | None) -> str:
         """Its name with the threshold of SAIF, where it is not the usual one."""
-        unusual = self.column == "saif" and threshold not in (None, usual)
-        return f"{self.name} at threshold {threshold:g}" if unusual else self.name
+        usual = self.threshold is None or threshold in (None, self.threshold)
+        return self.name if usual else f"{self.name} at threshold {threshold:g}"
 
 
 def measures(task: str, own: Iterable[str] = ()) -> dict[str, Measure]:
@@ -81,17 +83,23 @@ def measures(task: str, own: Iterable[str] = ()) -> dict[str, Measure]:
 @functools.cache
 def _measures(task: str, own: Sequence[str]) -> dict[str, Measure]:
     modality = tasks.modality(task)
-    margin = modality.margin
+    shared: dict[str, Any] = {"tested": True, "margin": modality.margin}
     rows = [
-        Measure("saif", "SAIF", bits="instance_saif", tested=True, guess=0.0, margin=margin),
+        Measure(
+            "saif",
+            "SAIF",
+            bits="instance_saif",
+            guess=0.0,
+            threshold=modality.saif_threshold,
+            **shared,
+        ),
         Measure(
             "accuracy",
             modality.score,
             bits="instance_right",
-            tested=True,
             guess=float(modality.chance),
             of_classes=True,
-            margin=margin,
+            **shared,
         ),
         *(Measure(name, name.replace("_", " "), tested=True, guess=0.0) for name in own),
         Measure("loss", "loss (nats)", is_share=False, bounded=False),

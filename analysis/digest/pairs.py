@@ -15,22 +15,22 @@ how often each learned is told beside it.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations, product
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from analysis.digest.choose import ROUNDING, moved_by_choice
+from analysis.digest.choose import moved_by_choice
 from analysis.digest.measures import measures
 from analysis.digest.scores import Scores, scores
 from analysis.groups import paradigm_order
-from analysis.rules.crossed import crossed_mean, needed_seeds
-from analysis.rules.learning import apart, learned
+from analysis.rules.crossed import needed_seeds
+from analysis.rules.learning import apart, learned, without_spread
 from analysis.rules.stages import looks, tested_choice
-from analysis.rules.statistics import CONFIDENCE, LEVEL, MIN_SEEDS, holm, sign_flip
+from analysis.rules.statistics import CONFIDENCE, LEVEL, MIN_SEEDS, ROUNDING, holm, sign_flip
 
 SAME_EVERYWHERE = "the difference is the same on all seeds, so a t test says nothing"
 """Reason for an undecided pair whose differences do not vary."""
@@ -43,9 +43,6 @@ POWER = 0.8
 
 _OF_TEST = ("low", "high", "seed_se", "image_se", "background_se", "p")
 """Of a mean difference, as `analysis.rules.crossed.CrossedMean` names it."""
-
-_WITHOUT_SPREAD = dict.fromkeys(("low", "high", "seed_se", "image_se", "background_se"), math.nan)
-"""Of seeds that fall apart, whose mean is of two laws."""
 
 Row = Mapping[str, Any]
 
@@ -60,9 +57,9 @@ PAIRED_COLUMNS = [
 ]  # fmt: skip
 
 
-def paired_tables(
-    comparisons: Sequence[tuple[pd.DataFrame, pd.DataFrame, Sequence[str], pd.DataFrame]],
-) -> list[pd.DataFrame]:
+def paired_table(
+    comparisons: Iterable[tuple[pd.DataFrame, pd.DataFrame, Sequence[str], pd.DataFrame]],
+) -> pd.DataFrame:
     """Differences between the paradigms of each comparison on the test split, with verdicts.
 
     Differences are taken seed by seed and instance by instance, over the seeds that the chosen
@@ -80,10 +77,11 @@ def paired_tables(
             it for these rows; the metrics that are tested; and its cells, one row a cell.
 
     Returns:
-        One row a (metric, first, second), in the order of the metrics and the paradigms: `task`,
-        `m`, `comparison_id`, `metric`, `first` and `second` (paradigms, `first` the later in
-        `PARADIGM_ORDER`), `num_pairs` (common seeds), `later_seeds` (further ones, added after a
-        look), `ended_seeds` and `planned_seeds` (missing unless planned seeds have not ended yet,
+        One row a (comparison, metric, first, second), those of a comparison in the order of its
+        metrics and paradigms: `task`, `m`, `comparison_id`, `metric`, `first` and `second`
+        (paradigms, `first` the later in `PARADIGM_ORDER`), `num_pairs` (common seeds),
+        `later_seeds` (further ones, added after a look), `ended_seeds` and `planned_seeds`
+        (missing unless planned seeds have not ended yet,
         so that there is no verdict), `num_images` (missing: the test is over seeds alone) and
         `num_backgrounds` (missing: they are fixed), `mean_first` and `mean_second` over them,
         `difference` = first - second with `low`, `high`, the standard errors over seeds `seed_se`,
@@ -99,19 +97,11 @@ def paired_tables(
         `seen_seeds` a difference as large as was seen; `confidence`. Scores are fractions. What is
         not known is NaN.
     """
-    tests = [row for each in comparisons for row in _tests(*each)]
-    judged = [
-        row
-        for study in dict.fromkeys(row["study"] for row in tests)
-        for row in with_verdicts([row for row in tests if row["study"] == study])
-    ]
-    ids = [at_budget["comparison_id"].iloc[0] for at_budget, *_ in comparisons]
-    return [
-        pd.DataFrame(
-            [row for row in judged if row["comparison_id"] == each], columns=PAIRED_COLUMNS
-        )
-        for each in ids
-    ]
+    families: dict[str, list[Row]] = defaultdict(list)
+    for at_budget, choice, metrics, cells in comparisons:
+        families[cells["study"].min()] += _tests(at_budget, choice, metrics, cells)
+    judged = [row for rows in families.values() for row in with_verdicts(rows)]
+    return pd.DataFrame(judged, columns=PAIRED_COLUMNS)
 
 
 def of_seeds(differences: pd.Series) -> dict[str, Any]:
@@ -119,9 +109,8 @@ def of_seeds(differences: pd.Series) -> dict[str, Any]:
 
     Where differences fall apart, it has no interval.
     """
-    values = differences.to_numpy(np.float64)
-    numbers = _numbers(Scores(values[:, None]))
-    return numbers if apart(values) is None else numbers | _WITHOUT_SPREAD
+    both = Scores(differences.to_numpy(np.float64)[:, None])
+    return _numbers(both, apart(differences) is not None)
 
 
 def of_pair(first: Scores, second: Scores, floor: float = -math.inf) -> dict[str, Any]:
@@ -133,14 +122,11 @@ def of_pair(first: Scores, second: Scores, floor: float = -math.inf) -> dict[str
         floor: what a run must exceed to have learned, see
             `analysis.digest.measures.Measure.floor`.
     """
-    of_first, of_second = pd.Series(first.by_seed), pd.Series(second.by_seed)
-    numbers = {
-        **_numbers(first - second),
-        "mean_first": of_first.mean(skipna=False),
-        "mean_second": of_second.mean(skipna=False),
-    }
-    found = learned(of_first, of_second, floor)
-    return numbers | _WITHOUT_SPREAD | found._asdict() if found else numbers
+    sides = first.by_seed, second.by_seed
+    means = [by_seed.mean() if len(by_seed) else math.nan for by_seed in sides]
+    found = learned(*sides, floor)
+    numbers = _numbers(first - second, bool(found)) | found
+    return numbers | {"mean_first": means[0], "mean_second": means[1]}
 
 
 def with_verdicts(rows: Sequence[Row]) -> list[dict[str, Any]]:
@@ -150,17 +136,13 @@ def with_verdicts(rows: Sequence[Row]) -> list[dict[str, Any]]:
         rows: see `decided`.
 
     Returns:
-        The rows with the further columns of `paired_tables`.
+        The rows with the further columns of `paired_table`.
     """
-    judged, multipliers = decided(rows)
-    return [
-        row | advice(row, LEVEL / multiplier)
-        for row, multiplier in zip(judged, multipliers, strict=True)
-    ]
+    return [row | _advice(row) for row in decided(rows)]
 
 
-def decided(rows: Sequence[Row]) -> tuple[list[dict[str, Any]], NDArray[np.intp]]:
-    """The rows of one family of tests with `p_holm`, `verdict` and `reason`; Holm's multipliers.
+def decided(rows: Sequence[Row]) -> list[dict[str, Any]]:
+    """The rows of one family of tests with verdicts, and the level that each was `held_to`.
 
     Args:
         rows: `metric`, `first`, `second`, and what `of_seeds` or `of_pair` gives, whose `lacks`
@@ -168,36 +150,31 @@ def decided(rows: Sequence[Row]) -> tuple[list[dict[str, Any]], NDArray[np.intp]
             be off as its values, or those that chose options, are between evaluations, are 0
             where they are missing.
     """
-    # A row that cannot be tested stays in the family: missing data must make no verdict easier.
     p = np.array([row["p"] for row in rows], np.float64)
+    # A row that cannot be tested stays in the family: missing data must make no verdict easier.
     adjusted, multipliers = holm(np.nan_to_num(p, nan=1.0))
-    corrected = np.where(np.isnan(p), math.nan, adjusted)
     of_family = {"num_tests": len(rows), "confidence": CONFIDENCE}
-    judged = [
-        {**row, **of_family, "p_holm": p_holm, **_verdict(row, p_holm)}
-        for row, p_holm in zip(rows, corrected, strict=True)
+    of_each = zip(
+        rows, np.where(np.isnan(p), math.nan, adjusted), LEVEL / multipliers, strict=True
+    )
+    return [
+        {**row, **of_family, "p_holm": p_holm, "held_to": level, **_verdict(row, p_holm)}
+        for row, p_holm, level in of_each
     ]
-    return judged, multipliers
 
 
-def advice(row: Row, level: float) -> dict[str, float]:
+def _advice(row: Row) -> dict[str, float]:
     """What the difference at the far end of the interval, and the one seen, take to be found.
 
     Where the seeds at hand do not agree among themselves, more like them need not.
-
-    Args:
-        row: one of `decided`.
-        level: of its test, after Holm.
     """
     disagree = row["p_holm"] < LEVEL and row["num_pairs"] >= MIN_SEEDS
     if not row["reason"] or row["lacks"] or disagree or math.isnan(row["low"]):
         return {}
-    far = max(row["low"], row["high"], key=abs)
-    return {
-        "needed_effect": far,
-        "needed_seeds": needed_seeds(row["crossed"], far, level, POWER),
-        "seen_seeds": needed_seeds(row["crossed"], row["difference"], level, POWER),
-    }
+    far, seen = max(row["low"], row["high"], key=abs), row["difference"]
+    crossed, level = row["crossed"], row["held_to"]
+    needed, enough = (needed_seeds(crossed, each, level, POWER) for each in (far, seen))
+    return {"needed_effect": far, "needed_seeds": needed, "seen_seeds": enough}
 
 
 def _tests(
@@ -211,29 +188,26 @@ def _tests(
         "the chosen option of {} is not confirmed yet": chosen - confirmed,
     }
     rows = rows[rows["split"] == "test"].sort_values("seed")
-    looked_at, moves = looks(cells, choice), moved_by_choice(at_budget, choice, metrics)
-    of_all = {name: at_budget[name].iloc[0] for name in ("task", "m", "comparison_id")}
-    of_all["study"] = cells["study"].min()
-    known, num_classes = measures(of_all["task"], metrics), at_budget["num_classes"].iloc[0]
+    looked_at = looks(cells, choice)
+    down, up = moved_by_choice(at_budget, choice, metrics)
+    shared = at_budget[["task", "m", "comparison_id", "num_classes"]].iloc[0]
+    known = measures(shared["task"], metrics)
     for metric, (second, first) in product(metrics, combinations(paradigm_order(ran), 2)):
         look = looked_at.of(first, second)
         both = rows[rows["paradigm"].isin([first, second])]
         common = both[both["seed"].duplicated(keep=False)]
         tested = common[common["seed"].isin(look.tested)]
         of_both, is_first = scores(tested, metric), tested["paradigm"].eq(first).to_numpy()
-        floor = known[metric].floor(float(num_classes))
+        floor = known[metric].floor(shared["num_classes"])
         test = of_pair(of_both[is_first], of_both[~is_first], floor)
         ahead, behind = (first, second) if test["difference"] > 0 else (second, first)
-        down, _ = moves.get((ahead, metric), (0.0, 0.0))
-        _, up = moves.get((behind, metric), (0.0, 0.0))
-        between = tested.get(f"between_{metric}", pd.Series([0.0]))
         lacks = [
             why.format(" and ".join(names))
             for why, every in without.items()
             if (names := [name for name in (first, second) if name in every])
         ]
         yield {
-            **of_all,
+            **shared,
             "metric": metric,
             "first": first,
             "second": second,
@@ -241,15 +215,15 @@ def _tests(
             "later_seeds": common["seed"].nunique() - test["num_pairs"],
             "ended_seeds": look.ended,
             "planned_seeds": look.planned,
-            "between": 2 * between.mean(skipna=False),
-            "moved_by_choice": down + up,
+            "between": 2 * tested.get(f"between_{metric}", pd.Series([0.0])).mean(skipna=False),
+            "moved_by_choice": down[metric].get(ahead, 0.0) + up[metric].get(behind, 0.0),
             "lacks": lacks or [*filter(None, [look.doubt]), *test["lacks"]],
         }
 
 
-def _numbers(both: Scores) -> dict[str, Any]:
+def _numbers(both: Scores, fall_apart: bool) -> dict[str, Any]:
     """The numbers of a mean difference, and why there is no verdict on it."""
-    crossed = crossed_mean(both.shares, both.weights, CONFIDENCE, both.of_backgrounds)
+    crossed = without_spread(both.mean()) if fall_apart else both.mean()
     return {
         "crossed": crossed,
         "num_pairs": crossed.num_seeds,
@@ -269,7 +243,7 @@ def _verdict(row: Row, p_holm: float) -> dict[str, str]:
     far = abs(row["difference"]) - ROUNDING
     alone = ": with one seed no interval exists" if n == 1 else ""
     reasons = {
-        "; ".join(lacks): bool(lacks),
+        "; ".join(lacks): lacks,
         f"no seed in common: run both on the same seeds, {MIN_SEEDS} or more": n == 0,
         f"n={n}, fewer than {MIN_SEEDS} seeds{alone}": n < MIN_SEEDS,
         f"{row['metric']} is not known for every seed": math.isnan(row["difference"]),

@@ -144,7 +144,7 @@ def whole_numbers(cells: pd.DataFrame) -> pd.DataFrame:
     Beside cells that lack it, as recorded runs do, a column was read as floats.
     """
     names = [field.name for field in CELLS_SCHEMA if pa.types.is_integer(field.type)]
-    return cells.astype(dict.fromkeys(cells[names].dropna(axis="columns"), "int64"))
+    return cells.astype(dict.fromkeys(cells.filter(names).dropna(axis="columns"), "int64"))
 
 
 def opened(results_dir: Directory) -> Results:

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from analysis.digest.measures import measures
 from analysis.rules.backgrounds import Backgrounds
-from analysis.rules.crossed import Part, image_df
-from analysis.rules.statistics import ROUNDING
+from analysis.rules.crossed import CrossedMean, Part, crossed_mean, image_df
+from analysis.rules.statistics import CONFIDENCE, ROUNDING
 from study.results import ResultsError
 
 _DIGITS = 12  # as in the choice: scores that differ in the last bit are equal
@@ -79,18 +79,18 @@ class Scores:
     def shares(self) -> Floats:
         """(S, I) the mean score of the instances of each image."""
         sums = [np.bincount(self.instances.image, each) for each in self.values]
-        return np.reshape(sums, (-1, len(self.weights))) / self.weights
-
-    @property
-    def weights(self) -> Floats:
-        """(I,) instances of each image."""
-        return self.instances.weights
+        return np.reshape(sums, (-1, len(self.instances.weights))) / self.instances.weights
 
     @property
     def of_backgrounds(self) -> Part | None:
         """What background images add to the variance of the mean; None: not known."""
         backgrounds = self.instances.backgrounds
         return backgrounds.part(self.values) if backgrounds and len(self.values) > 1 else None
+
+    def mean(self, confidence: float = CONFIDENCE) -> CrossedMean:
+        """Over seeds and, where they are known, images."""
+        weights = self.instances.weights
+        return crossed_mean(self.shares, weights, confidence, self.of_backgrounds)
 
     @property
     def of_one_image(self) -> float:
@@ -99,8 +99,8 @@ class Scores:
         Where it is large, the images at hand may lack those that matter as much: an interval of
         the mean for other images is too short, whatever its scale. NaN: images are not known.
         """
-        right = self.weights * self.shares.mean(axis=0)
-        parts = min(self.weights - right, right, key=np.sum)
+        right = self.instances.weights * self.shares.mean(axis=0)
+        parts = min(self.instances.weights - right, right, key=np.sum)
         known = self.instances and parts.sum() > 0
         return float(parts.max() / parts.sum()) if known else math.nan
 
@@ -124,13 +124,23 @@ def scores(rows: pd.DataFrame, metric: str) -> Scores:
         ResultsError: the base images of recorded instances are not at hand, or cells have others.
     """
     score = np.round(rows[metric].to_numpy(np.float64, na_value=np.nan), _DIGITS)
-    ended = ~rows["diverged"].to_numpy(bool)
-    found = _by_instance(rows[ended], metric)
-    if found is None or not (np.abs(found.by_seed - score[ended]) <= ROUNDING).all():
-        return Scores(score[:, None])
-    values = np.repeat(score[:, None], found.values.shape[1], axis=1)
-    values[ended] = found.values
-    return Scores(values, found.instances)
+    lost = rows["diverged"].to_numpy(bool)
+    there, together = rows[~lost], Scores(score[:, None])
+    if there.empty:
+        return together
+    bits = measures(there["task"].iloc[0], [metric])[metric].bits
+    if there.reindex(columns=["instances", "instance_known", bits]).isna().any(axis=None):
+        return together
+    _refuse_unusable(there)
+    count = int(there["num_evaluated"].iloc[0])
+    counted = _unpacked(there["instance_known"].head(1), count)[0] | (metric == "accuracy")
+    right = _unpacked(there[bits], count)[:, counted]
+    if not counted.any() or (np.abs(right.mean(axis=1) - score[~lost]) > ROUNDING).any():
+        return together
+    values = np.repeat(score[:, None], right.shape[1], axis=1)
+    values[~lost] = right
+    images = np.asarray(there["base_images"].iloc[0], np.int64)
+    return Scores(values, _instances(images.tobytes(), counted.tobytes()))
 
 
 def instances_of(held: NDArray[np.int64]) -> Instances:
@@ -150,27 +160,6 @@ def instances_of(held: NDArray[np.int64]) -> Instances:
     elif backgrounds and not backgrounds.is_known:
         lacking = "background images are not told apart: all instances have as many in common"
     return Instances(image, weights.astype(float), None if lacking else backgrounds, lacking)
-
-
-def _by_instance(rows: pd.DataFrame, metric: str) -> Scores | None:
-    """The bits of each instance of which the metric is a share; None where they are not known."""
-    if rows.empty:
-        return None
-    bits = measures(rows["task"].iloc[0], [metric])[metric].bits
-    if rows.reindex(columns=["instances", "instance_known", bits]).isna().any(axis=None):
-        return None
-    _refuse_unusable(rows)
-    first = rows.iloc[0]
-    count = int(first["num_evaluated"])
-    right = _unpacked(rows[bits], count)
-    known = _unpacked([first["instance_known"]], count)[0]
-    counted = np.ones_like(known) if metric == "accuracy" else known
-    if not counted.any():
-        return None
-    images = np.asarray(first["base_images"], np.int64)
-    return Scores(
-        right[:, counted].astype(np.float64), _instances(images.tobytes(), counted.tobytes())
-    )
 
 
 def _refuse_unusable(rows: pd.DataFrame) -> None:

@@ -64,8 +64,8 @@ def heatmap_figure(
     if not heatmaps:
         raise ValueError("heatmaps must hold at least one heat map, got none")
     modality = tasks.modality(task)
-    usual, edges = modality.saif_threshold, modality.heatmap_edges
-    bins, first = len(edges) - 1, edges.index(threshold or usual)
+    edges = modality.heatmap_edges
+    bins, first = len(edges) - 1, edges.index(threshold or modality.saif_threshold)
     ticks = [f"{edge:g}" for edge in edges]
     columns = min(_COLUMNS, len(heatmaps))
     rows = math.ceil(len(heatmaps) / columns)
@@ -78,7 +78,7 @@ def heatmap_figure(
             says = f"a_z {where[0]}, s_y {where[1]}: {percent(share)} %"
             ink = WHITE if share > _DARK else BLACK
             _tile(axes, a_z, s_y, to_rgba(BLACK, share), percent(share), ink, says)
-        saif = measures(task)["saif"].at(threshold, usual)
+        saif = measures(task)["saif"].at(threshold)
         says = f"{saif}: {percent(heatmap[first:, first:].sum())} %"
         _outline(axes, first, first, bins - first, VERMILION, says)
         axes.set(xlim=(0, bins), ylim=(0, bins), aspect="equal")

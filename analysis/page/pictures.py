@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 
-from analysis.digest.choose import MAX_RATES, learning_rate_response, switch_response
+from analysis.digest.choose import MAX_RATES, response
 from analysis.digest.compare import Comparison
 from analysis.digest.effects import verdicts
 from analysis.digest.factors import Family, by_value, factor_name, value_text
@@ -76,8 +76,7 @@ def _heat_maps(comparison: Comparison) -> Iterator[Picture]:
     }
     if maps["train"] and not comparison.modality.partly:
         del maps["validation"]  # it is as the test split
-    usual = comparison.modality.saif_threshold
-    saif = measures(comparison.task)["saif"].at(comparison.threshold, usual)
+    saif = measures(comparison.task)["saif"].at(comparison.threshold)
     for split, heatmaps in maps.items():
         if heatmaps:
             counts = heatmap_seeds(comparison.chosen, comparison.choice, split)
@@ -107,18 +106,18 @@ def _curves(comparison: Comparison) -> Iterator[Picture]:
 
 def _responses(comparison: Comparison) -> Iterator[Picture]:
     options, choice = comparison.options, comparison.choice
-    asked = comparison.at_budget, options, comparison.select
     levels = choice[choice["paradigm"].isin(REFERENCES)]
-    for kind, axis, response, beside in (
-        ("switch-point", "switch_point", switch_response(*asked), levels),
-        ("learning-rate", "lr", learning_rate_response(*asked), levels[:0]),
+    for kind, axis, beside in (
+        ("switch-point", "switch_point", levels),
+        ("learning-rate", "lr", levels[:0]),
     ):
-        if response[axis].nunique() < 2:
+        reached = response(comparison.at_budget, options, axis, comparison.select)
+        if reached[axis].nunique() < 2:
             continue
         for metric, name in comparison.names.items():
             label = _label(comparison, metric)
-            figure = response_figure(response, axis, metric, label, beside)
-            of = {"name": name, "response": response, "levels": beside, "options": options}
+            figure = response_figure(reached, axis, metric, label, beside)
+            of = {"name": name, "response": reached, "levels": beside, "options": options}
             yield _picture(figure, kind, metric, **of, most=MAX_RATES)
 
 

@@ -15,39 +15,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from analysis.rules.crossed import CrossedMean, Part, crossed_mean
+from analysis.rules.crossed import CrossedMean
 from analysis.rules.statistics import MIN_SEEDS, ROUNDING, mcnemar, on_logit_scale
 
 GAP = 0.1
 """The least gap at which seeds fall apart, in the unit of the values: 10 points of shares."""
 
+_SPREAD = ("low", "high", "seed_se", "image_se", "background_se")
+
 _WIDER = 3.0
 """A gap is large beside seeds that lie at most a third as far apart."""
-
-
-class Learned(NamedTuple):
-    """How often two paradigms learned, where the seeds of either fall apart; it decides nothing.
-
-    Attributes:
-        above: a run has learned if its measure is above this.
-        learned_first: how many of the first paradigm's runs have.
-        learned_second: how many of the second's.
-        given_first: their mean; NaN: none has.
-        given_second: likewise.
-        p_learned: two-sided, by McNemar's exact test, that both learn equally often.
-    """
-
-    above: float
-    learned_first: int
-    learned_second: int
-    given_first: float
-    given_second: float
-    p_learned: float
 
 
 def apart(values: ArrayLike, floor: float = -math.inf) -> float | None:
@@ -71,33 +53,28 @@ def apart(values: ArrayLike, floor: float = -math.inf) -> float | None:
     return _middle(ordered) if n >= MIN_SEEDS and is_large else None
 
 
-def share_mean(
-    values: ArrayLike,
-    weights: NDArray[np.float64] | None = None,
-    floor: float = -math.inf,
-    confidence: float = 0.95,
-    backgrounds: Part | None = None,
-) -> CrossedMean:
-    """The mean of shares, with an interval on the logit scale; none where seeds fall apart.
+def share_mean(found: CrossedMean, by_seed: ArrayLike, floor: float = -math.inf) -> CrossedMean:
+    """The mean of shares, with its interval on the logit scale; without where seeds fall apart.
 
     Args:
-        values: (n, I) shares of the images with each seed; (n,) one share a seed.
-        weights: (I,) instances of each image; by default equal.
+        found: the mean of the shares, with a symmetric interval.
+        by_seed: (n,) the share of each seed.
         floor: see `apart`.
-        confidence: of the interval, in (0, 1).
-        backgrounds: see `analysis.rules.crossed.crossed_mean`.
     """
-    shares = np.asarray(values, np.float64)
-    shares = shares if shares.ndim == 2 else shares[:, None]
-    found = crossed_mean(shares, weights, confidence, backgrounds)
+    if apart(by_seed, floor) is not None:
+        return without_spread(found)
     low, high = on_logit_scale(found.mean, found.low, found.high)
-    if apart(np.average(shares, axis=1, weights=weights), floor) is not None:
-        low = high = math.nan
     return replace(found, low=low, high=high)
 
 
-def learned(first: ArrayLike, second: ArrayLike, floor: float = -math.inf) -> Learned | None:
-    """Which runs of two paradigms learned; None where the seeds of neither fall apart.
+def without_spread(found: CrossedMean) -> CrossedMean:
+    """A mean over seeds that fall apart: of two laws, it has neither interval nor spreads."""
+    unknown: dict[str, Any] = dict.fromkeys(_SPREAD, math.nan)
+    return replace(found, **unknown)
+
+
+def learned(first: ArrayLike, second: ArrayLike, floor: float = -math.inf) -> dict[str, float]:
+    """How often two paradigms learned, which decides nothing; empty: neither's seeds fall apart.
 
     What parts the seeds is sought among the runs of both, so it does not depend on whose run is
     whose.
@@ -106,21 +83,26 @@ def learned(first: ArrayLike, second: ArrayLike, floor: float = -math.inf) -> Le
         first: (n,) one number a seed.
         second: (n,) those of the same seeds.
         floor: see `apart`.
+
+    Returns:
+        `above`: a run has learned if its measure is above this; `learned_first` and
+        `learned_second`, how many runs have; `given_first` and `given_second`, their means (NaN:
+        none has); `p_learned`, two-sided, by McNemar's exact test, that both learn equally often.
     """
     sides = np.array([first, second], np.float64)
     *of_each, of_both = (apart(values, floor) for values in (*sides, sides.ravel()))
     if np.isnan(sides).any() or of_each == [None, None]:
-        return None
+        return {}
     above = floor if floor in (*of_each, of_both) else _middle(np.sort(sides.ravel()))
     one, other = sides > above
-    return Learned(
-        above,
-        learned_first=one.sum(),
-        learned_second=other.sum(),
-        given_first=sides[0][one].mean() if one.any() else math.nan,
-        given_second=sides[1][other].mean() if other.any() else math.nan,
-        p_learned=mcnemar((one & ~other).sum(), (other & ~one).sum()),
-    )
+    return {
+        "above": above,
+        "learned_first": one.sum(),
+        "learned_second": other.sum(),
+        "given_first": sides[0][one].mean() if one.any() else math.nan,
+        "given_second": sides[1][other].mean() if other.any() else math.nan,
+        "p_learned": mcnemar((one & ~other).sum(), (other & ~one).sum()),
+    }
 
 
 def _middle(ordered: NDArray[np.float64]) -> float:

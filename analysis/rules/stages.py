@@ -6,7 +6,8 @@ stage, in which options are chosen and tested on the same seeds.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -78,15 +79,19 @@ class Run(NamedTuple):
 
     Attributes:
         at: when it ended, or was given up.
+        seed: its seed.
         planned: how many seeds were to confirm then; 0: not known.
         failed: whether it has no result.
         late: whether its result came only after it had been given up.
+        paradigm: whose option it is.
     """
 
     at: str
-    planned: int = 0
-    failed: bool = False
-    late: bool = False
+    seed: int
+    planned: int
+    failed: bool
+    late: bool
+    paradigm: str
 
 
 @dataclass(frozen=True)
@@ -100,34 +105,32 @@ class Looks:
     given up, and seeds on which another option of the paradigm was confirmed before.
 
     Attributes:
-        runs: paradigm -> seed -> run of its chosen option.
+        runs: of the chosen options, one of each paradigm and seed.
         spent: paradigm -> seeds on which another option was confirmed before.
         tunes: whether options are tuned and none is confirmed yet.
     """
 
-    runs: Mapping[str, Mapping[int, Run]]
+    runs: Collection[Run]
     spent: Mapping[str, frozenset[int]] = field(default_factory=dict)
     tunes: bool = False
 
     def of(self, *paradigms: str) -> Look:
         """The look at one paradigm, or at those that are compared."""
-        of_each = [self.runs.get(name, {}) for name in paradigms]
-        every = frozenset().union(*of_each)
+        in_time = sorted(run for run in self.runs if run.paradigm in paradigms)
+        every = frozenset(run.seed for run in in_time)
         if self.tunes:
             return Look(every, every, interim("0", "0"), 0, 0)
-        changed = [name for name in paradigms if self.spent.get(name)]
+        changed = [name for name in paradigms if name in self.spent]
         fresh = every.difference(*(self.spent[name] for name in changed))
-        runs = {
-            seed: _together([mine[seed] for mine in of_each if seed in mine]) for seed in fresh
-        }
-        lost = {seed for seed, run in runs.items() if run.failed or run.late}
-        both = set(of_each[0]).intersection(*of_each)
+        runs = [run for run in in_time if run.seed in fresh]
+        counts = Counter(run.seed for run in runs)
+        both = {seed for seed, count in counts.items() if count == len(paradigms)}
+        failed = {run.seed for run in runs if run.failed}
         seeds, planned = _first_planned(runs)
-        kept = seeds - lost
+        kept = seeds - failed - {run.seed for run in runs if run.late}
         if 0 < planned == len(seeds & both) and len(kept) < MIN_SEEDS:
             # That decided nothing, so what was lost may come late, or from further seeds.
-            there = {seed: run for seed, run in runs.items() if not run.failed}
-            seeds, planned = _first_planned(there)
+            seeds, planned = _first_planned([run for run in runs if run.seed not in failed])
             kept = seeds
         ended = len(seeds & both)
         if 0 < planned == ended:
@@ -136,23 +139,21 @@ class Looks:
             return Look(every, every, OTHER_OPTION.format(" and ".join(changed)))
         if planned:
             return Look(every, every, interim(str(ended), str(planned)), ended, planned)
-        every = frozenset().union(*self.runs.values())
+        every = frozenset(run.seed for run in self.runs)
         return Look(every, every)
 
 
-def _together(runs: Sequence[Run]) -> Run:
-    """The first of several runs with one seed, lost if any of them is."""
-    return min(runs)._replace(
-        failed=any(run.failed for run in runs), late=any(run.late for run in runs)
-    )
+def _first_planned(runs: Iterable[Run]) -> tuple[frozenset[int], int]:
+    """The seeds of the first plan that could decide, and how many it has; 0: nothing is known.
 
-
-def _first_planned(runs: Mapping[int, Run]) -> tuple[frozenset[int], int]:
-    """The seeds of the first plan that could decide, and how many it has; 0: nothing is known."""
-    in_time = sorted(runs, key=lambda seed: (runs[seed].at, seed))
-    plans = [runs[seed].planned for seed in in_time]
-    first = next((planned for planned in plans if planned >= MIN_SEEDS), 0)
-    of_plan = sorted(in_time, key=lambda seed: runs[seed].planned > first)
+    Args:
+        runs: the earliest first, by whose plan further ones with the same seed go.
+    """
+    plans: dict[int, int] = {}
+    for run in runs:
+        plans.setdefault(run.seed, run.planned)
+    first = next((planned for planned in plans.values() if planned >= MIN_SEEDS), 0)
+    of_plan = sorted(plans, key=lambda seed: plans[seed] > first)
     return frozenset(of_plan[: first or None]), first
 
 
@@ -177,12 +178,10 @@ def looks(cells: pd.DataFrame, choice: pd.DataFrame) -> Looks:
         failed=rows["status"].eq("failed"),
         late=rows["given_up_at"].notna(),
     )
-    rows["run"] = [Run(*run) for run in rows[[*Run._fields]].itertuples(index=False)]
     chosen = rows[rows["chosen"]]
     both = rows[~rows["chosen"]].merge(chosen, on=["paradigm", "seed"], suffixes=("", "_chosen"))
     before = both[(both["planned"] > 0) & ~both["failed"] & (both["at"] < both["at_chosen"])]
-    of_each = chosen.set_index("seed").groupby("paradigm")["run"]
-    runs: dict[Any, Any] = {name: mine.to_dict() for name, mine in of_each}
+    runs = [Run(*run) for run in chosen[[*Run._fields]].itertuples(index=False)]
     spent: dict[Any, frozenset[int]] = before.groupby("paradigm")["seed"].agg(frozenset).to_dict()
     return Looks(runs, spent, tunes=bool(rows["stage"].eq(TUNE).all()))
 

@@ -144,7 +144,7 @@ def paired(setting: Trained) -> pd.DataFrame:
     """Theory against every order that there is, as one family of tests.
 
     Returns:
-        One row an order: the columns of `analysis.digest.pairs.paired_tables` that are not
+        One row an order: the columns of `analysis.digest.pairs.paired_table` that are not
         about images, with the metric ``area`` (mean accuracy on the test split without 0, 1, ...,
         K heads, a fraction), and `num_lost`, seeds without a difference, which count against
         either verdict: p is no smaller than that of a sign test in which they lie on the other

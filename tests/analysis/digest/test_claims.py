@@ -74,7 +74,7 @@ def comparison(runs: Mapping[str, Maps], **changes: Any) -> Comparison:
         "choice": pd.DataFrame({"paradigm": [*runs]}),
         "summary": pd.DataFrame({"paradigm": [*runs]}),
         "tested": lambda *paradigms: rows[rows["paradigm"].isin(paradigms)],
-        "looks": Looks({}),
+        "looks": Looks([]),
     }
     return cast(Comparison, SimpleNamespace(**(made | changes)))
 
@@ -100,7 +100,7 @@ NONE = pd.DataFrame({"paradigm": []})
         ({"hard-sampled": MAPS}, {}, "not run", "no cells of soft"),
         (BOTH, {"choice": NONE}, "undecided", "nothing was evaluated on validation)"),
         (BOTH, {"summary": NONE}, "undecided", "of hard and soft is not confirmed yet"),
-        (BOTH, {"looks": Looks({}, tunes=True)}, "undecided", "interim: nothing is confirmed yet"),
+        (BOTH, {"looks": Looks([], tunes=True)}, "undecided", "interim: nothing is confirmed yet"),
         ({"hard-sampled": MAPS, "soft": MAPS}, {}, "holds", "; hard-sampled stands for hard"),
     ],
 )
@@ -115,7 +115,7 @@ def test_what_another_stage_has_is_not_lost() -> None:
     """Seeds of tuning, and of options that were chosen before."""
     cells = comparison(BOTH).cells
     cells = pd.concat([cells, cells.assign(seed=cells["seed"] + 100)])
-    looks = Looks({"soft": dict.fromkeys(range(6), Run(""))})
+    looks = Looks([Run("", seed, 0, False, False, "soft") for seed in range(6)])
     assert claim("C1", BOTH, cells=cells).verdict == "undecided"
     assert claim("C1", BOTH, cells=cells, staged=True, looks=looks) == claim("C1", BOTH)
 

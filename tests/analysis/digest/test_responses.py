@@ -10,13 +10,7 @@ import pandas as pd
 import pytest
 
 import analysis
-from analysis.digest.choose import (
-    MAX_RATES,
-    choose,
-    learning_rate_response,
-    options,
-    switch_response,
-)
+from analysis.digest.choose import MAX_RATES, choose, options, response
 from analysis.digest.limits import edges
 from study.results import Results
 from tests.made_up.comparisons import at_the_cut, compared, make_cell, write
@@ -36,7 +30,7 @@ def test_responses_by_hand(results: Results) -> None:
             write(results, cell, 0.5, point, by_split={"validation": {"accuracy": validation}})
     write(results, make_cell(lr=0.3), status="censored", points=(0.25,))
     found = compared(results)
-    table = learning_rate_response(found.at_budget, found.options)
+    table = response(found.at_budget, found.options, "lr")
     columns = ["paradigm", "lr", "num_seeds", "chosen", "switch_point"]
     assert table[columns].fillna(0).to_numpy().tolist() == [
         ["soft", 0.1, 2, False, 0],
@@ -48,11 +42,11 @@ def test_responses_by_hand(results: Results) -> None:
     assert table["saif"].tolist() == pytest.approx([0.5, 0.3, nan, 0.2, 0.2], nan_ok=True)
     bounds = table.loc[0, ["accuracy", "accuracy_low", "accuracy_high"]].tolist()
     assert bounds == pytest.approx([0.75, 0.7, 0.8])
-    table = switch_response(found.at_budget, found.options)
+    table = response(found.at_budget, found.options, "switch_point")
     columns = ["switch_point", "lr", "chosen"]
     assert table[columns].to_numpy().tolist() == [[0.2, 0.1, True], [0.6, 0.2, False]]
     soft = found.at_budget[found.at_budget["paradigm"] == "soft"]
-    assert switch_response(soft, options(soft)).empty
+    assert response(soft, options(soft), "switch_point").empty
 
 
 def test_many_learning_rates_are_taken_together(results: Results) -> None:
@@ -64,7 +58,7 @@ def test_many_learning_rates_are_taken_together(results: Results) -> None:
     runs = pd.concat([soft, hard]).assign(seed=0, compute=9).merge(splits, how="cross")
     analysis.record(results, runs, options=["lr"])
     found = compared(results)
-    table = learning_rate_response(found.at_budget, found.options)
+    table = response(found.at_budget, found.options, "lr")
     assert table["paradigm"].tolist() == ["soft"] * MAX_RATES
     assert table["chosen"].tolist() == [False] * (MAX_RATES - 1) + [True]
     # The best rate of a part is its largest here, and parts do not overlap.

@@ -38,7 +38,7 @@ def test_shares_are_of_the_instances_of_each_image(metric: str, counts: np.ndarr
     found, there = scores(rows, metric), counts > 0
     hits = np.stack(rows[f"of_{metric}"])[:, there]
     np.testing.assert_allclose(found.shares, hits / counts[there])
-    assert found.weights.tolist() == counts[there].tolist()
+    assert found.instances.weights.tolist() == counts[there].tolist()
     np.testing.assert_allclose(found.by_seed, rows[metric])
     assert not found.instances.lacking
 
@@ -103,7 +103,7 @@ def test_background_images_add_to_the_variance(images: int, lacking: str) -> Non
     right = np.array([marked(row, "right") for row in rows.to_dict("records")], float)
     part = None if lacking else Backgrounds(image, background).part(right)
     assert (found.of_backgrounds, found.instances.lacking) == (part, lacking)
-    assert len(found.weights) == 30
+    assert len(found.instances.weights) == 30
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from matplotlib.artist import Artist
 from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
 
-from analysis.digest.choose import learning_rate_response, switch_response
+from analysis.digest.choose import response
 from analysis.digest.compare import Comparison
 from analysis.digest.means import heatmap_seeds, learning_curve, mean_heatmaps
 from analysis.figures import (
@@ -182,14 +182,11 @@ def test_a_measure_that_is_the_same_everywhere_is_drawn_within_0_and_100(
 # --- responses and differences
 
 
-@pytest.mark.parametrize(
-    ("axis", "response", "unit"),
-    [("lr", learning_rate_response, 1), ("switch_point", switch_response, 100)],
-)
+@pytest.mark.parametrize(("axis", "unit"), [("lr", 1), ("switch_point", 100)])
 def test_response_figure_shows_its_table_and_the_levels_beside(
-    searched: Comparison, axis: str, response: Callable[..., pd.DataFrame], unit: int
+    searched: Comparison, axis: str, unit: int
 ) -> None:
-    table = response(searched.at_budget, searched.options)
+    table = response(searched.at_budget, searched.options, axis)
     beside = searched.choice[searched.choice["paradigm"] == "soft"]
     figure = response_figure(table, axis, "saif", "SAIF (%)", beside)
     said = _said(figure)

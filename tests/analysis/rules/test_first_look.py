@@ -98,9 +98,9 @@ def test_where_few_runs_were_left_further_seeds_give_a_verdict(
 
 def test_no_seed_of_the_other_paradigm_cuts_the_plan_of_a_pair() -> None:
     """Even if it is the first of all, and ends last, by a command with a plan of seven."""
-    twelve = {seed: Run(f"{seed:02}", 12) for seed in range(12)}
-    early = Looks({"hard": twelve, "soft": {seed: twelve[seed] for seed in range(1, 7)}})
-    late = Looks({**early.runs, "soft": {**early.runs["soft"], 0: Run("99", 7)}})
+    hard = [Run(f"{seed:02}", seed, 12, False, False, "hard") for seed in range(12)]
+    early = Looks([*hard, *(run._replace(paradigm="soft") for run in hard[1:7])])
+    late = Looks([*early.runs, Run("99", 0, 7, False, False, "soft")])
     doubts = [each.of("hard", "soft").doubt for each in (early, late)]
     assert doubts == [f"interim: {n} of 12 planned seeds" for n in (6, 7)]
 
