@@ -11,8 +11,8 @@ cell of the comparison has and a paradigm lacks, because it failed there, is los
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -22,28 +22,21 @@ from scipy.special import stdtr, stdtrit
 from analysis.digest.compare import Comparison
 from analysis.digest.limits import barred_options
 from analysis.digest.measures import measures
-from analysis.forms import between, known, percent, points
+from analysis.forms import between, percent, points
 from analysis.groups import AXES, STAND_INS
 from analysis.rules.claim import (
     LOST,
     TOO_FEW,
     Claim,
-    Declared,
     Evidence,
     Finding,
-    Obstacle,
     Side,
+    decided,
     evidence,
     lost_text,
     side,
 )
-from analysis.rules.rises import (
-    FEWEST_POINTS,
-    LATEST_START,
-    SMALLEST_RISE,
-    Rises,
-    rises,
-)
+from analysis.rules.rises import FEWEST_POINTS, LATEST_START, SMALLEST_RISE, rises
 from analysis.rules.statistics import CONFIDENCE, LEVEL, MIN_SEEDS, ROUNDING, sign_test
 from study.terminal import counted
 
@@ -87,75 +80,80 @@ def claims(comparison: Comparison) -> list[Claim]:
 # --- how any claim about a comparison is tested
 
 
+@dataclass(frozen=True)
+class Declared:
+    """A claim as data: what it says, how it is tested, and what it takes.
+
+    Attributes:
+        name: as `Claim` has it.
+        statement, test: likewise. Slots are ``{counted}``, what SAIF counts, and measures, as
+            ``{accuracy.name}``.
+        needs: paradigms.
+        findings: measures its parts; called with the comparison and the names of those that stand
+            for the paradigms there.
+        parts: see `analysis.rules.claim.decided`.
+    """
+
+    name: str
+    statement: str
+    test: str
+    needs: Sequence[str]
+    findings: Callable[..., Sequence[Finding]]
+    parts: int | None = None
+
+
 def claim_of(comparison: Comparison, declared: Declared) -> Claim:
     """A claim about paradigms of a comparison.
 
     It is not run where none of a paradigm's cells are there, nor of what stands for it
     (`STAND_INS`), and undecided without a choice, before it is confirmed, and at an interim look.
-
-    Args:
-        comparison: it.
-        declared: needs paradigms. Its findings are called with the comparison and the names of
-            those that stand for them here. Slots of its texts are ``{counted}``, what SAIF
-            counts, and measures, as ``{accuracy.name}``.
     """
     ran = {*comparison.cells["paradigm"]}
-    standing = {each: _standing(each, ran) for each in declared.needs}
-    names = standing.values()
-    claim = declared.of(
-        comparison,
-        *names,
-        obstacle=_obstacle(comparison, names),
-        doubt=comparison.looks.of(*names).doubt,
-        words={"counted": comparison.modality.counted, **measures(comparison.task)},
-    )
+    standing = {
+        each: next((own for own in (each, *STAND_INS.get(each, ())) if own in ran), each)
+        for each in declared.needs
+    }
+    names = [*standing.values()]
+    words = {"counted": comparison.modality.counted, **measures(comparison.task)}
+    said = declared.name, declared.statement.format_map(words), declared.test.format_map(words)
+    if missing := _not_in(comparison.cells, names):
+        text = f"no cells of {' and '.join(missing)}"
+        return Claim(*said, "not run", text, why=text)
+    if why := _no_numbers(comparison, names):
+        claim = Claim(*said, "undecided", why, why=why)
+    else:
+        findings, doubt = declared.findings(comparison, *names), comparison.looks.of(*names).doubt
+        claim = decided(*said, findings, parts=declared.parts, doubt=doubt)
     others = [f"{own} stands for {each}" for each, own in standing.items() if own != each]
-    if claim.verdict == "not run":
-        return claim
     return replace(claim, measured="; ".join([claim.measured, *others]))
 
 
-def _standing(paradigm: str, ran: Collection[str]) -> str:
-    """The paradigm if it ran, else the first that stands for it and did, else the paradigm."""
-    candidates = (paradigm, *STAND_INS.get(paradigm, ()))
-    return next((name for name in candidates if name in ran), paradigm)
+def _not_in(table: pd.DataFrame, names: Sequence[str]) -> list[str]:
+    return [name for name in names if name not in {*table["paradigm"]}]
 
 
-def _obstacle(comparison: Comparison, names: Collection[str]) -> Obstacle | None:
-    """Why nothing can be measured of some paradigms; None: it can."""
-    if missing := _not_in(comparison.cells, names):
-        return "not run", f"no cells of {' and '.join(missing)}"
+def _no_numbers(comparison: Comparison, names: Sequence[str]) -> str:
+    """Why nothing can be measured of some paradigms; empty: it can."""
     if unchosen := _not_in(comparison.choice, names):
-        return "undecided", _no_choice(comparison, unchosen)
-    if waiting := _not_in(comparison.summary, names):
-        return "undecided", f"the chosen option of {' and '.join(waiting)} is not confirmed yet"
-    return None
+        rows = barred_options(comparison)
+        told = rows[rows["paradigm"].isin(unchosen)].groupby("paradigm", sort=False)["why"]
+        return "; ".join(
+            f"no option of {name} can be chosen ({' or '.join(why)})" for name, why in told
+        )
+    waiting = " and ".join(_not_in(comparison.summary, names))
+    return f"the chosen option of {waiting} is not confirmed yet" if waiting else ""
 
 
-def _not_in(table: pd.DataFrame, names: Collection[str]) -> list[str]:
-    there = {*table["paradigm"]}
-    return [name for name in names if name not in there]
+def _tested(comparison: Comparison, *paradigms: str) -> tuple[pd.DataFrame, int]:
+    """The rows on the test split that verdicts on paradigms rest on; of how many seeds.
 
-
-def _no_choice(comparison: Comparison, paradigms: Collection[str]) -> str:
-    """Why these paradigms have no option that can be chosen."""
-    rows = barred_options(comparison)
-    rows = rows[rows["paradigm"].isin(paradigms)]
-    told = rows.groupby("paradigm", sort=False)["why"].agg(" or ".join)
-    return "; ".join(f"no option of {name} can be chosen ({why})" for name, why in told.items())
-
-
-def num_seeds(comparison: Comparison, *paradigms: str) -> int:
-    """How many seeds paradigms should have: those that confirm chosen options, else all."""
-    if comparison.staged:
-        return len(comparison.looks.of(*paradigms).seeds)
-    return comparison.cells["seed"].nunique()
-
-
-def tested_rows(comparison: Comparison, *paradigms: str) -> pd.DataFrame:
-    """The rows on the test split that verdicts on paradigms rest on."""
+    These are the seeds that confirm chosen options, or else all, so that some may have no row.
+    """
     rows = comparison.tested(*paradigms)
-    return rows[rows["split"] == "test"]
+    seeds = (
+        comparison.looks.of(*paradigms).seeds if comparison.staged else comparison.cells["seed"]
+    )
+    return rows[rows["split"] == "test"], len({*seeds})
 
 
 # --- what the paper's claims measure
@@ -163,10 +161,10 @@ def tested_rows(comparison: Comparison, *paradigms: str) -> pd.DataFrame:
 
 def _share(comparison: Comparison, paradigm: str, measure: str, claimed: Side) -> Finding:
     """On which side of `NEARLY_EMPTY` the middle of a paradigm's heat map lies."""
-    rows = tested_rows(comparison, paradigm)
+    rows, num_seeds = _tested(comparison, paradigm)
     heatmaps = rows["heatmap"][~rows["diverged"].astype(bool)]
     shares = [middle_share(heatmap, measure) for heatmap in heatmaps]
-    lost = num_seeds(comparison, paradigm) - len(shares)
+    lost = num_seeds - len(shares)
     name = f"{paradigm}, {measure} in [.2, .8)"
     return side(name, shares, NEARLY_EMPTY, claimed, lost, are_shares=True)
 
@@ -176,19 +174,19 @@ def middle_share(heatmap: ArrayLike | None, measure: str) -> float:
 
     Args:
         heatmap: (25,) shares of the instances, row by row, axis 0 the attention on the foreground
-            a_z, axis 1 the score of the true class s_y (paper, section 2.4); None: there is none.
+            a_z, axis 1 the score of the true class s_y (paper, section 2.4); None or NaN: there is
+            none.
         measure: ``a_z`` or ``s_y``.
 
     Returns:
         A fraction of what the map holds, so of the instances whose foreground is known; NaN where
         it holds nothing or a cell is NaN.
     """
-    if heatmap is None or np.ndim(heatmap) == 0:
+    cells = np.asarray(heatmap, np.float64)
+    if not cells.sum() > 0:
         return math.nan
-    cells = np.reshape(np.asarray(heatmap, np.float64), (5, 5))
-    shares = cells.sum(axis=1 if measure == "a_z" else 0)
-    total = float(shares.sum())
-    return float(shares[_MIDDLE].sum()) / total if total > 0 else math.nan
+    shares = cells.reshape(5, 5).sum(axis=1 if measure == "a_z" else 0)
+    return float(shares[_MIDDLE].sum() / shares.sum())
 
 
 def _saif_higher(comparison: Comparison, first: str, second: str) -> Finding:
@@ -206,10 +204,9 @@ def _accuracy_kept(comparison: Comparison, first: str, second: str) -> Finding:
         return Finding("", reason=f"{comparison.modality.score} is not tested")
     row = _pair(comparison, "accuracy", first, second)
     if row["num_pairs"] < MIN_SEEDS:
-        return Finding(_difference(comparison, row), reason=TOO_FEW)
+        return Finding(row["text"], reason=TOO_FEW)
     if math.isnan(row["low"]):
-        why = row["reason"] or "whose seeds fall apart"
-        return Finding("", reason=f"{_difference(comparison, row)}, {why}")
+        return Finding("", reason=f"{row['text']}, {row['reason'] or 'whose seeds fall apart'}")
     limit = -ACCURACY_LOSS - ROUNDING
     found = _beside(limit, row)
     says = "undecided about 1 point"
@@ -219,19 +216,17 @@ def _accuracy_kept(comparison: Comparison, first: str, second: str) -> Finding:
 
 
 def _pair(comparison: Comparison, metric: str, first: str, second: str) -> pd.Series:
-    """The row of the paired differences."""
-    rows = comparison.paired
-    rows = rows[(rows["metric"] == metric) & (rows["first"] == first) & (rows["second"] == second)]
-    return rows.iloc[0]
+    """The row of the paired differences.
 
-
-def _difference(comparison: Comparison, row: pd.Series) -> str:
-    """``SAIF, lvml minus soft: +8.2 points (95 % interval +5.0 to +11.4, n=12)``."""
-    name = f"{comparison.names[row['metric']]}, {row['first']} minus {row['second']}"
-    interval = f"n={row['num_pairs']}, no interval"
-    if known(row["low"]):
-        interval = f"95 % interval {between(row['low'], row['high'])}, n={row['num_pairs']}"
-    return f"{name}: {points(row['difference'])} points ({interval})"
+    Its `text` is like ``SAIF, lvml minus soft: +8.2 points (95 % interval +5.0 to +11.4, n=12)``.
+    """
+    is_it = comparison.paired[["metric", "first", "second"]].eq([metric, first, second])
+    row = comparison.paired[is_it.all(axis=1)].iloc[0].copy()
+    n, ends = f"n={row['num_pairs']}", between(row["low"], row["high"])
+    interval = f"{n}, no interval" if ends == "-" else f"95 % interval {ends}, {n}"
+    name = f"{comparison.names[metric]}, {first} minus {second}"
+    row["text"] = f"{name}: {points(row['difference'])} points ({interval})"
+    return row
 
 
 def _beside(threshold: float, row: pd.Series) -> Evidence:
@@ -251,20 +246,19 @@ def _with_lost(
 ) -> Finding:
     """The finding on a pair, in which seeds without both runs count against either verdict."""
     pair = [row["first"], row["second"]]
-    total = num_seeds(comparison, *pair)
-    lost = total - row["num_pairs"]
+    rows, num_seeds = _tested(comparison, *pair)
+    lost = num_seeds - row["num_pairs"]
     if lost:
-        rows = tested_rows(comparison, *pair).pivot(index="seed", columns="paradigm")
-        first, second = rows[row["metric"]].reindex(columns=pair).to_numpy(np.float64).T
-        alike = np.sign(first - second - threshold) == (1 if found.so else -1)
-        found = replace(found, p=max(found.p, sign_test(int(alike.sum()), total)))
-    text = f"{_difference(comparison, row)}, {says}{lost_text(lost)}"
-    return Finding(text, [found])
+        scores = rows.pivot(index="seed", columns="paradigm", values=row["metric"])
+        beyond = scores.reindex(columns=pair).astype(float).diff(-1, axis=1)[pair[0]] - threshold
+        alike = int((beyond > 0 if found.so else beyond < 0).sum())
+        found = replace(found, p=max(found.p, sign_test(alike, num_seeds)))
+    return Finding(f"{row['text']}, {says}{lost_text(lost)}", [found])
 
 
 def _early_and_late(comparison: Comparison, early: str, late: str) -> list[Finding]:
     """Whether a paradigm makes half of its rise earlier than another, and whether it stalls."""
-    rows = tested_rows(comparison, early, late)
+    rows, num_seeds = _tested(comparison, early, late)
     ended = rows[~rows["diverged"].astype(bool)].groupby("seed")["paradigm"].nunique()
     seeds = [*ended.index[ended == 2]]
     if not seeds:
@@ -274,32 +268,33 @@ def _early_and_late(comparison: Comparison, early: str, late: str) -> list[Findi
     found = rises(evaluations, [early, late], seeds, AXES[comparison.axis])
     if isinstance(found, str):
         return [Finding("", reason=found)]
-    lost = num_seeds(comparison, early, late) - len(seeds)
+    lost = num_seeds - len(seeds)
     is_first = _earlier(found, early, late, lost)
-    if (found.half[early] == math.inf).any():
-        rose = np.isfinite(found.half[early]).sum()
+    curves = found.loc[early]
+    if curves["half"].eq(math.inf).any():
+        rose = np.isfinite(curves["half"]).sum()
         rises_in = f"{early} rises in {rose} of {counted(len(seeds), 'seed')}"
-        reason = f"{rises_in}, so whether it stalls is not seen"
-        return [is_first, Finding("", reason=reason)]
+        return [is_first, Finding("", reason=f"{rises_in}, so whether it stalls is not seen")]
     name = f"{early}'s gain in the last half of the cut, as a share of its rise"
-    return [is_first, side(name, found.late_gain[early], STALLED, "below", lost, _percent)]
+    return [is_first, side(name, curves["late_gain"], STALLED, "below", lost, _percent)]
 
 
-def _earlier(found: Rises, early: str, late: str, lost: int) -> Finding:
+def _earlier(found: pd.DataFrame, early: str, late: str, lost: int) -> Finding:
     """Whether a paradigm makes half of its rise earlier than another by `LEAD`."""
-    n, rose = len(found.half), np.isfinite(found.half).sum()
-    flat = (found.half == math.inf).all(axis=1)
-    capped = found.half.clip(upper=1.0)  # of a curve that does not rise, half is put at the cut
+    half, gap = found["half"].unstack(0), found["gap"].max()
+    risen = half[np.isfinite(half)]
+    when, rose, n = risen.mean(), risen.count(), len(half)
+    capped = half.clip(upper=1.0)  # of a curve that does not rise, half is put at the cut
+    flat = half.eq(math.inf).all(axis=1)
     lead = (capped[early] - capped[late]).mask(flat)
-    is_coarse = found.gap > LEAD * (1 + _STEP)
-    least = found.gap if is_coarse else LEAD
-    when = found.half[np.isfinite(found.half)].mean()
+    is_coarse = gap > LEAD * (1 + _STEP)
+    least = gap if is_coarse else LEAD
     name = (
         f"half of the rise at {_percent(when[early])} of the cut with {early} (rises in "
         f"{rose[early]} of {counted(n, 'seed')}) and {_percent(when[late])} with {late} "
         f"({rose[late]} of {n}), difference"
     )
-    part = side(name, lead, -least, "below", lost, _signed_percent)
+    part = side(name, lead, -least, "below", lost, lambda share: f"{round(100 * share):+d} %")
     is_so = part.tests[0].so
     if flat.any():
         return replace(part, tests=(), reason=f"of {flat.sum()} neither rises within the cut")
@@ -310,17 +305,13 @@ def _earlier(found: Rises, early: str, late: str, lost: int) -> Finding:
         return part
     reason = f"{late} makes half of its rise too soon for a lead of {_percent(LEAD)}"
     if is_coarse:
-        reason = f"the evaluations lie up to {_percent(found.gap)} of the cut apart"
+        reason = f"the evaluations lie up to {_percent(gap)} of the cut apart"
     is_later = evidence(lead, 0, "below", lost)
     return replace(part, tests=[] if is_later.so else [is_later], reason=reason)
 
 
 def _percent(share: float) -> str:
     return f"{percent(share, 0)} %"
-
-
-def _signed_percent(share: float) -> str:
-    return f"{round(100 * share):+d} %"
 
 
 # --- what the paper claims

@@ -11,6 +11,7 @@ Verdicts on the order of paradigms are those of `Comparison.paired`: nothing tes
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -98,10 +99,11 @@ def _of_factor(family: Family, factor: str) -> Iterator[dict[str, Any]]:
 
 def _subjects(one: Comparison, other: Comparison) -> list[tuple[str, ...]]:
     """What both have: their paradigms, and the advantages over soft."""
-    common = set(one.cells["paradigm"]) & set(other.cells["paradigm"])
-    against_soft = [pair for pair in pairs([one, other]) if pair[1] == "soft"]
-    advantages = [pair for pair in against_soft if common.issuperset(pair)]
-    return [*((name,) for name in paradigm_order(common)), *advantages]
+    common = {*one.cells["paradigm"]}.intersection(other.cells["paradigm"])
+    of_each = [(name,) for name in paradigm_order(common)]
+    return of_each + [
+        pair for pair in pairs([one, other]) if pair[1] == "soft" and common.issuperset(pair)
+    ]
 
 
 def _scores(comparison: Comparison, subject: tuple[str, ...]) -> pd.DataFrame:
@@ -125,10 +127,8 @@ def pairs(found: Iterable[Comparison]) -> list[Pair]:
     stands for it is taken; where there are no such pairs, all that there are.
     """
     tables = [comparison.paired for comparison in found]
-    there = {
-        pair for table in tables for pair in zip(table["first"], table["second"], strict=True)
-    }
-    names = paradigm_order(name for pair in there for name in pair)[::-1]
+    there = {pair for each in tables for pair in zip(each["first"], each["second"], strict=True)}
+    names = paradigm_order(itertools.chain(*there))[::-1]
     hard = next((name for name in ("hard", *STAND_INS["hard"]) if name in names), "hard")
     every = [
         *((first, second) for second in ("soft", hard) for first in names),

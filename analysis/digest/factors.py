@@ -8,6 +8,7 @@ a *grid*.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -53,13 +54,17 @@ class Setting:
         comparison: the comparison.
         values: factor -> its value.
         differs: the factors in which it differs from the base.
+        repeats: whether another one has its values, from which it differs in what is no factor, as
+            the budget. It is a level of nothing.
         name: of the base ``digits m=10 (base)``, of others what they differ in, ``m=20``, ``focus
-            width 0.25, depth 1``; where nothing varies that of the comparison.
+            width 0.25, depth 1``; of what repeats, or where nothing varies, that of the
+            comparison.
     """
 
     comparison: Comparison
     values: Mapping[str, Value]
     differs: tuple[str, ...]
+    repeats: bool
     name: str
 
 
@@ -70,17 +75,13 @@ class Family:
     Attributes:
         task: name of the task.
         follows: factor, m first -> fields that are a function of it, and so no factors.
-        base: the base.
-        others: those that differ from it in fewest factors first, each combination of values once.
-        repeats: further comparisons with the values of another one, from which they differ in what
-            is no factor, as the budget. They are levels of nothing.
+        settings: the base first, then those that differ from it in fewest factors, and those that
+            repeat another one last.
     """
 
     task: str
     follows: Mapping[str, Sequence[str]]
-    base: Setting
-    others: Sequence[Setting]
-    repeats: Sequence[Setting]
+    settings: Sequence[Setting]
 
     @property
     def factors(self) -> list[str]:
@@ -88,25 +89,27 @@ class Family:
         return [*self.follows]
 
     @property
-    def settings(self) -> list[Setting]:
-        """All of them, the base first."""
-        return [self.base, *self.others, *self.repeats]
+    def base(self) -> Setting:
+        """The base."""
+        return self.settings[0]
 
     def levels(self, factor: str) -> list[Setting]:
         """The settings that differ from the base in one factor alone, by its value."""
-        return [each for each in self.others if each.differs == (factor,)]
+        return [each for each in self.plane((factor,)) if each.differs]
 
     def grids(self) -> list[tuple[str, str]]:
         """The pairs of factors in both of which a setting differs from the base, and in no other.
 
         A pair is ordered as the factors are.
         """
-        there = {each.differs for each in self.others}
+        there = {each.differs for each in self.settings}
         return [pair for pair in combinations(self.factors, 2) if pair in there]
 
-    def plane(self, pair: tuple[str, str]) -> list[Setting]:
-        """The settings that differ from the base in no factor but these two, with the base."""
-        return [each for each in (self.base, *self.others) if set(each.differs) <= set(pair)]
+    def plane(self, factors: Sequence[str]) -> list[Setting]:
+        """The settings that differ from the base in no factor but these, each once, base first."""
+        return [
+            each for each in self.settings if not each.repeats and {*factors} >= {*each.differs}
+        ]
 
 
 def families(found: Sequence[Comparison]) -> list[Family]:
@@ -127,10 +130,9 @@ def setting_names(found: Sequence[Comparison]) -> dict[Comparison, str]:
     every = families(found)
     names = {}
     for family in every:
-        task = f"{family.task}, " if len(every) > 1 else ""
         for each in family.settings:
-            own = each in family.others
-            names[each.comparison] = f"{task}{each.name}" if own else each.name
+            alone = len(every) == 1 or each.repeats or not each.differs
+            names[each.comparison] = each.name if alone else f"{family.task}, {each.name}"
     return names
 
 
@@ -175,32 +177,28 @@ def by_value(value: Value) -> tuple[bool, Value]:
 def _family(found: Sequence[Comparison]) -> Family:
     fields = _fields(comparison.settings for comparison in found)
     follows = _factors(fields)
-    values = fields[[*follows]]
-    rows = [dict(zip(follows, own, strict=True)) for own in values.to_numpy()]
-    base = rows[_base(values)]
-    settings: list[Setting] = []
-    repeats: list[Setting] = []
+    rows = [dict(zip(follows, own, strict=True)) for own in fields[[*follows]].to_numpy()]
+    base = _base(rows)
+    settings = []
     for number, (comparison, own) in enumerate(zip(found, rows, strict=True)):
         texts = {each: value_text(own[each]) for each in own if own[each] != base[each]}
-        name = comparison.name
-        again = own in rows[:number]
-        if follows and not again:
+        name, repeats = comparison.name, own in rows[:number]
+        if follows and not repeats:
             name = ", ".join(setting_words(texts, texts)) or f"{name} (base)"
-        (repeats if again else settings).append(Setting(comparison, own, tuple(texts), name))
-    settings.sort(key=_place)
-    return Family(found[0].task, follows, settings[0], settings[1:], repeats)
+        settings.append(Setting(comparison, own, tuple(texts), repeats, name))
+    return Family(found[0].task, follows, sorted(settings, key=_place))
 
 
 def _fields(settings: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
     """A row per setting, a column per field that may be a factor, nested ones among them."""
     rows = []
     for given in settings:
-        row: dict[str, Any] = {}
+        width = given.get("width", 1.0)  # that of focus and classifier, unless they have their own
+        row = {**_USUAL, "focus_width": width, "classifier_width": width}
         for name, value in given.items():
             if name not in _LEFT_OUT:
                 row |= value if isinstance(value, Mapping) else {name: value}
-        width = row.get("width", 1.0)  # that of focus and classifier, unless they have their own
-        rows.append({**_USUAL, "focus_width": width, "classifier_width": width, **row})
+        rows.append(row)
     fields = pd.DataFrame(rows, dtype=object)
     return fields.where(fields.notna(), _ABSENT).map(
         lambda value: value if isinstance(value, int | float | str) else setting_text(value)
@@ -221,15 +219,17 @@ def _factors(fields: pd.DataFrame) -> dict[str, list[str]]:
     return follows
 
 
-def _base(values: pd.DataFrame) -> int:
-    """Number of the setting that shares most values with the others; then has most usual ones."""
-    shared = values.apply(lambda column: column.map(column.value_counts())).sum(axis=1)
-    usual = pd.Series(_USUAL, dtype=object).reindex(values.columns, fill_value=_ABSENT)
-    as_usual = values.eq(usual).sum(axis=1)
-    return max(values.index, key=lambda number: (shared[number], as_usual[number]))
+def _base(rows: Sequence[Mapping[str, Value]]) -> Mapping[str, Value]:
+    """The setting that shares most values with the others; then has most usual ones."""
+    counts = Counter(pair for row in rows for pair in row.items())
+    usual = {(name, _USUAL.get(name, _ABSENT)) for name in rows[0]}
+    return max(
+        rows, key=lambda row: (sum(counts[pair] for pair in row.items()), len(usual & row.items()))
+    )
 
 
 def _place(setting: Setting) -> tuple[Any, ...]:
     """Key that sorts settings: by how many factors differ, which, and by their values."""
     values = setting.values.items()
-    return len(setting.differs), [(name not in setting.differs, by_value(v)) for name, v in values]
+    unlike = [(name not in setting.differs, by_value(value)) for name, value in values]
+    return setting.repeats, len(setting.differs), unlike

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pandas as pd
 
@@ -12,7 +13,7 @@ from analysis.digest.cut import EARLY
 from analysis.digest.measures import measures
 from analysis.groups import in_order
 from analysis.rules.stages import given
-from analysis.rules.statistics import LEVEL, MIN_SEEDS, clopper_pearson
+from analysis.rules.statistics import clopper_pearson
 from study.results import SPLITS
 
 HEAVY_IMAGE = 0.25
@@ -45,8 +46,8 @@ def beaten(comparison: Comparison) -> pd.DataFrame:
         }
     )
     for column in ("losers", "winners", "measures"):
-        others = [name for name in rows if name != column]
-        rows = rows.groupby(others, sort=False)[column].agg(tuple).reset_index()
+        others = rows.columns.drop(column)
+        rows = rows.groupby([*others], sort=False)[column].agg(tuple).reset_index()
     return rows.sort_values(
         "losers", key=lambda each: each.map(len), ascending=False, kind="stable"
     )
@@ -62,15 +63,19 @@ def of_seeds(comparison: Comparison) -> pd.DataFrame:
         `of_one_image` of the metric.
     """
     num_classes = float(comparison.cells["num_classes"].max())
-    metrics = summarised_metrics(comparison.summary)
-    known = measures(comparison.task, metrics)
+    known = measures(comparison.task, metrics := summarised_metrics(comparison.summary))
     tables = []
-    for each in (known[metric] for metric in metrics):
-        columns = {each.column: "mean"} | {f"{each.column}_{name}": name for name in _OF_SEEDS}
+    for metric in metrics:
+        columns = {metric: "mean"} | {f"{metric}_{name}": name for name in _OF_SEEDS}
         table = comparison.summary.reindex(columns=["paradigm", "num_seeds", *columns])
-        named = {"metric": each.column, "measure": each.name, "lost": each.lost_text}
-        floor = each.floor(num_classes)
-        tables.append(table.rename(columns=columns).assign(**named, floor=floor))
+        tables.append(
+            table.rename(columns=columns).assign(
+                metric=metric,
+                measure=known[metric].name,
+                lost=known[metric].lost_text,
+                floor=known[metric].floor(num_classes),
+            )
+        )
     return pd.concat(tables, ignore_index=True)
 
 
@@ -93,12 +98,12 @@ def barred_options(comparison: Comparison) -> pd.DataFrame:
     """
     options, select = comparison.options, comparison.select
     words = _WHY | {SCORE: f"no known validation {name_of(comparison.task, select)}"}
-    why = barred(options, select).map(words)
-    rows = options[["paradigm", "num_options"]].assign(why=why, num_barred=1)
-    without = {*comparison.cells["paradigm"]}.difference(options["paradigm"])
-    nothing = pd.DataFrame({"paradigm": [*without], "num_options": 0, "why": NOTHING})
-    rows = pd.concat([rows.dropna(subset="why"), nothing.assign(num_barred=0)])
+    rows = options.assign(why=barred(options, select).map(words), num_barred=1)
+    without = pd.DataFrame({"paradigm": comparison.cells["paradigm"].unique()})
+    without = without.assign(num_options=0, why=NOTHING, num_barred=0)
+    without = without[~without["paradigm"].isin(options["paradigm"])]
     by = ["paradigm", "num_options", "why"]
+    rows = pd.concat([rows.dropna(subset="why")[[*without]], without])
     return in_order(rows.groupby(by)["num_barred"].sum().reset_index(), by)
 
 
@@ -120,28 +125,27 @@ def edges(options: pd.DataFrame, choice: pd.DataFrame) -> pd.DataFrame:
     for pick in choice.to_dict("records"):
         tried = options[options["paradigm"] == pick["paradigm"]]
         for axis, column in _axes(tried).items():
-            grid, value = sorted(tried[column].dropna().unique()), pick[column]
-            if len(grid) > 1 and value in (grid[0], grid[-1]):
-                end = "smallest" if value == grid[0] else "largest"
-                rows.append((axis, value, end, len(grid), pick["paradigm"]))
-    table = pd.DataFrame(rows, columns=["axis", "value", "end", "num_tried", "paradigms"])
+            grid, value = tried[column].dropna(), pick[column]
+            end = {grid.max(): "largest", grid.min(): "smallest"}.get(value)
+            if end and grid.nunique() > 1:
+                rows.append((axis, value, end, grid.nunique(), pick["paradigm"]))
     by = ["axis", "value", "end", "num_tried"]
+    table = pd.DataFrame(rows, columns=[*by, "paradigms"])
     return table.groupby(by, sort=False)["paradigms"].agg(list).reset_index()
 
 
 def _axes(tried: pd.DataFrame) -> dict[str, str]:
-    """Name -> column of each axis that was searched in one group."""
-    switch = {} if tried["switch_point"].isna().all() else {"switch point": "switch_point"}
-    if not switch or (tried["lr"] == tried["last_lr"]).all():  # one rate for all phases
-        return {"learning rate": "lr"} | switch
-    return {"first learning rate": "lr", "last learning rate": "last_lr"} | switch
+    """Name -> column of each axis that may have been searched in one group."""
+    rates = {"learning rate": "lr"}
+    if tried["switch_point"].notna().any() and (tried["lr"] != tried["last_lr"]).any():
+        rates = {"first learning rate": "lr", "last learning rate": "last_lr"}
+    return rates | {"switch point": "switch_point"}
 
 
 def cut_early(comparison: Comparison) -> float:
     """How far all recorded runs go on, if they are cut long before that; NaN else."""
-    asked, cut = (
-        math.inf if amount is None else amount for amount in (comparison.asked, comparison.budget)
-    )
+    asked = math.inf if comparison.asked is None else comparison.asked
+    cut = math.inf if comparison.budget is None else comparison.budget
     reach = min(comparison.reach, asked)
     return reach if comparison.recorded and cut < EARLY * reach < math.inf else math.nan
 
@@ -153,7 +157,7 @@ def tuned_options(comparison: Comparison) -> pd.DataFrame:
 
 
 def untold(paired: pd.DataFrame) -> pd.DataFrame:
-    """Why pairs are undecided, where their p after Holm and what would decide do not tell it.
+    """Why pairs are undecided, where their p after Holm does not tell it.
 
     Args:
         paired: see `Comparison.paired`.
@@ -161,10 +165,8 @@ def untold(paired: pd.DataFrame) -> pd.DataFrame:
     Returns:
         One row a reason and metric: `task`, `reason`, `metric` and `pairs`, a list.
     """
-    rows = paired[(paired["verdict"] == "undecided") & paired["ended_seeds"].isna()]
-    told = (rows["num_pairs"] >= MIN_SEEDS) & rows["seen_seeds"].notna()
-    told &= rows["p_holm"] >= LEVEL
-    rows = rows[~told & ~rows["reason"].str.contains("after Holm")]
+    is_told = paired["ended_seeds"].notna() | paired["reason"].str.contains("after Holm")
+    rows = paired[(paired["verdict"] == "undecided") & ~is_told]
     rows = rows.assign(pairs=rows["first"] + "/" + rows["second"])
     by = ["task", "reason", "metric"]
     return rows.groupby(by, sort=False)["pairs"].agg(list).reset_index()
@@ -185,8 +187,9 @@ def shares(comparison: Comparison) -> dict[str, float]:
 
     Splits for which no cell recorded it, as runs trained elsewhere may, are absent.
     """
-    found = comparison.at_budget.groupby("split")["foreground_share"].max().dropna()
-    return {name: float(found[name]) for name in SPLITS if name in found}
+    found = comparison.at_budget.groupby("split")["foreground_share"].max()
+    known: dict[Any, float] = found.reindex([*SPLITS]).dropna().to_dict()
+    return known
 
 
 def soft_epochs(comparison: Comparison) -> float:

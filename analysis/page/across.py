@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
@@ -10,34 +10,32 @@ import pandas as pd
 from analysis.digest.compare import Comparison, metrics_of
 from analysis.digest.effects import VERDICTS, effects, verdicts
 from analysis.digest.factors import factor_name, families, setting_names, value_text
-from analysis.forms import between, level, points
-from analysis.page.templates import paragraphs
-from analysis.rules.statistics import CONFIDENCE
+from analysis.forms import points
+from analysis.page.templates import paragraphs, table
 from analysis.section.blocks import Table
 
-_DECIDED = {"better": "higher", "worse": "lower"}
-"""What is said of a score, or of an advantage, at a level."""
+_TEXTS = (0, 1, 2, 3, 4, 6, 7)
+"""Columns of the table of effects that are no numbers."""
 
 
 def across_facts(found: Sequence[Comparison]) -> dict[str, Any]:
     """What `comparisons.j2` reads: what varies, every verdict side by side, and effects."""
-    if len(found) < 2:
-        return {"varied": [], "orders": [], "effects": None}
-    names, measures, table = setting_names(found), _names(found), effects(found)
+    names, measures = setting_names(found), _names(found)
+    orders = [
+        order_table(rows, [*names.values()], f"{measures[str(metric)]}, points")
+        for metric, rows in verdicts([*names]).groupby("metric", sort=False)
+    ]
+    rows = effects(found).to_dict("records")
+    cells = table("table_effects.j2", effects=rows, measures=measures)
     return {
         "varied": paragraphs(
             "across.j2", families=families(found), name=factor_name, text=value_text
         ),
         "orders": [
-            _printed(
-                order_table(rows, [*names.values()], f"{measures[str(metric)]}, points"),
-                "paired.csv",
-            )
-            for metric, rows in verdicts([*names]).groupby("metric", sort=False)
+            Table([*each], each.to_numpy().tolist(), range(each.shape[1]), csv="paired.csv")
+            for each in orders
         ],
-        "effects": None
-        if table.empty
-        else _printed(effect_table(table, measures), "across-effects.csv", ["difference", "n"]),
+        "effects": Table(*cells, _TEXTS, csv="across-effects.csv") if rows else None,
     }
 
 
@@ -67,33 +65,6 @@ def order_table(verdicts: pd.DataFrame, names: Sequence[str], title: str) -> pd.
     counts = pd.crosstab(verdicts["verdict"], pair).reindex(VERDICTS, fill_value=0).map(str)
     table = pd.concat([cells.set_axis([*names]).fillna("-"), counts])
     return table[pair.unique()].reset_index(names=title)
-
-
-def effect_table(effects: pd.DataFrame, names: Mapping[str, str]) -> pd.DataFrame:
-    """One row per (level, subject, metric), all text.
-
-    Args:
-        effects: see the function of this name in `analysis.digest.effects`.
-        names: metric -> its name.
-    """
-    return pd.DataFrame(
-        {
-            "task": effects["task"],
-            "level": effects["first"],
-            "base": effects["base"],
-            "of": effects["subject"],
-            "measure": effects["metric"].map(names),
-            "difference": effects["difference"].map(points),
-            f"{level(CONFIDENCE)} interval": [*map(between, effects["low"], effects["high"])],
-            "verdict": effects["verdict"].replace(_DECIDED),
-            "n": effects["num_pairs"].map(str),
-        }
-    )
-
-
-def _printed(table: pd.DataFrame, csv: str, right: Sequence[str] = ()) -> Table:
-    left = [place for place, name in enumerate(table) if name not in right]
-    return Table([*table], table.to_numpy().tolist(), left, csv=csv)
 
 
 def _names(found: Sequence[Comparison]) -> dict[str, str]:

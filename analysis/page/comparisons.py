@@ -24,17 +24,13 @@ from analysis.page.exports import cell_rows, comparison_tables, for_papers
 from analysis.page.pictures import family_pictures, heat_map_pictures, pictures
 from analysis.page.sentences import (
     answer,
-    basis,
-    cut_text,
-    data_notes,
-    limits,
     method,
     over_what,
+    said,
     said_once,
     saif,
     setting_text,
     table_one_notes,
-    two_sorts,
 )
 from analysis.page.summaries import group_summaries
 from analysis.page.table_one import table_one_rows
@@ -76,10 +72,10 @@ class Comparisons(Chapter["Compared"]):
 
     def answer(self, sections: Sequence[Compared]) -> list[str]:
         """Who beats whom, in each setting or, of many, in how many; and how much is left."""
-        said = count_sentences if _are_many(sections) else answer
+        answered = count_sentences if _are_many(sections) else answer
         left = self.cells_left(sections)
         more = counted(left, "planned cell is", "planned cells are")
-        return [*said(_of(sections)), *[f"{more} left."] * bool(left)]
+        return [*answered(_of(sections)), *[f"{more} left."] * bool(left)]
 
     def cells_left(self, sections: Sequence[Compared]) -> int:
         return sum(cells_left(each.cells, each.choice) for each in _of(sections))
@@ -106,14 +102,14 @@ class Comparisons(Chapter["Compared"]):
             "saif": saif(found),
             "settings": [setting_text(each) for each in found if len(each.summary)],
             "tables": [*_answer_tables(found, published)],
-            "two_sorts": said_once(found, two_sorts),
-            "basis": said_once(found, basis),
-            "limits": said_once(found, limits),
+            "two_sorts": said_once("two_sorts", found),
+            "basis": said_once("basis", found),
+            "limits": said_once("limits", found),
             "table_one": Table(*table_one_rows(found), csv="table1.csv") if trained else None,
             "table_one_notes": table_one_notes(found) if trained else [],
             "shared": shared,
             **across_facts(found),
-            "data": data_notes(found),
+            "data": said_once("data", found),
             "how": method(found),
             "sections": {each: each.facts(shown[each], results) for each in sections},
         }
@@ -195,11 +191,11 @@ class Compared:
             "comparison.txt.j2",
             table=Table(*comparison_cells(found, published)) if there else None,
             setting=setting_text(found) if there else "",
-            two_sorts=two_sorts(found) if there else [],
+            two_sorts=said("two_sorts", found) if there else [],
             pairs=Table(*pair_cells(found)) if len(found.summary) > 1 else None,
             over=over_what(found.paired),
-            basis=basis(found),
-            limits=limits(found),
+            basis=said("basis", found),
+            limits=said("limits", found),
             tallied=tallied(self.claims),
         )
 
@@ -227,7 +223,7 @@ class Compared:
             "verdicts": verdict_table(found.paired) if len(found.paired) else None,
             "over": over_what(found.paired),
             "further": [Table(*each, csv="comparison.csv") for each in further_cells(found)],
-            "cut": cut_text(found.summary) if len(found.summary) else "",
+            "cut": "".join(said("cut", found)) if len(found.summary) else "",
             "options": option_table(found),
             "tried": found.options.groupby("paradigm", sort=False).size(),
             "chosen_by": measures(found.task, [found.select])[found.select].name,

@@ -20,11 +20,10 @@ from analysis.groups import GROUP, OPTION, with_chosen
 from analysis.page import latex
 from analysis.page.sentences import (
     conditions,
-    of_stages,
     over_what,
     pair_notes,
+    said,
     table_one_notes,
-    tuned,
 )
 from analysis.page.table_one import names_of, table_one, table_one_cells, table_one_rows
 from analysis.page.tables import paired_cells
@@ -161,9 +160,9 @@ def for_papers(found: Sequence[Comparison]) -> dict[str, str]:
 def _paired(comparison: Comparison) -> tuple[str, str]:
     """The paired differences in Markdown and in LaTeX."""
     paired = comparison.paired
-    said = {"conditions": conditions([comparison]), "over": over_what(paired)}
-    (caption,) = paragraphs("caption_paired.j2", c=comparison, **said)
-    notes = [*tuned(comparison), *of_stages(comparison), *pair_notes(paired)]
+    facts = {"conditions": conditions([comparison]), "over": over_what(paired)}
+    (caption,) = paragraphs("caption_paired.j2", c=comparison, **facts)
+    notes = [*said("tuned", comparison), *said("stages", comparison), *pair_notes(paired)]
     header, rows = paired_cells(paired)
     cells, label = pd.DataFrame(rows, columns=header), f"tab:paired-{comparison.key}"
     return (

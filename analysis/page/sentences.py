@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -16,16 +16,33 @@ from analysis.groups import paradigm_order
 from analysis.page.templates import paragraphs
 
 
-def said_once(
-    found: Sequence[Comparison], say: Callable[[Comparison], Iterable[str]]
-) -> list[str]:
-    """What is said of each comparison, each sentence once, with the settings it is not all of."""
+def said(name: str, comparison: Comparison) -> list[str]:
+    """The sentences of one template about a comparison; none where it has nothing to say.
+
+    Args:
+        name: `setting`, what its rows have in common, and `cut`, the same without its name, both
+            of one that has numbers; `basis`, what these are of; `tuned`, what was tuned and
+            confirmed; `two_sorts`, where seeds fall apart; `stages`, options that were chosen and
+            tested on the same seeds or are not confirmed yet; `limits`, all that limits an answer,
+            what weighs most first; `data`, what its cells record about their data.
+        comparison: it.
+    """
+    facts = {"paired": comparison.paired, "summary": comparison.summary}
+    return paragraphs(f"{name}.j2", c=comparison, **facts)
+
+
+def said_once(name: str, found: Sequence[Comparison]) -> list[str]:
+    """What `said` says of each, each sentence once, with the settings it is not of all."""
+    return _once({each: said(name, each) for each in found})
+
+
+def _once(texts: Mapping[Comparison, Sequence[str]]) -> list[str]:
     of: dict[str, list[str]] = {}
-    for comparison in found:
-        for text in dict.fromkeys(say(comparison)):
+    for comparison, mine in texts.items():
+        for text in dict.fromkeys(mine):
             of.setdefault(text, []).append(comparison.name)
     return [
-        text if len(names) == len(found) else f"{listed(names)}: {text}"
+        text if len(names) == len(texts) else f"{listed(names)}: {text}"
         for text, names in of.items()
     ]
 
@@ -42,39 +59,8 @@ def answer(found: Sequence[Comparison]) -> list[str]:
 
 def setting_text(comparison: Comparison) -> str:
     """What the rows of a comparison have in common: setting, cut and split."""
-    (text,) = paragraphs("setting.j2", c=comparison, summary=comparison.summary)
+    (text,) = said("setting", comparison)
     return text
-
-
-def cut_text(summary: pd.DataFrame) -> str:
-    """Where the cells of one comparison were cut, and on which split; no sentence."""
-    (text,) = paragraphs("cut.j2", summary=summary)
-    return text
-
-
-def basis(comparison: Comparison) -> list[str]:
-    """What the numbers of a comparison are of, in sentences; none without numbers."""
-    return paragraphs("basis.j2", c=comparison)
-
-
-def tuned(comparison: Comparison) -> list[str]:
-    """What was tuned and confirmed; nothing where there is one stage."""
-    return paragraphs("tuned.j2", c=comparison)
-
-
-def limits(comparison: Comparison) -> list[str]:
-    """What weighs most comes first: whose seeds, which options, how many, what is open."""
-    return paragraphs("limits.j2", c=comparison, paired=comparison.paired)
-
-
-def of_stages(comparison: Comparison) -> list[str]:
-    """Options that were chosen and tested on the same seeds, or are not confirmed yet."""
-    return paragraphs("stages.j2", c=comparison)
-
-
-def two_sorts(comparison: Comparison) -> list[str]:
-    """``1 of 6 seeds of lvml never focused (SAIF below 5 %): ...``, where seeds fall apart."""
-    return paragraphs("two_sorts.j2", c=comparison)
 
 
 def pair_notes(paired: pd.DataFrame) -> list[str]:
@@ -95,16 +81,6 @@ def over_what(paired: pd.DataFrame) -> str:
     return text
 
 
-def data_notes(found: Sequence[Comparison]) -> list[str]:
-    """What the cells record about their data, a sentence each."""
-
-    def recorded(comparison: Comparison) -> list[str]:
-        texts = comparison.cells["data_notes"].dropna().unique()
-        return [line for text in texts for line in text.splitlines()]
-
-    return said_once(found, recorded)
-
-
 def method(found: Sequence[Comparison]) -> list[str]:
     """How all was computed, a paragraph each."""
     known = [measures(each.task, each.metrics)[name] for each in found for name in each.metrics]
@@ -119,18 +95,17 @@ def saif(found: Sequence[Comparison]) -> list[str]:
 
 def table_one_notes(found: Sequence[Comparison]) -> list[str]:
     """What must be said beside the table, above all where our settings are not the paper's."""
-    return said_once(found, _table_one_notes)
+    return _once({each: _table_one_notes(each) for each in found})
 
 
 def _table_one_notes(comparison: Comparison) -> list[str]:
-    task, settings = comparison.task, comparison.settings
+    task, epochs = comparison.task, facts.soft_epochs(comparison)
     row = published.row_of(task, comparison.m, comparison.architecture)
-    epochs = facts.soft_epochs(comparison)
     return paragraphs(
         "table_one.j2",
         c=comparison,
         source=published.of(task).sources[task] if row.scores else None,
-        differences=setting_differences(settings, epochs, comparison.cells),
+        differences=setting_differences(comparison.settings, epochs, comparison.cells),
     )
 
 
@@ -162,4 +137,4 @@ def conditions(found: Sequence[Comparison]) -> str:
     interpolated, how options were chosen if not by accuracy, and a threshold of SAIF that is not
     the usual one.
     """
-    return "; ".join(said_once(found, lambda each: paragraphs("conditions.j2", c=each)))
+    return "; ".join(said_once("conditions", found))

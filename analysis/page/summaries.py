@@ -12,7 +12,7 @@ from analysis.digest.compare import Comparison
 from analysis.digest.means import common, learning_curve, mean_heatmaps
 from analysis.digest.measures import measures
 from analysis.forms import known, percent
-from analysis.page.sentences import answer, limits, setting_text, tuned
+from analysis.page.sentences import answer, said
 from analysis.page.tables import comparison_cells, measures_of, rates, seeds_there
 from analysis.page.templates import markdown_table, table
 from analysis.page.where_it_looks import looks
@@ -46,8 +46,8 @@ def group_summaries(
     if summary.empty:
         return []
     answer_table = markdown_table(Table(*comparison_cells(comparison)))
-    said = [setting_text(comparison), *tuned(comparison), *limits(comparison)]
-    note = "\n\n".join([*answer([comparison]), answer_table, *said])
+    about = [text for name in ("setting", "tuned", "limits") for text in said(name, comparison)]
+    note = "\n\n".join([*answer([comparison]), answer_table, *about])
     shared = functools.cache(lambda: run_files(tables, draw()))
     metrics = [each.column for each in measures_of(comparison) if each.column in summary]
     return [

@@ -27,9 +27,9 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -43,9 +43,6 @@ Verdict = Literal["holds", "does not hold", "undecided", "not run"]
 
 Side = Literal["below", "above"]
 """Side of a threshold."""
-
-Obstacle = tuple[Verdict, str]
-"""The verdict on what cannot be tested at all, and why it cannot."""
 
 Role = Literal["both", "for", "against"]
 """How a part counts: ``against``, where almost any run has it, so that it must be so, too, but
@@ -130,48 +127,6 @@ class Finding:
     role: Role = "both"
 
 
-@dataclass(frozen=True)
-class Declared:
-    """A claim as data: what it says, how it is tested, and what it takes.
-
-    Attributes:
-        name: as `Claim` has it.
-        statement, test: likewise, with ``{slots}`` for words of what it is tested on.
-        needs: names of what it takes: paradigms, or networks.
-        findings: measures its parts; called with what `of` is given.
-        parts: see `decided`.
-    """
-
-    name: str
-    statement: str
-    test: str
-    needs: Sequence[str]
-    findings: Callable[..., Sequence[Finding]]
-    parts: int | None = None
-
-    def of(
-        self,
-        *subject: Any,
-        obstacle: Obstacle | None = None,
-        doubt: str = "",
-        setting: str = "",
-        words: Mapping[str, Any] | None = None,
-    ) -> Claim:
-        """The claim about something, which is measured where there is no obstacle.
-
-        Args:
-            subject: what `findings` takes.
-            obstacle: see `Obstacle`.
-            doubt, setting: see `decided`.
-            words: fill the slots.
-        """
-        slots = words or {}
-        said = self.name, self.statement.format_map(slots), self.test.format_map(slots)
-        if obstacle:
-            return Claim(*said, *obstacle, setting, why=obstacle[1])
-        return decided(*said, self.findings(*subject), setting, self.parts, doubt)
-
-
 def decided(
     name: str,
     statement: str,
@@ -190,25 +145,21 @@ def decided(
             where their p values are already corrected for each other.
         doubt: why no verdict may follow from what was measured, as from an interim look.
     """
-    every = [(part.role, test) for part in findings for test in part.tests]
-    opposed = [test for role, test in every if role != "for"]
+    tests = [(test, part.role) for part in findings for test in part.tests]
+    opposed = [test for test, role in tests if role != "for"]
     level = LEVEL / (parts or max(len(opposed), 1))
     reasons = [*(part.reason for part in findings), doubt]
     verdict: Verdict = "undecided"
     if not doubt and any(not test.so and test.p < level for test in opposed):
         verdict = "does not hold"
-    elif not any(reasons) and any(role != "against" for role, _ in every):
-        verdict = "holds" if all(test.so and test.p < LEVEL for _, test in every) else verdict
-    measured = dict.fromkeys([*(part.text for part in findings), *reasons])
-    why = "" if verdict != "undecided" else doubt or _why(findings)
-    said = "; ".join(filter(None, measured))
-    return Claim(name, statement, test, verdict, said, setting, why)
-
-
-def _why(findings: Sequence[Finding]) -> str:
-    """The first reason that a part or its tests name."""
-    reasons = ((part.short or part.reason, *(e.why for e in part.tests)) for part in findings)
-    return next(filter(None, itertools.chain(*reasons)), OPEN)
+    elif not any(reasons) and any(role != "against" for _, role in tests):
+        verdict = "holds" if all(test.so and test.p < LEVEL for test, _ in tests) else verdict
+    why = ""
+    if verdict == "undecided":
+        named = ((part.short or part.reason, *(e.why for e in part.tests)) for part in findings)
+        why = next(filter(None, [doubt, *itertools.chain(*named)]), OPEN)
+    said = dict.fromkeys([*(part.text for part in findings), *reasons])
+    return Claim(name, statement, test, verdict, "; ".join(filter(None, said)), setting, why)
 
 
 def evidence(
@@ -233,8 +184,7 @@ def evidence(
         laws is, no seed at hand may show.
     """
     array = np.asarray(values, np.float64)
-    n = len(array)
-    mean = float(array.mean()) if n else math.nan
+    n, (mean, *_) = len(array), t_interval(array)
     so = mean < threshold if claimed == "below" else mean > threshold
     if n < MIN_SEEDS:
         return Evidence(so, math.nan, TOO_FEW)
@@ -301,7 +251,7 @@ def _finding(
 ) -> Finding:
     array = np.asarray(values, np.float64)
     n, unknown = len(array), int(np.isnan(array).sum())
-    mean, low, high = t_interval(array, CONFIDENCE)
+    mean, low, high = t_interval(array)
     if not n:
         said = "no seed"
     elif unknown:
@@ -333,27 +283,21 @@ def tallied(claims: Sequence[Claim]) -> str:
     """``Of 12 tests of the paper's claims, 5 hold (C7, C8), 2 ...``; empty without a claim.
 
     By number, as settings may have other claims than the first; with its settings where they
-    differ in the verdict.
+    differ in the verdict: ``(C7 in digits m=5 and in digits m=20; C8)``.
     """
-    if not claims:
-        return ""
-    verdicts = Counter(name for name, _ in {(claim.name, claim.verdict) for claim in claims})
-    parts = [
-        f"{counted(len(mine), *verbs)} ({_named(mine, verdicts)})"
-        for verdict, verbs in _VERBS.items()
-        if (mine := [claim for claim in claims if claim.verdict == verdict])
-    ]
+    settings: dict[tuple[str, str], list[str]] = {}
+    for claim in sorted(claims, key=lambda claim: (len(claim.name), claim.name)):
+        settings.setdefault((claim.verdict, claim.name), []).append(claim.setting)
+    verdicts = Counter(name for _, name in settings)
+    parts = []
+    for verdict, verbs in _VERBS.items():
+        mine = {name: where for (own, name), where in settings.items() if own == verdict}
+        names = [
+            f"{name} in {' and in '.join(where)}" if verdicts[name] > 1 else name
+            for name, where in mine.items()
+        ]
+        told = ("; " if [*mine] != names else ", ").join(names)
+        if mine:
+            parts.append(f"{counted(sum(map(len, mine.values())), *verbs)} ({told})")
     tests = counted(len(claims), "test")
-    return f"Of {tests} of the paper's claims, {', '.join(parts)}."
-
-
-def _named(claims: Sequence[Claim], verdicts: Mapping[str, int]) -> str:
-    """``C7, C8`` or, where settings are told, ``C7 in digits m=5 and in digits m=20; C8``."""
-    names, told = [], False
-    by_number = sorted(claims, key=lambda claim: (len(claim.name), claim.name))
-    for name, same in itertools.groupby(by_number, lambda claim: claim.name):
-        names.append(name)
-        if verdicts[name] > 1:
-            names[-1] += f" in {' and in '.join(claim.setting for claim in same)}"
-            told = True
-    return ("; " if told else ", ").join(names)
+    return f"Of {tests} of the paper's claims, {', '.join(parts)}." if claims else ""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -22,21 +21,6 @@ FEWEST_POINTS = 5
 
 LATEST_START = 0.1
 """Share of the cut by which a curve must begin: a rise before its first point is not seen."""
-
-
-class Rises(NamedTuple):
-    """The rises of curves, one a paradigm and seed.
-
-    Attributes:
-        half: (seeds, paradigms) see `half_rise`.
-        late_gain: likewise.
-        gap: widest gap between two evaluations of a curve, as a fraction of the cut: what happens
-            within it is not resolved.
-    """
-
-    half: pd.DataFrame
-    late_gain: pd.DataFrame
-    gap: float
 
 
 def half_rise(time: ArrayLike, attention: ArrayLike) -> tuple[float, float]:
@@ -69,7 +53,7 @@ def half_rise(time: ArrayLike, attention: ArrayLike) -> tuple[float, float]:
 
 def rises(
     evaluations: pd.DataFrame, paradigms: Sequence[str], seeds: Sequence[int], column: str
-) -> Rises | str:
+) -> pd.DataFrame | str:
     """The rises of several paradigms on the same seeds, on one time axis.
 
     Args:
@@ -80,11 +64,14 @@ def rises(
         column: the time axis, e.g. `compute_flops`; its largest value is the cut.
 
     Returns:
-        The rises; or, as text, why a curve does not show them.
+        One row a (paradigm, seed): `half` and `late_gain`, see `half_rise`, and `gap`, the widest
+        between two evaluations of any curve, a fraction of the cut: what happens within it is not
+        resolved. Or, as text, why a curve does not show a rise.
     """
     every = pd.MultiIndex.from_product([paradigms, seeds], names=["paradigm", "seed"])
     rows = evaluations.sort_values([column, "budget_fraction"]).set_index([*every.names])
-    curves = rows[rows.index.isin(every)].groupby(level=every.names)
+    rows = rows[rows.index.isin(every)]
+    curves = rows.groupby(level=every.names)
     times = curves[column]
     fewest = times.size().reindex(every, fill_value=0).min()
     cut, first = times.max().max(), times.first().max()
@@ -93,17 +80,12 @@ def rises(
             f"a curve has {counted(fewest, 'evaluation')} within the cut, {FEWEST_POINTS} are "
             "needed to say when it rises"
         )
-    if not cut > 0:
-        return f"{column} is not known"
     if first > (LATEST_START + ROUNDING) * cut:
         return (
             f"a curve begins at {100 * first / cut:.0f} % of the cut, and it takes one that "
             f"begins within the first {100 * LATEST_START:g} % to say when it rises"
         )
-    found = {
-        key: half_rise(curve[column] / cut, curve["foreground_attention_mean"])
-        for key, curve in curves
-    }
+    x, y = rows[[column, "foreground_attention_mean"]].to_numpy(np.float64).T
+    found = {key: half_rise(x[own] / cut, y[own]) for key, own in curves.indices.items()}
     table = pd.DataFrame(found, index=["half", "late_gain"]).T
-    half, late_gain = (table[name].unstack(0)[[*paradigms]] for name in table)
-    return Rises(half, late_gain, float(times.diff().max() / cut))
+    return table.assign(gap=times.diff().max() / cut)

@@ -12,9 +12,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from analysis.digest.claims import LEAD, NEARLY_EMPTY, OF_PAIRS, OF_SHARES, claim_of
+from analysis.digest.claims import LEAD, NEARLY_EMPTY, OF_PAIRS, OF_SHARES, Declared, claim_of
 from analysis.digest.compare import Comparison
-from analysis.rules.claim import Claim, Declared, Evidence, Finding
+from analysis.rules.claim import Claim, Evidence, Finding
 from analysis.rules.rises import half_rise
 from analysis.rules.stages import Looks, Run
 from study.tasks import MOSAICS

@@ -99,7 +99,7 @@ def test_the_base_has_what_most_settings_have_in_common_then_what_is_usual() -> 
     deep = [network(depth=2), *(network(depth=2, focus_width=w) for w in WIDTHS)]
     family = only([*deep, setting()])
     assert family.base.values == {"focus_width": 1.0, "depth": 2}
-    assert family.others[-1].name == "depth 0"
+    assert family.settings[-1].name == "depth 0"
 
 
 def test_each_task_has_its_own_base() -> None:
@@ -108,7 +108,7 @@ def test_each_task_has_its_own_base() -> None:
     found = [setting(m=5), setting(), network(depth=1), other]
     digits, hatexplain = families(found)
     assert digits.base.comparison is found[1]
-    assert (hatexplain.factors, hatexplain.others) == ([], [])
+    assert (hatexplain.factors, len(hatexplain.settings)) == ([], 1)
     assert list(setting_names(found).values()) == [
         "in full (base)", "digits, m=5", "digits, depth 1", "hatexplain embedding m=64",
     ]  # fmt: skip
@@ -118,8 +118,8 @@ def test_what_is_no_factor_makes_no_level() -> None:
     repeated = [setting(), setting(budget=Budget(7))]
     family = only([*repeated, setting(m=5)])
     assert family.factors == ["m"]
-    assert [each.name for each in family.repeats] == ["in full"]
-    assert [each.name for each in family.others] == ["m=5"]
+    assert [each.name for each in family.settings if each.repeats] == ["in full"]
+    assert [each.name for each in family.levels("m")] == ["m=5"]
     nothing = only(repeated)
-    assert (nothing.factors, len(nothing.repeats)) == ([], 1)
+    assert (nothing.factors, len(nothing.plane([]))) == ([], 1)
     assert nothing.base.name == "in full"

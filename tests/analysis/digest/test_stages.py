@@ -13,7 +13,7 @@ import pytest
 import analysis
 from analysis.digest.compare import compare
 from analysis.page.comparisons import COMPARISONS, Compared
-from analysis.page.sentences import answer, limits, of_stages
+from analysis.page.sentences import answer, said
 from analysis.rules.overstated import optimism
 from analysis.rules.stages import cells_left
 from study.results import Results
@@ -97,9 +97,11 @@ def test_a_group_that_is_not_confirmed_yet_has_no_numbers_and_that_is_said(
     assert set(zip(rows["num_pairs"], rows["verdict"], strict=True)) == {(0, "undecided")}
     assert rows["reason"].str.contains("lvml.* not confirmed").all()
     assert "lvml" not in " ".join(answer([comparison]))
-    assert "Run the study again" in " ".join(limits(comparison))
+    assert "Run the study again" in " ".join(said("limits", comparison))
     earlier = compare(analysis.load(results), budget=0.9 * comparison.reach)[0]
-    assert "Run the study again" not in " ".join(limits(earlier))  # it would change nothing
+    assert "Run the study again" not in " ".join(
+        said("limits", earlier)
+    )  # it would change nothing
 
 
 def test_a_half_finished_study_says_so(results: Results) -> None:
@@ -142,7 +144,7 @@ def test_a_group_without_tuning_cells_was_given_its_option(results: Results) -> 
     assert counts.to_numpy().tolist() == [[2, 4, 6], [1, 6, 6]]
     assert comparison.unconfirmed == []
     confirm(results, "lvml", lr=0.3)
-    assert "lvml was not tuned" in " ".join(of_stages(compared(results)))
+    assert "lvml was not tuned" in " ".join(said("stages", compared(results)))
 
 
 @pytest.mark.parametrize("stage", ["tune", None])  # None: of a study of one stage
@@ -155,5 +157,5 @@ def test_tuning_alone_is_one_stage_and_its_optimism_is_said(
     comparison = compared(results)
     assert not comparison.staged
     assert (comparison.summary["num_seeds"] == 6).all()
-    (text,) = of_stages(comparison)
+    (text,) = said("stages", comparison)
     assert f"best of 3 equal options looks {optimism(6, 3, 2).sds:.1f} standard" in text

@@ -54,7 +54,6 @@ def test_what_varies_is_told_with_the_base(found: list[Comparison]) -> None:
         "digits, 7 settings: segments m 10 (base), 5, 50; focus width 1 (base), 2; "
         "classifier width 1 (base), 3; normalisation none (base), layer."
     )
-    assert not any(across_facts(found[:1]).values())
 
 
 def test_a_grid_is_a_picture_of_its_own(found: list[Comparison]) -> None:

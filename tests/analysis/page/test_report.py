@@ -17,7 +17,7 @@ from analysis.digest.compare import Comparison, compare_results
 from analysis.digest.measures import METRICS
 from analysis.page.comparisons import COMPARISONS, Compared
 from analysis.page.pictures import pictures
-from analysis.page.sentences import answer, limits
+from analysis.page.sentences import answer, said
 from analysis.page.table_one import table_one_cells
 from analysis.page.tables import comparison_cells, paired_cells
 from analysis.section.blocks import Shown
@@ -162,9 +162,9 @@ def test_the_answer_comes_first_and_the_terminal_says_the_same(small: Small) -> 
     with contextlib.redirect_stdout(io.StringIO()) as printed:
         conclude(small.results).print()
     header, rows = comparison_cells(comparison)
-    said = [*answer([comparison]), rows[0][1], *limits(comparison)]
+    shown = [*answer([comparison]), rows[0][1], *said("limits", comparison)]
     for text in (plain(page), " ".join(printed.getvalue().split())):
-        places = [text.index(sentence) for sentence in said]
+        places = [text.index(sentence) for sentence in shown]
         assert places == sorted(places)
     assert rows_of(page)[: len(rows) + 1] == [header, *rows]
     order = tags(page)

@@ -16,10 +16,10 @@ from analysis.forms import amount, interval, number, percent, points, three_deci
 from analysis.page import latex
 from analysis.page.comparisons import Compared
 from analysis.page.exports import exports
-from analysis.page.sentences import cut_text, limits, table_one_notes
+from analysis.page.sentences import said, table_one_notes
 from analysis.page.table_one import table_one
 from analysis.page.tables import comparison_cells, would_decide
-from analysis.page.templates import markdown_table
+from analysis.page.templates import markdown_table, paragraphs
 from analysis.section.blocks import Code, Details, Heading, Points, Shown, Table, Text
 from study.results import Results
 from tests.made_up.comparisons import compared, write_seeds
@@ -28,7 +28,7 @@ from tests.made_up.pages import page_of
 
 def test_a_paradigm_that_did_not_focus_is_named(results: Results) -> None:
     write_seeds(results, {"soft": 0.0})
-    assert "No seed of soft focused (SAIF below 5 %)." in limits(compared(results))
+    assert "No seed of soft focused (SAIF below 5 %)." in said("limits", compared(results))
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, None])
@@ -44,7 +44,8 @@ def test_what_is_not_finite_is_a_dash(value: float) -> None:
 )
 def test_where_it_was_cut_in_time(cut_at: float, text: str) -> None:
     row = {"task": "digits", "split": "test", "axis": "seconds", "budget_unit": "flops"}
-    assert cut_text(pd.DataFrame([row | {"cut_at": cut_at}])) == f"test split at {text}"
+    (said_of,) = paragraphs("cut.j2", summary=pd.DataFrame([row | {"cut_at": cut_at}]))
+    assert said_of == f"test split at {text}"
 
 
 def test_no_name_parts_rows_or_cells(results: Results) -> None:
