@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -26,17 +27,11 @@ def forest_figure(
     """A row per pair of paradigms: mean difference and interval, each seed's own below.
 
     Args:
-        paired: as `analysis.digest.pairs` gives it, of one comparison and one metric.
+        paired: as `analysis.digest.pairs` gives it, of one comparison and one metric; at least
+            one row.
         seeds: `first`, `second`, `seed` and `difference` (a fraction) of the common seeds.
         measure: name of the metric for people; empty: as the table has it.
-
-    Raises:
-        ValueError: `paired` is empty.
     """
-    if paired.empty:
-        raise ValueError("paired must hold at least one pair of paradigms, got none")
-    if seeds is None:
-        seeds = pd.DataFrame(columns=["first", "second", "seed", "difference"], dtype=float)
     rows = paired.assign(place=range(len(paired)))
     rows["pair"] = rows["first"] + " \N{MINUS SIGN} " + rows["second"]
     rows["says"] = [
@@ -50,15 +45,14 @@ def forest_figure(
     axes = figure.subplots()
     axes.axvline(0, color=BLACK, linewidth=0.9, zorder=1)
     undecided = rows["verdict"] == "undecided"
-    for mine, colour, name in (
-        (rows[~undecided], BLUE, "decided"),
-        (rows[undecided], GREY, "undecided"),
+    for mine, colour, face, name in (
+        (rows[~undecided], BLUE, BLUE, "decided"),
+        (rows[undecided], GREY, WHITE, "undecided"),
     ):
-        ends = 100 * mine["low"], 100 * mine["high"]
-        axes.hlines(mine["place"], *ends, colour, linewidth=3, urls=[*mine["says"]])
-        face = colour if name == "decided" else WHITE
-        circles = axes.scatter(100 * mine["difference"], mine["place"], 49, face, label=name)
-        circles.set(edgecolor=colour, linewidth=1.5, zorder=3, urls=[*mine["says"]])
+        place, says = mine["place"], [*mine["says"]]
+        axes.hlines(place, 100 * mine["low"], 100 * mine["high"], colour, linewidth=3, urls=says)
+        look: dict[str, Any] = {"edgecolors": colour, "linewidths": 1.5, "zorder": 3, "urls": says}
+        axes.scatter(100 * mine["difference"], place, 49, face, label=name, **look)
     if seeds is not None:
         seeds = seeds.merge(rows[["first", "second", "pair", "place"]])
         says = [

@@ -40,9 +40,9 @@ _EXCESS = re.compile(r"(?<=\.\d\d)\d+|\s+(?=\s)|font-family: [^;]*(; )?|rotate\(
 """Of attributes: digits beyond hundredths of a point, empty room, a font of its own, no turn."""
 
 
-def figure_png(figure: Figure, dpi: float | None = None) -> bytes:
+def figure_png(figure: Figure) -> bytes:
     """The figure as a PNG picture."""
-    return _bytes(figure, "png", dpi=dpi or "figure", metadata={"Software": None})
+    return _bytes(figure, "png", dpi="figure", metadata={"Software": None})
 
 
 def figure_pdf(figure: Figure) -> bytes:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import functools
 import itertools
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
 
 import matplotlib as mpl
 import pandas as pd
@@ -43,6 +42,7 @@ own_settings = functools.partial(
         "axes.labelsize": TEXT,
         "axes.titlesize": TEXT,
         "figure.labelsize": TEXT,
+        "lines.linewidth": 1.4,
         "xtick.labelsize": SMALL,
         "ytick.labelsize": SMALL,
         "legend.fontsize": SMALL,
@@ -51,14 +51,12 @@ own_settings = functools.partial(
 )
 """How our figures look, whatever a user has set; for what makes a figure or a file of it."""
 
-LETTERS_AN_INCH = 16.5  # of SMALL text, on average
+_LETTERS_AN_INCH = 16.5  # of SMALL text, on average
 _BESIDE = 0.04  # of an axis of shares, beyond its data
 _HANDLE = 8  # letters' room for the line and the gaps of a legend's entry
-_UNNAMED = re.compile(r"_(child|container)\d+|_nolegend_|")  # labels that Matplotlib gives
 
 
-@dataclass(frozen=True)
-class LineStyle:
+class LineStyle(NamedTuple):
     """Style of one paradigm in every figure: colour, dashes and marker each tell it apart."""
 
     colour: str
@@ -95,9 +93,10 @@ def line_styles(names: Iterable[str]) -> dict[str, LineStyle]:
     return {name: _STYLES.get(name) or next(others) for name in paradigm_order(names)}
 
 
-def by_paradigm(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """The rows of each paradigm, in the order of `paradigm_order`."""
-    return {name: table[table["paradigm"] == name] for name in paradigm_order(table["paradigm"])}
+def styled(rows: pd.DataFrame) -> Iterator[tuple[str, LineStyle, pd.DataFrame]]:
+    """Each paradigm with its style and its rows, in the order of `paradigm_order`."""
+    for name, style in line_styles(rows["paradigm"]).items():
+        yield name, style, rows[rows["paradigm"] == name]
 
 
 def panel() -> tuple[Figure, Axes]:
@@ -119,24 +118,23 @@ def label(axes: Axes, x: str = "", y: str = "", title: str = "", **look: Any) ->
     axes.set_title(title, parse_math=False, **look)
 
 
-def shared_legend(figure: Figure, panels: Iterable[Axes], order: Iterable[str] = ()) -> None:
-    """A legend above all panels, each name once; those of `order` first."""
-    found: dict[str, Any] = {}
-    for axes in panels:
-        # Not `get_legend_handles_labels`, which leaves out names that begin with "_".
-        handles: list[Any] = [*axes.lines, *axes.containers]
-        for handle in handles:
-            if not _UNNAMED.fullmatch(name := str(handle.get_label())):
-                found.setdefault(name, handle)
-    entries = {name: found[name] for name in (*order, *found) if name in found}
-    widest = max(map(len, entries), default=0) + _HANDLE
-    columns = int(figure.get_size_inches()[0] * LETTERS_AN_INCH / widest)
-    legend_above(figure, entries, max(1, min(columns, len(entries))), columnspacing=1.2)
+def shared_legend(figure: Figure, order: Iterable[str] = ()) -> None:
+    """A legend above all panels, each name of a line once; those of `order` first."""
+    # Not `get_legend_handles_labels`, which leaves out names that begin with "_".
+    lines = [line for axes in figure.axes for line in axes.lines]
+    handles = {str(line.get_label()): line for line in reversed(lines)}
+    names = [name for name in (*order, *reversed(handles)) if name in handles]
+    # Matplotlib calls a line so that has no name.
+    named = (name for name in names if not re.fullmatch(r"_child\d+", name))
+    legend_above(figure, {name: handles[name] for name in named})
 
 
-def legend_above(figure: Figure, entries: Mapping[str, Any], columns: int, **look: float) -> None:
-    """A legend above all panels: name -> handle; `look` as of Matplotlib's legends."""
-    look = {"handlelength": 2.8, "columnspacing": 1.4, "ncols": columns} | look
+def legend_above(figure: Figure, entries: Mapping[str, Any]) -> None:
+    """A legend above all panels, in as many columns as there is room for: name -> handle."""
+    widest = _HANDLE + max(map(len, entries), default=0)
+    columns = int(figure.get_figwidth() * _LETTERS_AN_INCH / widest)
+    look: dict[str, Any] = {"handlelength": 2.8, "columnspacing": 1.2}
+    look["ncols"] = max(1, min(columns, len(entries)))
     legend = figure.legend([*entries.values()], [*entries], loc="outside upper center", **look)
     for text in legend.get_texts():
         text.set_parse_math(False)
@@ -147,7 +145,7 @@ def finished(figure: Figure, x_label: str, y_label: str) -> Figure:
     (axes,) = figure.axes
     label(axes, x_label, y_label)
     limit_shares(axes, *axes.get_ylim())
-    shared_legend(figure, [axes])  # above the panel, where it never lies over the data
+    shared_legend(figure)  # above the panel, where it never lies over the data
     return figure
 
 

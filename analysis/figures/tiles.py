@@ -57,37 +57,30 @@ def heatmap_figure(
     Returns:
         a_z on x, s_y on y upwards, cells in % of the instances, shaded in grey. The outline at
         the top right is SAIF.
-
-    Raises:
-        ValueError: no heat map, or one of another shape; a threshold that is no edge.
     """
-    if not heatmaps:
-        raise ValueError("heatmaps must hold at least one heat map, got none")
     modality = tasks.modality(task)
-    edges = modality.heatmap_edges
-    bins, first = len(edges) - 1, edges.index(threshold or modality.saif_threshold)
-    ticks = [f"{edge:g}" for edge in edges]
+    usual, edges = modality.saif_threshold, modality.heatmap_edges
+    saif = measures(task)["saif"].at(threshold)
+    bins, first = len(edges) - 1, edges.index(threshold or usual)
+    names = [f"{edge:g}" for edge in edges]
     columns = min(_COLUMNS, len(heatmaps))
     rows = math.ceil(len(heatmaps) / columns)
     figure = Figure(figsize=(_BESIDE + _SIDE * columns, _ABOVE + _SIDE * rows))
     panels = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True).ravel()
-    for axes, name in zip(panels, paradigm_order(heatmaps), strict=False):
-        heatmap = np.reshape(heatmaps[name], (bins, bins))
-        for (a_z, s_y), share in np.ndenumerate(heatmap):
-            where = [f"{ticks[each]} to {ticks[each + 1]}" for each in (a_z, s_y)]
-            says = f"a_z {where[0]}, s_y {where[1]}: {percent(share)} %"
-            ink = WHITE if share > _DARK else BLACK
-            _tile(axes, a_z, s_y, to_rgba(BLACK, share), percent(share), ink, says)
-        saif = measures(task)["saif"].at(threshold)
-        says = f"{saif}: {percent(heatmap[first:, first:].sum())} %"
-        _outline(axes, first, first, bins - first, VERMILION, says)
-        axes.set(xlim=(0, bins), ylim=(0, bins), aspect="equal")
-        axes.set_xticks(range(bins + 1), ticks)
-        axes.set_yticks(range(bins + 1), ticks)
-        axes.grid(False)
-        label(axes, title=f"{name} (n={seeds[name]})" if seeds else name)
     for unused in panels[len(heatmaps) :]:
         unused.remove()
+    for axes, name in zip(panels, paradigm_order(heatmaps), strict=False):
+        heatmap = heatmaps[name]
+        for (a_z, s_y), share in np.ndenumerate(heatmap):
+            ink = WHITE if share > _DARK else BLACK
+            _tile(axes, a_z, s_y, to_rgba(BLACK, share), percent(share), ink)
+        outline = _outline(axes, first, first, bins - first, VERMILION)
+        outline.set_url(f"{saif}: {percent(heatmap[first:, first:].sum())} %")
+        ticks = range(bins + 1)
+        axes.set(xticks=ticks, xticklabels=names, yticks=ticks, yticklabels=names)
+        axes.set(xlim=(0, bins), ylim=(0, bins), aspect="equal")
+        axes.grid(False)
+        label(axes, title=f"{name} (n={seeds[name]})" if seeds else name)
     figure.supxlabel("foreground attention a_z")
     figure.supylabel("true-class score s_y")
     return figure
@@ -105,23 +98,19 @@ def grid_figure(grid: pd.DataFrame, row: str, column: str, what: str) -> Figure:
         row, column: names of the factors.
         what: the difference is, with its unit.
     """
-    rows, columns = (list(grid[name].cat.categories) for name in ("row", "column"))
-    size = (1.6 + _CELL * len(columns), 1.4 + 0.6 * _CELL * len(rows))
-    figure = Figure(figsize=size)
+    rows, columns = ([*grid[name].cat.categories] for name in ("row", "column"))
+    figure = Figure(figsize=(1.6 + _CELL * len(columns), 1.4 + 0.6 * _CELL * len(rows)))
     axes = figure.subplots()
     strongest = _PALE * max(0.01, grid["difference"].abs().max())  # NaN: none is known
     for each in grid.to_dict("records"):
         x, y = columns.index(each["column"]), rows.index(each["row"])
-        difference, verdict = each["difference"], each["verdict"]
-        strength = float(np.nan_to_num(abs(difference) / strongest))
-        face = to_rgba(BLUE if difference > 0 else VERMILION, strength)
-        text, ink = points(difference), BLACK
-        says = f"{column} {each['column']}, {row} {each['row']}: {text} points, {verdict}"
-        if verdict == "undecided":
-            text, ink = f"{text}\nundecided", GREY
-        _tile(axes, x, y, face, text, ink, says)
+        colour = BLUE if each["difference"] > 0 else VERMILION
+        face = to_rgba(colour, float(np.nan_to_num(abs(each["difference"]) / strongest)))
+        undecided = each["verdict"] == "undecided"
+        text = points(each["difference"]) + undecided * "\nundecided"
+        _tile(axes, x, y, face, text, GREY if undecided else BLACK)
         if each["base"]:
-            _outline(axes, x, y, 1, BLACK, says)
+            _outline(axes, x, y, 1, BLACK)
     axes.grid(False)
     axes.spines[:].set_visible(True)
     axes.tick_params(length=0)
@@ -133,16 +122,16 @@ def grid_figure(grid: pd.DataFrame, row: str, column: str, what: str) -> Figure:
     return figure
 
 
-def _tile(
-    axes: Axes, x: int, y: int, face: tuple[float, ...], text: str, ink: str, says: str
-) -> None:
+def _tile(axes: Axes, x: int, y: int, face: tuple[float, ...], text: str, ink: str) -> None:
     """A square in column x and row y, with its text."""
-    axes.add_patch(Rectangle((x, y), 1, 1, facecolor=face, linewidth=0, url=says))
+    axes.add_patch(Rectangle((x, y), 1, 1, facecolor=face, linewidth=0))
     centre: dict[str, Any] = {"ha": "center", "va": "center_baseline"}
     axes.text(x + 0.5, y + 0.5, text, color=ink, fontsize=SMALL, **centre)
 
 
-def _outline(axes: Axes, x: int, y: int, side: int, colour: str, says: str) -> None:
+def _outline(axes: Axes, x: int, y: int, side: int, colour: str) -> Rectangle:
     """Around a square of tiles."""
-    look: dict[str, Any] = {"clip_on": False, "linewidth": 2.0, "zorder": 3, "url": says}
-    axes.add_patch(Rectangle((x, y), side, side, fill=False, edgecolor=colour, **look))
+    look: dict[str, Any] = {"fill": False, "clip_on": False, "linewidth": 2.0, "zorder": 3}
+    square = Rectangle((x, y), side, side, edgecolor=colour, **look)
+    axes.add_patch(square)
+    return square

@@ -55,33 +55,31 @@ def _picture(figure: Figure, kind: str, *which: str, **facts: Any) -> Picture:
 
 def _differences(comparison: Comparison) -> Iterator[Picture]:
     known = comparison.paired[comparison.paired["num_pairs"] > 0]
-    for metric in known["metric"].unique():
-        paired = known[known["metric"] == metric]
+    for metric, paired in known.groupby("metric", sort=False):
         of_pairs = {}
         for first, second in zip(paired["first"], paired["second"], strict=True):
-            rows = comparison.tested(first, second).query("split == 'test'")
+            rows = comparison.tested(first, second)
+            rows = rows[rows["split"] == "test"]
             scores = rows.pivot(index="seed", columns="paradigm", values=metric)
             of_pairs[first, second] = scores[first] - scores[second]
         seeds = pd.concat(of_pairs, names=["first", "second"]).dropna().rename("difference")
-        name = comparison.names[metric]
+        name = comparison.names[str(metric)]
         figure = forest_figure(paired, seeds.reset_index(), name)
         of = {"comparison": comparison, "name": name, "paired": paired}
-        yield _picture(figure, "differences", metric, **of)
+        yield _picture(figure, "differences", str(metric), **of)
 
 
 def _heat_maps(comparison: Comparison) -> Iterator[Picture]:
-    maps = {
-        split: mean_heatmaps(comparison.chosen, comparison.choice, split)
-        for split in ("test", "validation", "train")
-    }
-    if maps["train"] and not comparison.modality.partly:
+    modality, threshold = comparison.modality, comparison.threshold
+    saif = measures(comparison.task)["saif"].at(threshold)
+    of_chosen = comparison.chosen, comparison.choice
+    maps = {split: mean_heatmaps(*of_chosen, split) for split in ("test", "validation", "train")}
+    if maps["train"] and not modality.partly:
         del maps["validation"]  # it is as the test split
-    saif = measures(comparison.task)["saif"].at(comparison.threshold)
     for split, heatmaps in maps.items():
         if heatmaps:
-            counts = heatmap_seeds(comparison.chosen, comparison.choice, split)
-            seeds = _of_planned(comparison, counts)
-            figure = heatmap_figure(heatmaps, comparison.threshold, seeds, comparison.task)
+            seeds = _of_planned(comparison, heatmap_seeds(*of_chosen, split))
+            figure = heatmap_figure(heatmaps, threshold, seeds, comparison.task)
             of = {"comparison": comparison, "of_split": split, "saif": saif}
             yield _picture(figure, "heatmaps", split, **of, seeds=seeds)
 
@@ -98,27 +96,23 @@ def _curves(comparison: Comparison) -> Iterator[Picture]:
         label, scores = _label(comparison, metric), ends.assign(score=ends[metric])
         figure = compute_figure(curve, label, scores, axis, comparison.noun, seeds)
         early = len(curve) < len(whole)
-        own = (each for each in comparison.metrics if each not in METRICS)
-        lost = measures(comparison.task, own)[metric].lost_text
+        lost = measures(comparison.task, comparison.metrics)[metric].lost_text
         of = {"comparison": comparison, "name": name, "seeds": seeds, "lost": lost, "early": early}
         yield _picture(figure, "compute", metric, **of)
 
 
 def _responses(comparison: Comparison) -> Iterator[Picture]:
-    options, choice = comparison.options, comparison.choice
-    levels = choice[choice["paradigm"].isin(REFERENCES)]
+    options, levels = comparison.options, comparison.choice
+    levels = levels[levels["paradigm"].isin(REFERENCES)]
     for kind, axis, beside in (
         ("switch-point", "switch_point", levels),
         ("learning-rate", "lr", levels[:0]),
     ):
         reached = response(comparison.at_budget, options, axis, comparison.select)
-        if reached[axis].nunique() < 2:
-            continue
-        for metric, name in comparison.names.items():
-            label = _label(comparison, metric)
-            figure = response_figure(reached, axis, metric, label, beside)
-            of = {"name": name, "response": reached, "levels": beside, "options": options}
-            yield _picture(figure, kind, metric, **of, most=MAX_RATES)
+        of = {"options": options, "response": reached, "levels": beside}
+        for metric, name in comparison.names.items() if reached[axis].nunique() > 1 else ():
+            figure = response_figure(reached, axis, metric, _label(comparison, metric), beside)
+            yield _picture(figure, kind, metric, **of, name=name, most=MAX_RATES)
 
 
 def _gallery(comparison: Comparison) -> Iterator[Picture]:
@@ -143,43 +137,37 @@ def family_pictures(family: Family) -> Iterator[Picture]:
     """Scores against each factor that varies alone, and a difference over each grid of two."""
     task, names = family.task, family.base.comparison.names
     of: dict[str, Any] = {"family": family, "confidence": CONFIDENCE, "names": [*names.values()]}
-    if factors := [factor for factor in family.factors if family.levels(factor)]:
-        levels = pd.concat(each for factor in factors for each in _levels(family, factor))
+    if each_level := [*_levels(family)]:
+        levels = pd.concat(each_level)
         yield _picture(factors_figure(levels), "across-factors", task, **of, levels=levels)
     metric, name = next(iter(names.items()))
     for grid in family.grids():
-        row, column = (factor_name(factor, task) for factor in grid)
-        settings = family.plane(grid)
+        settings = family.plane(grid)  # the base first
         found = verdicts([each.comparison for each in settings])
-        found = found[found["metric"] == metric]
+        found = found[found["metric"] == metric].assign(base=found["setting"] == 0)
+        for axis, factor in zip(("row", "column"), grid, strict=True):
+            values = [settings[number].values[factor] for number in found["setting"]]
+            ordered = pd.Categorical(values, sorted({*values}, key=by_value))
+            found[axis] = ordered.rename_categories(value_text)
         for (first, second), table in [*found.groupby(["first", "second"], sort=False)][:1]:
-            own = [settings[number] for number in table["setting"]]
-            table = table.assign(base=[each is family.base for each in own])
-            for axis, factor in zip(("row", "column"), grid, strict=True):
-                values = sorted({each.values[factor] for each in settings}, key=by_value)
-                texts = [value_text(each.values[factor]) for each in own]
-                table[axis] = pd.Categorical(texts, [*map(value_text, values)])
+            row, column = (factor_name(factor, task) for factor in grid)
             what = f"{name}, {first} minus {second}"
             figure = grid_figure(table, row, column, f"{what} (points)")
             yield _picture(figure, "across-grid", task, *grid, **of, what=what, axes=[row, column])
 
 
-def _levels(family: Family, factor: str) -> Iterator[pd.DataFrame]:
-    """What `factors_figure` draws of a factor: the base and its levels."""
-    base = family.base.comparison
-    settings = [family.base, *family.levels(factor)]
-    named = any(isinstance(each.values[factor], str) for each in settings)
-    if not named:
-        settings.sort(key=lambda each: by_value(each.values[factor]))
-    for setting in settings:
-        value, found = setting.values[factor], setting.comparison
-        for metric in (each for each in base.metrics if each in found.metrics):
-            columns = ["paradigm", "num_seeds", metric, f"{metric}_low", f"{metric}_high"]
-            rows = found.summary[columns]
-            rows = rows.set_axis(["paradigm", "num_seeds", "mean", "low", "high"], axis="columns")
-            yield rows.assign(
-                factor=factor_name(factor, family.task),
-                value=value_text(value) if named else value,
-                base=setting is family.base,
-                metric=_label(base, metric),
-            )
+def _levels(family: Family) -> Iterator[pd.DataFrame]:
+    """What `factors_figure` draws: of each factor that varies alone the base, then its levels."""
+    base, columns = family.base.comparison, ["paradigm", "num_seeds", "mean", "low", "high"]
+    for factor in family.factors:
+        levels = family.levels(factor)
+        for setting in [family.base, *levels] if levels else ():
+            for metric in base.metrics:
+                parts = {metric: "mean", f"{metric}_low": "low", f"{metric}_high": "high"}
+                found = setting.comparison.summary.rename(columns=parts)
+                yield found.reindex(columns=columns).assign(
+                    factor=factor_name(factor, family.task),
+                    value=setting.values[factor],
+                    base=setting is family.base,
+                    metric=_label(base, metric),
+                )

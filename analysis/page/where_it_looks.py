@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from analysis.digest.compare import Comparison
-from analysis.figures.style import by_paradigm
-from analysis.groups import rows_of
+from analysis.groups import in_order, rows_of
 from analysis.page.templates import paragraphs
 from study import tasks
 from study.evaluate.looks import Example, looks_html, looks_page
@@ -48,8 +47,7 @@ def looks(comparison: Comparison) -> Looks | None:
     if rows.empty or comparison.modality.gallery:
         return None
     seed: Any = rows.groupby("seed")["paradigm"].nunique().idxmax()
-    mine = by_paradigm(rows[rows["seed"] == seed])
-    examples = {name: json.loads(each["examples"].iloc[0]) for name, each in mine.items()}
+    examples = of_paradigms(rows[rows["seed"] == seed])
     known = tasks.TASKS.get(comparison.task)
     (text,) = paragraphs(
         "looks.j2",
@@ -61,7 +59,13 @@ def looks(comparison: Comparison) -> Looks | None:
 
 
 def recorded(comparison: Comparison) -> pd.DataFrame:
-    """The rows of chosen options that hold examples, by seed."""
+    """The rows of chosen options that hold examples, by paradigm and seed."""
     rows = comparison.evaluations
     rows = rows[rows["examples"].notna()] if "examples" in rows else rows[:0]
-    return rows_of(comparison.choice, rows).sort_values("seed")
+    return in_order(rows_of(comparison.choice, rows), ["paradigm", "seed"])
+
+
+def of_paradigms(rows: pd.DataFrame) -> dict[str, list[Any]]:
+    """Paradigm -> the inputs of the first of its rows, which are as `recorded` gives them."""
+    first = rows.drop_duplicates("paradigm").set_index("paradigm")["examples"]
+    return {str(name): json.loads(text) for name, text in first.items()}

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 
 from analysis.digest.compare import Comparison
-from analysis.figures.style import by_paradigm
 from analysis.forms import listed
-from analysis.page.where_it_looks import recorded
+from analysis.page.where_it_looks import of_paradigms, recorded
 from analysis.section.picture import Picture
 from chapters.captions.caption_figure import caption_figure
 from chapters.captions.evaluation.caption_examples import Example
@@ -16,8 +14,7 @@ from chapters.captions.evaluation.caption_examples import Example
 
 def pictures(comparison: Comparison) -> Iterator[Picture]:
     """A picture an object: the captions of all paradigms that recorded the same one."""
-    rows = by_paradigm(recorded(comparison))
-    examples = {name: json.loads(mine["examples"].iloc[0]) for name, mine in rows.items()}
+    examples = of_paradigms(recorded(comparison))
     found = {name: {_object(each): each for each in of} for name, of in examples.items()}
     objects = dict.fromkeys(key for of in found.values() for key in of)
     for number, key in enumerate(objects, start=1):

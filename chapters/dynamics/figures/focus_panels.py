@@ -98,7 +98,7 @@ def panels_figure(rows: Sequence[Row], y_label: str, band: bool = True) -> Figur
         entries["closed form"] = Line2D([], [], **_CLOSED_FORM)
     if any(len(row.floors) for row in rows):
         entries["floor"] = Line2D([], [], **_FLOOR)
-    legend_above(figure, entries, len(entries), handlelength=2.6)
+    legend_above(figure, entries)
     return figure
 
 
@@ -123,7 +123,7 @@ def _panel(
             axes.axhline(floor, zorder=1.5, **_FLOOR | {"color": style.colour})
         line = lines[lines["line"] == name]
         if len(line):
-            draw(axes, line, style, name, band=band, legend=False, size=4.0, most=_MARKS)
+            draw(axes, line, style, name, band=band, size=4.0, most=_MARKS)
         closed = closed_form[closed_form["line"] == name]
         axes.plot(closed["x"], closed["mean"], zorder=4, **_CLOSED_FORM)
     if lines.empty:

@@ -137,7 +137,7 @@ def _columns(
             x_label = "time t of the gradient flow" if axes is column[-1] else ""
             label(axes, x_label, y_label, title, fontsize=TEXT + 1)
         draw_column(dict(zip(rows, column, strict=True)), (m, num_classes))
-    shared_legend(figure, panels.ravel(), styles)
+    shared_legend(figure, styles)
     return figure
 
 
@@ -157,7 +157,8 @@ def _points(axes: Axes, rows: pd.DataFrame, name: str, style: LineStyle, paradig
     for number, (_, setting) in enumerate(rows.groupby("setting", sort=True)):
         ends = {"x": "flow_time", "mean": name, "low": f"{name}_low", "high": f"{name}_high"}
         shown = _spread(setting).assign(**{end: setting[column] for end, column in ends.items()})
-        draw(axes, shown, style, paradigm, joined=False, filled=number == 0, legend=False)
+        shown["filled"] = number == 0
+        draw(axes, shown, style._replace(dashes=""), paradigm)
 
 
 def _spread(rows: pd.DataFrame) -> pd.DataFrame:

@@ -58,19 +58,18 @@ def scores_figure(scores: Series, drops: Series, published: Sequence[float]) -> 
     figure = Figure(figsize=(WIDTH, 1.25 * HEIGHT))
     above, below = figure.subplots(2, 1, sharex=True)
     for axes, (name, table), colour in ((above, scores, BLUE), (below, drops, VERMILION)):
-        axes.bar(table["x"], table["mean"], 0.62, color=colour, alpha=0.4, label=name)
-        draw(axes, table, LineStyle(colour, "", "o"), name, joined=False, legend=False)
+        axes.bar(table["x"], table["mean"], 0.62, color=colour, alpha=0.4)
+        draw(axes, table, LineStyle(colour, "", "o"), name)
     if published:
         ranks = np.arange(1, len(published) + 1)
         table = pd.DataFrame({"x": ranks, "mean": published, "low": np.nan, "high": np.nan})
-        look = LineStyle(BLACK, "", "D")
-        draw(below, table, look, PUBLISHED, joined=False, filled=False, size=4.5, zorder=3)
+        draw(below, table.assign(filled=False), LineStyle(BLACK, "", "D"), PUBLISHED, size=4.5)
     below.axhline(0, color=GREY, linewidth=0.7)
     label(above, y="score")
     label(below, "rank of the head's score in its network (1: lowest)", "lost accuracy (points)")
     below.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=16))
     above.set_ylim(bottom=0)
-    shared_legend(figure, [above, below])
+    shared_legend(figure)
     return figure
 
 
@@ -88,14 +87,12 @@ def pruning_figure(lines: Mapping[str, Series], bound: Series | None, chance: fl
         name, best = bound
         look: dict[str, Any] = {"color": BLACK, "linestyle": "--", "linewidth": 1.3, "zorder": 1}
         axes.plot(best["x"], best["mean"], label=name, url=name, **look)
-    for number, (order, (name, table)) in enumerate(lines.items()):
+    for number, (order, (name, table)) in [*enumerate(lines.items())][::-1]:  # theory on top
         shift = _APART * (number - (len(lines) - 1) / 2)
         shifted = table.assign(x=table["x"] + shift, at=table["x"])
-        width, zorder = (1.9, 3) if order == "theory" else (1.2, 2)
-        style = _STYLES[order]
-        draw(axes, shifted, style, name, unit=" %", size=4.2, width=width, zorder=zorder)
+        draw(axes, shifted, _STYLES[order], name, unit=" %", size=4.2)
     axes.axhline(chance, color=GREY, linewidth=0.9, linestyle=(0, (1.0, 3.0)), label="chance")
     label(axes, "removed heads", "accuracy (%)")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=12))
-    shared_legend(figure, [axes], [series.name for series in lines.values()])
+    shared_legend(figure, [series.name for series in lines.values()])
     return figure

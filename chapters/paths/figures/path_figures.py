@@ -16,10 +16,9 @@ from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import SymLogNorm
 from matplotlib.figure import Figure
-from matplotlib.ticker import NullLocator
 from numpy.typing import NDArray
 
-from analysis.figures.marks import draw, number
+from analysis.figures.marks import draw, label_values, number
 from analysis.figures.style import (
     BLACK,
     BLUE,
@@ -34,9 +33,6 @@ from analysis.figures.style import (
     panel,
     shared_legend,
 )
-
-_ROOM = 1.25
-"""Factor on N beyond the smallest and the largest width."""
 
 _BESIDE_LINE = 1.1
 """Factor on N that moves sampled points off the line, so that both bars are seen."""
@@ -91,7 +87,7 @@ def accuracy_figure(
     if sampled:
         table = sampled.table
         beside = table.assign(x=_BESIDE_LINE * table["x"], at=table["x"])
-        draw(axes, beside, _POINTS, sampled.name, joined=False)
+        draw(axes, beside, _POINTS, sampled.name)
     for across, colour, styles in (
         (limits, VERMILION, _LIMITS),
         (trained, GREEN, reversed(_LIMITS)),
@@ -135,12 +131,12 @@ def overlap_figure(mine: Series, limit: Series) -> Figure:
     ):
         table = series.table.assign(x=series.table["x"] + shift, at=series.table["x"])
         axes.vlines(table["x"], 0, table["mean"], color=style.colour, linewidth=1.6, alpha=0.4)
-        draw(axes, table, style, series.name, joined=False, size=3.6)
+        draw(axes, table, style, series.name, size=3.6)
     axes.axhline(0, color=GREY, linewidth=0.7)
     label(axes, "principal component of the kernel", "overlap with the labels")
     last = int(mine.table["x"].max())
     axes.set_xticks([1, *range(5, last + 1, 5)])
-    shared_legend(figure, [axes], [mine.name, limit.name])
+    shared_legend(figure, [mine.name, limit.name])
     return figure
 
 
@@ -196,9 +192,4 @@ def order_parameter_figure(
 
 def _widths(axes: Axes, drawn: Sequence[Series]) -> None:
     """A logarithmic axis that names the widths there are."""
-    widths = sorted({float(x) for series in drawn for x in series.table["x"]})
-    axes.set_xscale("log")
-    axes.xaxis.set_minor_locator(NullLocator())
-    axes.set_xticks(widths, [f"{width:g}" for width in widths])
-    if widths:
-        axes.set_xlim(widths[0] / _ROOM, widths[-1] * _ROOM)
+    label_values(axes, [x for series in drawn for x in series.table["x"]], logarithmic=True)

@@ -45,7 +45,7 @@ def test_names_are_shown_as_typed(results: Results) -> None:
     write_seeds(results, dict.fromkeys(names, 0.5), 1)
     (comparison,) = compare(analysis.load(results).replace({"paradigm": names}))
     for picture in pictures(comparison):  # tests/contracts/test_sections.py: they are as typed
-        assert figure_png(picture.figure, dpi=20)
+        assert figure_png(picture.figure)
 
 
 def test_paradigms_without_a_common_seed_have_no_differences(results: Results) -> None:
