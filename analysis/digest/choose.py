@@ -17,13 +17,14 @@ import pandas as pd
 from analysis.digest.at_cut import cut_cells
 from analysis.digest.cut import Cut
 from analysis.digest.measures import METRICS
-from analysis.digest.read import Source, opened
+from analysis.digest.read import CELL_COLUMNS, Source, opened
 from analysis.groups import (
     GROUP,
     OPTION,
     Select,
     best_first,
     in_order,
+    is_compared,
     is_recorded,
     rows_of,
 )
@@ -226,15 +227,16 @@ def chosen(
         ResultsError: unreadable results.
     """
     results = opened(results)
-    ids = results.cells(cell_ids, ["cell_id"])["cell_id"]
-    if ids.empty:
+    cells = results.cells(cell_ids, CELL_COLUMNS)
+    cells = cells[is_compared(cells)]
+    if cells.empty:
         return {}
-    found = cut_cells(Source(results, cell_ids=ids), Cut(), [*METRICS, "loss"]).table
+    found = cut_cells(Source(results, cells), Cut()).table
     parts = (each for _, each in found.groupby("comparison_id"))
     rows = pd.concat(rows_of(choose(each, select), each) for each in parts)
     of_each = rows.groupby(["comparison_id", "paradigm"])["cell_id"]
-    cells: dict[Any, str] = of_each.first().to_dict()
-    return cells
+    first: dict[Any, str] = of_each.first().to_dict()
+    return first
 
 
 def moved_by_choice(

@@ -17,23 +17,23 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
+import pyarrow as pa
 
-from analysis.digest.at_cut import cut_cells, heatmaps_of, rows_within, with_images
+from analysis.digest.at_cut import cut_cells, heatmaps_of, rows_within
 from analysis.digest.choose import asked_metrics, best_of, options
 from analysis.digest.cut import Cut
 from analysis.digest.means import summarise
 from analysis.digest.measures import METRICS, measures
 from analysis.digest.pairs import paired_table
-from analysis.digest.read import Source, each_once, whole_numbers, with_measures
-from analysis.forms import amount, listed, made_equal, share_of_budget
+from analysis.digest.read import CELL_COLUMNS, Source, cells_of, each_once, opened
+from analysis.forms import listed
 from analysis.groups import Axis, Select, is_compared, is_recorded, trains_nothing
 from analysis.rules.stages import Looks, looks, tested_choice
 from analysis.settings import differences, full_name, told_apart
 from study import tasks
 from study.results import (
+    CELLS_SCHEMA,
     CONFIRM,
-    EVALUATIONS_SCHEMA,
-    FURTHER,
     INSTANCES,
     KEY,
     OF_DATA,
@@ -49,13 +49,11 @@ _ORDER = [
     "task", "m", "n", "num_classes", "precision", "budget_amount", "data_digest", *TRAINED,
     *OF_DATA, "comparison_id", "cell_id",
 ]  # fmt: skip
-_KEPT = [
-    "step", "compute_flops", "train_seconds", "mosaics_seen", "num_evaluated", "loss", "accuracy",
-    "saif", "foreground_attention_mean", *FURTHER, "measures",
-]  # fmt: skip
+_NOT_COMPARED = ["ftpt", "ffpt", "ftpf", "ffpf"]
+"""Measures that a comparison leaves out."""
 
-_NOWHERE = {"value": math.inf, "reach": math.inf, "cut": 1.0}
-"""Where a split is cut of which nothing is known."""
+_WHOLE = [field.name for field in CELLS_SCHEMA if pa.types.is_integer(field.type)]
+"""Columns that are read as floats beside cells that lack them, as recorded runs do."""
 
 _SHOWN = "analysis.page.shown"
 """What shows one comparison. It is named and not imported, as the report stands above."""
@@ -78,9 +76,9 @@ class Comparison:
         differs: fields of `settings` in which it differs from comparisons of the same name in
             the same call.
         cells: one row a cell, the columns of `CELLS_SCHEMA` but `cell`.
-        at_budget: one row a (cell, split), see `equal_compute`, with only the compared columns
-            of the evaluations, and of the rows in `chosen` what is right of each instance,
-            `study.results.INSTANCES` and `base_images`.
+        at_budget: one row a (cell, split), see `equal_compute`, with only counts, costs and
+            measures of the evaluations, and of the rows in `chosen` what is right of each
+            instance, `study.results.INSTANCES` and `base_images`.
         options: one row an option, see `analysis.digest.choose.options`.
         choice: one row a group, see `choose`.
         summary: one row a group on the test split, see `summarise`, with `cut_at`, the
@@ -169,30 +167,16 @@ class Comparison:
         return self.question.axis
 
     @property
-    def asked(self) -> float | None:
-        """The requested budget, in units of the axis; None: as far as all cells have reached."""
-        return self.question.budget
-
-    @property
     def threshold(self) -> float:
         """Of SAIF."""
-        return self.question.threshold_of(self.task)
+        asked = self.question.threshold
+        return self.modality.saif_threshold if asked is None else asked
 
     @property
     def names(self) -> dict[str, str]:
         """Tested metric -> its name: ``SAIF``, with its threshold if unusual, ``accuracy``."""
         known = measures(self.task, self.metrics)
         return {name: known[name].at(self.threshold) for name in self.metrics}
-
-    @property
-    def where(self) -> str:
-        """Where it was cut: ``10 % of the budget (4.9e9 training FLOPs)``, ``4,000 mosaics``."""
-        if self.budget is None:
-            budget = self.settings["budget"]
-            return share_of_budget(self.cut, budget["amount"], budget["unit"], self.noun)
-        if math.isinf(self.budget):  # no cell was done
-            return made_equal(self.axis, self.noun)
-        return amount(self.budget, self.axis, self.noun)
 
     @property
     def interpolated(self) -> bool:
@@ -207,8 +191,8 @@ class Comparison:
     @property
     def unconfirmed(self) -> list[str]:
         """Paradigms whose chosen option has no confirming cell yet, and so no numbers."""
-        known = set(self.summary["paradigm"])
-        return [name for name in self.choice["paradigm"] if name not in known]
+        names = self.choice["paradigm"]
+        return [*names[~names.isin(self.summary["paradigm"])]]
 
     @functools.cached_property
     def looks(self) -> Looks:
@@ -217,8 +201,8 @@ class Comparison:
 
     def tested(self, *paradigms: str) -> pd.DataFrame:
         """The rows of `chosen` that verdicts on some paradigms rest on: of the first look."""
-        rows = self.chosen[self.chosen["paradigm"].isin(paradigms)]
-        return rows[rows["seed"].isin(self.looks.of(*paradigms).tested)]
+        rows, seeds = self.chosen, self.looks.of(*paradigms).tested
+        return rows[rows["paradigm"].isin(paradigms) & rows["seed"].isin(seeds)]
 
 
 def compare(
@@ -252,10 +236,7 @@ def compare(
     """
     cut = Cut(budget, axis, interpolate, threshold)
     rows = each_once(evaluations)
-    compared = rows[is_compared(rows)]
-    if compared.empty and len(rows):
-        return []
-    return _compare(Source(compared), cut, select, test)
+    return _compare(rows, rows[CELL_COLUMNS].drop_duplicates("cell_id"), cut, select, test)
 
 
 def compare_results(
@@ -294,8 +275,8 @@ def compare_results(
     """
     cut = Cut(budget, axis, interpolate, threshold)
     ids = None if cell_ids is None else set(cell_ids)
-    source = Source(results_dir, study, ids)
-    return [] if source.cells.empty else _compare(source, cut, select, test, details)
+    results = opened(results_dir)
+    return _compare(results, cells_of(results, study, ids), cut, select, test, details)
 
 
 def equal_compute(
@@ -353,23 +334,26 @@ def equal_compute(
     """
     cut = Cut(budget, axis, interpolate, threshold)
     rows = each_once(evaluations)
-    trained = rows[~trains_nothing(rows)]
-    if trained.empty and len(rows):
+    cells = rows.drop_duplicates("cell_id")
+    trained = cells[~trains_nothing(cells)]
+    if trained.empty:
         raise ResultsError(
             "no cell of the table was trained: all solved or sampled a posterior or scored heads, "
             "which has no budget to compare at. analysis.report shows them."
         )
-    _refuse_mixture(trained)
-    source = Source(trained)
-    of_one = {"examples", "heatmap", *INSTANCES}
-    found = cut_cells(
-        source, cut, [name for name in EVALUATIONS_SCHEMA.names if name not in of_one]
-    )
-    table = found.table
-    if "heatmap" in rows:
-        table["heatmap"] = heatmaps_of(table, rows)
-    table["cell"] = table["cell_id"].map(source.json_of(table["cell_id"]))
-    # Columns not in the schema are those of the evaluation at the cut, too.
+    heads = _heads(trained)
+    mixed = heads[heads.duplicated(["task", "m"], keep=False)]
+    if len(mixed):
+        settings = [*map(json.loads, mixed["cell"])]
+        names = [*map(full_name, settings)]
+        told = map(told_apart, names, settings, differences(names, settings))
+        raise ResultsError(
+            f"{listed([*told])} must not be mixed. Take one of analysis.comparisons(evaluations)."
+        )
+    found = cut_cells(Source(rows, trained[CELL_COLUMNS]), cut)
+    table = found.table.merge(trained[["cell_id", "cell"]])
+    table["heatmap"] = heatmaps_of(table, rows)
+    # All other columns are those of the evaluation at the cut.
     others = rows.columns.difference(table.columns)
     table = table.merge(rows[[*KEY, *others]], on=KEY, how="left")
     added = ["axis", "cut", "diverged", *(f"last_{name}" for name in (*METRICS, *found.measures))]
@@ -387,11 +371,10 @@ def comparisons(evaluations: pd.DataFrame) -> list[pd.DataFrame]:
         that train nothing are in none.
 
     Raises:
-        ResultsError: the table is empty.
+        ResultsError: the table is empty, a column is missing, or rows contradict each other.
     """
-    if evaluations.empty:
-        raise ResultsError("there is no finished cell to compare. Run or resume a study first.")
-    trained = evaluations[~trains_nothing(evaluations)]
+    rows = each_once(evaluations)
+    trained = rows[~trains_nothing(rows)]
     return _parts(trained, _heads(trained)["comparison_id"])
 
 
@@ -401,36 +384,38 @@ def metrics_of(found: Iterable[Comparison]) -> list[str]:
 
 
 def _compare(
-    source: Source,
+    given: Results | pd.DataFrame,
+    every: pd.DataFrame,
     cut: Cut,
     select: Select | None,
     test: Sequence[str] | None,
     details: bool = True,
 ) -> list[Comparison]:
     """From the cut to the choice among options, and from what is read of the chosen to tests."""
-    found = cut_cells(source, cut, _KEPT)
+    source = Source(given, every[is_compared(every)])
+    found = cut_cells(source, cut)
     # Of a comparison whose cells all failed nothing is known.
-    heads = _heads(found.cells[found.cells["cell_id"].isin(found.table["cell_id"])])
+    heads = _heads(source.cells[source.cells["cell_id"].isin(found.table["cell_id"])])
     ids = heads["comparison_id"]
     if ids.empty:
         return []
-    cells, tables = _parts(found.cells, ids), _parts(found.table, ids)
+    tables = _parts(found.table, ids)
     asked = (asked_metrics(each, found.measures, select, test) for each in tables)
     selects, metrics = zip(*asked, strict=True)
     tried = [options(each, [*METRICS, *found.measures]) for each in tables]
     choices = [*map(best_of, tried, selects)]
-    chosen = pd.concat(map(tested_choice, tables, choices))
+    chosen_ids = pd.concat(map(tested_choice, tables, choices))["cell_id"].unique()
 
-    read = source.of(set(chosen["cell_id"]), None if details else [*KEY, *INSTANCES])
-    evaluations = with_measures(read if details else source.of([]), found.measures)
-    chosen = with_images(chosen, read)
-    chosen["heatmap"] = heatmaps_of(chosen, evaluations)
+    read = source.of(chosen_ids, None if details else [*KEY, *INSTANCES, "measures"])
+    images = read.reindex(columns=[*KEY, *INSTANCES, "base_images"]).dropna(subset="instances")
+    table = found.table.drop(columns=_NOT_COMPARED).merge(images, on=KEY, how="left")
+    chosen = table[table["cell_id"].isin(chosen_ids)]
+    chosen = chosen.assign(heatmap=heatmaps_of(chosen, read))
+    evaluations = rows_within(read if details else source.of([]), found, cut)
 
-    tables = _parts(with_images(found.table, read), ids)
-    places = found.cuts[found.cuts["split"] == "test"].set_index("comparison_id").reindex(ids)
-    places.loc[places["reach"].isna(), [*_NOWHERE]] = [*_NOWHERE.values()]
-    texts = source.json_of(heads["cell_id"])
-    settings = [json.loads(texts[cell_id]) for cell_id in heads["cell_id"]]
+    places = found.cuts[found.cuts["split"] == "test"].set_index("comparison_id").loc[ids]
+    settings = source.settings(heads["cell_id"])
+    cells, tables = _parts(source.cells, ids), _parts(table, ids)
     of_each = {
         "budget": [None if math.isnan(value) else value for value in places["value"]],
         "reach": places["reach"],
@@ -449,7 +434,7 @@ def _compare(
         ],
         "paired": _parts(paired_table(zip(tables, choices, metrics, cells, strict=True)), ids),
         "chosen": _parts(chosen, ids),
-        "evaluations": _parts(rows_within(evaluations, found, cut), ids),
+        "evaluations": _parts(evaluations, ids),
     }
     return [
         Comparison(cut, **dict(zip(of_each, facts, strict=True)))
@@ -465,16 +450,7 @@ def _heads(cells: pd.DataFrame) -> pd.DataFrame:
 def _parts(table: pd.DataFrame, ids: Iterable[str]) -> list[pd.DataFrame]:
     """The rows of each comparison, with whole numbers as such where it lacks none."""
     rows = dict(tuple(table.groupby("comparison_id")))
-    return [whole_numbers(rows.get(each, table[:0])).reset_index(drop=True) for each in ids]
-
-
-def _refuse_mixture(cells: pd.DataFrame) -> None:
-    for _, mixed in _heads(cells).groupby(["task", "m"]):
-        if len(mixed) > 1:
-            settings = [json.loads(text) for text in mixed["cell"]]
-            names = [*map(full_name, settings)]
-            told = map(told_apart, names, settings, differences(names, settings))
-            raise ResultsError(
-                f"{listed([*told])} must not be mixed. Take one of "
-                "analysis.comparisons(evaluations)."
-            )
+    parts = (rows.get(each, table[:0]).reset_index(drop=True) for each in ids)
+    return [
+        part.astype(dict.fromkeys(part[_WHOLE].dropna(axis="columns"), "int64")) for part in parts
+    ]

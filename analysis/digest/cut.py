@@ -34,8 +34,11 @@ if TYPE_CHECKING:
 EARLY = 0.9
 """Cut below this share of where it could be, a comparison of recorded runs is cut early."""
 
-_MEASURED = ("loss", "accuracy", "saif", "measures")
-"""Columns by which an evaluation says whether it counts."""
+MEASURES = [*METRICS, *FURTHER]
+"""Columns that an evaluation measures, beside those of recorded runs."""
+
+COUNTS = ["step", "mosaics_seen", "compute_flops", "num_evaluated"]
+"""Its columns of whole numbers."""
 
 _OF_CELLS = [
     "cell_id", "comparison_id", "task", "m", "paradigm", "seed", "kind", "status", "budget_unit",
@@ -193,10 +196,13 @@ with ends as (
     select comparison_id, split, fraction, value, min(budget_fraction) filter (done) as cut,
         min(farthest) filter (done) as reach
     from around group by all
+), every as ( -- where the test split is cut is asked of all
+    select comparison_id, split from ends union select comparison_id, 'test' from cells
 )
-select comparison_id, split, fraction, value, coalesce(cut, 1) as cut,
+select comparison_id, split, fraction, if(ends.split is null, 'inf'::double, value) as value,
+    coalesce(cut, 1) as cut,
     coalesce(min(reach) over (partition by comparison_id), 'inf'::double) as reach
-from ends;
+from every left join ends using (comparison_id, split);
 
 create temp table places as -- also of lost cells without any evaluation within the cut
 with measured as (
@@ -258,7 +264,7 @@ _CUTS_REFUSED = {
         "{others}, or name a study with --study."
     ),
     "from spans where unknown > 0 order by cell_id": (
-        "cell {cell_id} has evaluations without {amount}. Compare on another axis (--axis "
+        "cell {cell_id} has evaluations without {x}. Compare on another axis (--axis "
         "{others}), or move its files away and run its study again."
     ),
     """
@@ -300,16 +306,17 @@ class Evaluations(NamedTuple):
 
     Attributes:
         cuts: one row per comparison and split: `fraction` of the budget, or `value` of the axis at
-            which it is cut (infinite: no cell is done), the other is missing; `cut`, the fraction
-            of the budget up to which all done cells have evaluations within it (1: none is done);
-            `reach`, the value up to which they were measured on any split.
+            which it is cut, the other is missing; `cut`, the fraction of the budget up to which
+            all done cells have evaluations within it (1: none is done); `reach`, the value up to
+            which they were measured on any split. Each comparison has a row of the test split,
+            with infinite values where nothing was measured.
         places: one row per cell and split, in the order of the splits: `cut`, see above;
             `budget_fraction` of its last evaluation within the cut (a lost cell may have none),
             and `next_fraction` of the one after; `weight`, the share of the latter in the value
             at the cut; `diverged`, whether it was lost before the cut; `unknown`, whether it was
             lost behind the cut, but last measured on this split before it.
-        rows: those evaluations, with the columns that were asked for, `task`, and `next`: it is
-            the later one.
+        rows: those evaluations, with `COUNTS`, `train_seconds`, `MEASURES`, `measures`, `task`,
+            and `next`: it is the later one.
     """
 
     cuts: pd.DataFrame
@@ -363,10 +370,6 @@ class Cut:
         """The column of the evaluations that is made equal."""
         return AXES[self.axis]
 
-    def threshold_of(self, task: str) -> float:
-        """The threshold of SAIF of a task."""
-        return tasks.modality(task).saif_threshold if self.threshold is None else self.threshold
-
     def with_saif(self, rows: pd.DataFrame) -> pd.DataFrame:
         """The rows with SAIF at this threshold, from their heat maps where the task's is another.
 
@@ -375,9 +378,9 @@ class Cut:
         """
         if self.threshold is None:
             return rows
-        saif = rows["saif"]
-        for task in rows["task"].unique():
-            modality, mine = tasks.modality(task), rows["task"] == task
+        saif = rows["saif"].copy()
+        for task, mine in rows.groupby("task"):
+            modality = tasks.modality(str(task))
             edges = modality.heatmap_edges
             if self.threshold not in edges[1:-1]:
                 raise ResultsError(
@@ -385,7 +388,7 @@ class Cut:
                     f"({', '.join(map('{:g}'.format, edges[1:-1]))}), got {self.threshold}."
                 )
             if self.threshold != modality.saif_threshold:
-                saif = saif.mask(mine, saif_at(rows.loc[mine, "heatmap"], self.threshold, edges))
+                saif[mine.index] = saif_at(mine["heatmap"], self.threshold, edges)
         return rows.assign(saif=saif)
 
 
@@ -401,36 +404,35 @@ def saif_at(heatmaps: pd.Series, threshold: float, edges: Sequence[float]) -> pd
         Fractions; NaN where there is no heat map.
     """
     first, bins = edges.index(threshold), len(edges) - 1
-
-    def share(heatmap: Sequence[float]) -> float:
-        return float(np.reshape(heatmap, (bins, bins))[first:, first:].sum())
-
-    return heatmaps.dropna().map(share).reindex(heatmaps.index).astype(float)
+    squares = heatmaps.dropna().map(lambda each: np.reshape(each, (bins, bins)))
+    shares = squares.map(lambda each: each[first:, first:].sum())
+    return shares.reindex(heatmaps.index).astype(float)
 
 
-def read_around(source: Source, cut: Cut, columns: Sequence[str]) -> Evaluations:
+def read_around(source: Source, cut: Cut) -> Evaluations:
     """Finds the evaluations around the cut.
 
     Args:
         source: cells and their evaluations.
         cut: where and how to cut.
-        columns: of the evaluations.
 
     Raises:
-        ResultsError: no cell; a budget that no comparison has reached, or that lies before a done
+        ResultsError: a budget that no comparison has reached, or that lies before a done
             cell's first evaluation of a trained network; on the axis `seconds`, cells that shared
             their training time; a fraction outside [0, 1].
     """
-    if source.cells.empty:
-        raise ResultsError("there is no finished cell to compare. Run or resume a study first.")
     heatmap = [] if cut.threshold is None else ["heatmap"]
-    facts = vars(cut) | {"unit": cut.unit, "amount": cut.column, "early": EARLY}
-    facts["others"] = " or ".join(name for name in AXES if name != cut.axis)
-    facts["recorded_as"] = _RECORDED_AS[cut.axis]
-    asked = [*KEY, cut.column, *_MEASURED, *columns, *heatmap]
+    asked = [*KEY, *COUNTS, "train_seconds", *MEASURES, "measures", *heatmap]
     known = (measures(task).values() for task in source.cells["task"].unique())
     unbounded = {each.column for rows in known for each in rows if not each.bounded}
-    facts["shares"] = ", ".join({*METRICS, *FURTHER}.intersection(asked) - unbounded)
+    facts = vars(cut) | {
+        "unit": cut.unit,
+        "x": cut.column,
+        "early": EARLY,
+        "others": " or ".join(name for name in AXES if name != cut.axis),
+        "recorded_as": _RECORDED_AS[cut.axis],
+        "shares": ", ".join({*MEASURES} - unbounded),
+    }
 
     def question(database: DuckDBPyConnection) -> Evaluations:
         database.register("given", source.cells[_OF_CELLS])
@@ -439,7 +441,7 @@ def read_around(source: Source, cut: Cut, columns: Sequence[str]) -> Evaluations
         database.execute(_CELLS)
         _refuse(database, _CELLS_REFUSED, facts)
         for tables in (_COUNTED, _CUTS, _AROUND, _FOUND, _PICKED):
-            database.execute(tables.format(x=cut.column, unit=cut.unit))
+            database.execute(tables.format(**facts))
         _refuse(database, _CUTS_REFUSED, facts)
         return Evaluations(*(database.table(each).df() for each in ("found", "places", "picked")))
 

@@ -144,8 +144,10 @@ def _axes(tried: pd.DataFrame) -> dict[str, str]:
 
 def cut_early(comparison: Comparison) -> float:
     """How far all recorded runs go on, if they are cut long before that; NaN else."""
-    asked = math.inf if comparison.asked is None else comparison.asked
-    cut = math.inf if comparison.budget is None else comparison.budget
+    asked, cut = (
+        math.inf if amount is None else amount
+        for amount in (comparison.question.budget, comparison.budget)
+    )
     reach = min(comparison.reach, asked)
     return reach if comparison.recorded and cut < EARLY * reach < math.inf else math.nan
 

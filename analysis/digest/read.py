@@ -8,12 +8,12 @@ import os
 import tempfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pandas as pd
 import pyarrow as pa
 
-from analysis.groups import is_compared
 from study.results import (
     CELLS_SCHEMA,
     EVALUATIONS_SCHEMA,
@@ -77,13 +77,13 @@ def load(results_dir: Directory, cell_ids: Iterable[str] | None = None) -> pd.Da
     Raises:
         ResultsError: not a readable results directory.
     """
-    return _joined(opened(results_dir), cell_ids, CELLS_SCHEMA.names)
+    return _joined(opened(results_dir), cell_ids)
 
 
 def _joined(
     results: Results,
     cell_ids: Iterable[str] | None,
-    cell_columns: Sequence[str],
+    cell_columns: Sequence[str] | None = None,
     columns: Sequence[str] | None = None,
 ) -> pd.DataFrame:
     """As `load`, with some columns of the cells and of the evaluations; None: all of these."""
@@ -93,21 +93,15 @@ def _joined(
     table = cells.to_pandas().merge(evaluations, on="cell_id", how="left", validate="one_to_many")
     held = {name: results.base_images(name) for name in table["instances"].dropna().unique()}
     flat = {name: images.ravel() for name, images in held.items() if images is not None}
-    images = pd.Series([*map(flat.get, table["instances"])], table.index, dtype=object)
-    return with_measures(table.assign(base_images=images))
+    table["base_images"] = table["instances"].map(flat.get, na_action="ignore").astype(object)
+    return with_measures(table)
 
 
-def with_measures(rows: pd.DataFrame, names: Iterable[str] = ()) -> pd.DataFrame:
-    """The rows with a column for each measure in the JSON of their column `measures`.
-
-    Args:
-        rows: evaluations.
-        names: of measures that get a column, even if none of the rows has them.
-    """
-    texts = rows["measures"].dropna() if "measures" in rows else pd.Series(dtype=object)
-    measures = pd.DataFrame([*map(json.loads, texts)], texts.index, dtype=float)
-    wanted = sorted({*measures, *names}.difference(rows))
-    return rows.join(measures.reindex(columns=wanted)) if wanted else rows
+def with_measures(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows with a column for each measure in the JSON of their column `measures`."""
+    texts = rows["measures"].dropna()
+    own = pd.DataFrame([*map(json.loads, texts)], texts.index, dtype=float)
+    return rows.join(own[own.columns.difference(rows.columns)])
 
 
 def cells_of(
@@ -138,15 +132,6 @@ def cells_of(
     return cells[cells["study"] == study].reset_index(drop=True)
 
 
-def whole_numbers(cells: pd.DataFrame) -> pd.DataFrame:
-    """The cells with whole numbers as such in each column that has no missing value.
-
-    Beside cells that lack it, as recorded runs do, a column was read as floats.
-    """
-    names = [field.name for field in CELLS_SCHEMA if pa.types.is_integer(field.type)]
-    return cells.astype(dict.fromkeys(cells.filter(names).dropna(axis="columns"), "int64"))
-
-
 def opened(results_dir: Directory) -> Results:
     """Opens the results directory at a path or URL; an open one is returned as it is."""
     return results_dir if isinstance(results_dir, Results) else Results(results_dir)
@@ -161,9 +146,11 @@ def each_once(evaluations: pd.DataFrame) -> pd.DataFrame:
         evaluations: as `load` gives it; a row may occur twice, and heat maps may be left out.
 
     Raises:
-        ResultsError: a column is missing, there is an unknown split, or two rows of one
-            evaluation contradict each other.
+        ResultsError: the frame is empty, a column is missing, there is an unknown split, or two
+            rows of one evaluation contradict each other.
     """
+    if evaluations.empty:
+        raise ResultsError("there is no finished cell to compare. Run or resume a study first.")
     known = {*CELLS_SCHEMA.names, *EVALUATIONS_SCHEMA.names} - {"heatmap", *INSTANCES}
     if missing := sorted(known.difference(evaluations)):
         raise ResultsError(
@@ -180,65 +167,46 @@ def each_once(evaluations: pd.DataFrame) -> pd.DataFrame:
     differ = apart(twice.assign(status=pd.factorize(twice["status"])[0]), _REPEATED)
     for row in differ[differ.any(axis=1)].reset_index().to_dict("records"):
         what = " and ".join(name for name in _REPEATED if row[name])
-        place = f" at {100 * row['budget_fraction']:g} % of the budget on {row['split']}"
         raise ResultsError(
-            f"cell {row['cell_id']} is in the table twice{'' if pd.isna(row['split']) else place}"
-            f", with different {what}. Keep one of the rows."
+            f"cell {row['cell_id']} is in the table twice, with different {what}. Keep one of the "
+            "rows."
         )
     ordered = evaluations.sort_values([*KEY, *_REPEATED, "train_seconds"])
     return ordered.drop_duplicates(KEY).reset_index(drop=True)
 
 
+@dataclass(frozen=True, eq=False)
 class Source:
     """Cells of comparisons and their evaluations, which DuckDB reads where they are.
 
-    Args:
-        given: a results directory, whose evaluations are never all in memory; or a frame of the
-            cells to compare, as `each_once` gives it.
-        study: only the cells of a directory that this study recorded.
-        cell_ids: only these of them.
-
     Attributes:
-        cells: one row per cell, `CELL_COLUMNS`; of a directory, those that are in a comparison,
-            if any is.
-
-    Raises:
-        ResultsError: see `cells_of`.
+        given: a results directory, whose evaluations are never all in memory; or a frame of them,
+            as `each_once` gives it.
+        cells: one row per cell that is wanted of it, `CELL_COLUMNS`.
     """
 
-    def __init__(
-        self,
-        given: Directory | pd.DataFrame,
-        study: str | None = None,
-        cell_ids: Collection[str] | None = None,
-    ) -> None:
-        if isinstance(given, pd.DataFrame):
-            self._given: pd.DataFrame | Results = given
-            self.cells = given[CELL_COLUMNS].drop_duplicates("cell_id", ignore_index=True)
-        else:
-            self._given = opened(given)
-            cells = cells_of(self._given, study, cell_ids)
-            self.cells = cells[is_compared(cells)].reset_index(drop=True)
+    given: Results | pd.DataFrame
+    cells: pd.DataFrame
 
     def ask(self, question: Callable[[DuckDBPyConnection], T], columns: Sequence[str]) -> T:
         """What a question finds in a database with the view `evaluations`.
 
         Args:
             question: of the database.
-            columns: of the view, some of `EVALUATIONS_SCHEMA`, perhaps repeated.
+            columns: of the view, some of `EVALUATIONS_SCHEMA`.
 
         Raises:
             ResultsError: heat maps are asked for that a frame does not have; or there is too
                 little memory or disk.
         """
-        given, columns = self._given, [*dict.fromkeys(columns)]
+        given = self.given
         view = _EVALUATIONS.format(columns=", ".join(columns))
         if isinstance(given, Results):
             return given.while_merged(lambda: self._of_files(given, question, view))
         if "heatmap" in columns and "heatmap" not in given:
             raise ResultsError("the table has no column heatmap, which another threshold needs.")
-        known = given[columns].dropna(axis="columns", how="all")
-        schema = pa.schema([EVALUATIONS_SCHEMA.field(name) for name in known])
+        known = given[[*columns]].dropna(axis="columns", how="all")
+        schema = pa.schema(map(EVALUATIONS_SCHEMA.field, known))
         with _database() as database:
             database.register("records", pa.Table.from_pandas(known, schema, preserve_index=False))
             return question(database.execute(view))
@@ -281,17 +249,17 @@ class Source:
             cell_ids: of the cells.
             columns: of the evaluations, `instances` among them; of a frame, all come.
         """
-        if isinstance(self._given, Results):
-            return _joined(self._given, cell_ids, CELL_COLUMNS, columns)
-        return self._given[self._given["cell_id"].isin(set(cell_ids))].drop(columns="cell")
+        if isinstance(self.given, Results):
+            return _joined(self.given, cell_ids, CELL_COLUMNS, columns)
+        return self.given[self.given["cell_id"].isin(set(cell_ids))].drop(columns="cell")
 
-    def json_of(self, cell_ids: Collection[str]) -> dict[str, str]:
-        """Id -> JSON of some cells."""
-        if isinstance(self._given, Results):
-            cells = self._given.cells(cell_ids, ["cell_id", "cell"])
+    def settings(self, cell_ids: Collection[str]) -> list[dict[str, Any]]:
+        """Of some cells, as `study.cell.Cell.to_dict` gives them."""
+        if isinstance(self.given, Results):
+            cells = self.given.cells(cell_ids, ["cell_id", "cell"])
         else:
-            cells = self._given[self._given["cell_id"].isin(set(cell_ids))]
-        return dict(zip(cells["cell_id"], cells["cell"], strict=True))
+            cells = self.given.drop_duplicates("cell_id")
+        return [*map(json.loads, cells.set_index("cell_id")["cell"].loc[[*cell_ids]])]
 
 
 @contextmanager
@@ -300,6 +268,6 @@ def _database() -> Iterator[DuckDBPyConnection]:
     import duckdb  # late, since most commands need none
 
     with tempfile.TemporaryDirectory(prefix="attention-study-") as folder:
-        limits: dict[str, Any] = {"memory_limit": _MEMORY, "temp_directory": folder}
-        with duckdb.connect(config=limits) as database:
+        limits = {"memory_limit": _MEMORY, "temp_directory": folder}
+        with duckdb.connect(config={**limits}) as database:
             yield database.register("complete", EVALUATIONS_SCHEMA.empty_table())

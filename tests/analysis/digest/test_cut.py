@@ -17,7 +17,7 @@ import analysis
 from analysis.digest.at_cut import cut_cells
 from analysis.digest.compare import Comparison, compare, compare_results
 from analysis.digest.cut import Cut, saif_at
-from analysis.digest.read import Source
+from analysis.digest.read import Source, cells_of
 from analysis.groups import AXES
 from study.cell import Budget
 from study.evaluate import saif_and_heat_map
@@ -325,7 +325,9 @@ def test_records_that_do_not_count_and_files_that_vanish_change_nothing(
     assert files.left_out
     answers = iter([files._replace(paths=["gone.parquet"]), files])
     monkeypatch.setattr(Results, "files", lambda *_: next(answers))
-    table = cut_cells(Source(results), Cut(BUDGET / 4), []).table.query("split == 'test'")
+    table = cut_cells(Source(results, cells_of(results)), Cut(BUDGET / 4)).table.query(
+        "split == 'test'"
+    )
     assert table.set_index("seed")["accuracy"].to_dict() == {0: 0.8 / 4, 1: 0.7 / 4}
 
 
