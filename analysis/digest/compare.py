@@ -408,7 +408,8 @@ def _compare(
 
     read = source.of(chosen_ids, None if details else [*KEY, *INSTANCES, "measures"])
     images = read.reindex(columns=[*KEY, *INSTANCES, "base_images"]).dropna(subset="instances")
-    table = found.table.drop(columns=_NOT_COMPARED).merge(images, on=KEY, how="left")
+    left_out = [n for n in found.table if n.removeprefix("between_") in _NOT_COMPARED]
+    table = found.table.drop(columns=left_out).merge(images, on=KEY, how="left")
     chosen = table[table["cell_id"].isin(chosen_ids)]
     chosen = chosen.assign(heatmap=heatmaps_of(chosen, read))
     evaluations = rows_within(read if details else source.of([]), found, cut)
@@ -452,5 +453,6 @@ def _parts(table: pd.DataFrame, ids: Iterable[str]) -> list[pd.DataFrame]:
     rows = dict(tuple(table.groupby("comparison_id")))
     parts = (rows.get(each, table[:0]).reset_index(drop=True) for each in ids)
     return [
-        part.astype(dict.fromkeys(part[_WHOLE].dropna(axis="columns"), "int64")) for part in parts
+        part.astype(dict.fromkeys(part.filter(_WHOLE).dropna(axis="columns"), "int64"))
+        for part in parts
     ]
