@@ -27,6 +27,9 @@ from study import tasks, terminal
 from study.evaluate.looks import STYLE
 
 _FOLDER = Path(__file__).with_name("templates")
+_FOLDERS = [_FOLDER, *(_FOLDER / name for name in ("forms", "sentences", "tables"))]
+"""No two templates have one name, so that a name is enough to find one."""
+
 _PARAGRAPH = re.compile(r"\n\s*\n")
 _BAR = "\N{BROKEN BAR}"
 _MARKED_UP = re.compile(r"([\\`*_\[\]<>|#~$])")
@@ -101,7 +104,7 @@ def _runs(blocks: Iterable[Block]) -> Iterator[tuple[bool, list[Block]]]:
 
 def _of_environment(escapes: bool) -> jinja2.Environment:
     made = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(_FOLDER),
+        loader=jinja2.FileSystemLoader(_FOLDERS),
         undefined=jinja2.StrictUndefined,
         autoescape=escapes,
         trim_blocks=True,
