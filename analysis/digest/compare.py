@@ -408,8 +408,8 @@ def _compare(
 
     read = source.of(chosen_ids, None if details else [*KEY, *INSTANCES, "measures"])
     images = read.reindex(columns=[*KEY, *INSTANCES, "base_images"]).dropna(subset="instances")
-    left_out = [n for n in found.table if n.removeprefix("between_") in _NOT_COMPARED]
-    table = found.table.drop(columns=left_out).merge(images, on=KEY, how="left")
+    left_out = [*_NOT_COMPARED, *(f"between_{name}" for name in _NOT_COMPARED)]
+    table = found.table.drop(columns=left_out, errors="ignore").merge(images, on=KEY, how="left")
     chosen = table[table["cell_id"].isin(chosen_ids)]
     chosen = chosen.assign(heatmap=heatmaps_of(chosen, read))
     evaluations = rows_within(read if details else source.of([]), found, cut)
