@@ -146,9 +146,14 @@ def each_once(evaluations: pd.DataFrame) -> pd.DataFrame:
         evaluations: as `load` gives it; a row may occur twice, and heat maps may be left out.
 
     Raises:
-        ResultsError: the frame is empty, a column is missing, there is an unknown split, or two
-            rows of one evaluation contradict each other.
+        ResultsError: it is no frame, or empty, a column is missing, there is an unknown split, or
+            two rows of one evaluation contradict each other.
     """
+    if not isinstance(evaluations, pd.DataFrame):
+        raise ResultsError(
+            f"a table must be what analysis.load returns, got {type(evaluations).__name__}. "
+            "analysis.compare_results takes a directory."
+        )
     if evaluations.empty:
         raise ResultsError("there is no finished cell to compare. Run or resume a study first.")
     known = {*CELLS_SCHEMA.names, *EVALUATIONS_SCHEMA.names} - {"heatmap", *INSTANCES}

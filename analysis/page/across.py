@@ -22,7 +22,7 @@ def across_facts(found: Sequence[Comparison]) -> dict[str, Any]:
     """What `comparisons.j2` reads: what varies, every verdict side by side, and effects."""
     names, measures = setting_names(found), _names(found)
     orders = [
-        order_table(rows, [*names.values()], f"{measures[str(metric)]}, points")
+        order_table(rows, [*names.values()], f"setting: {measures[str(metric)]} in points")
         for metric, rows in verdicts([*names]).groupby("metric", sort=False)
     ]
     rows = effects(found).to_dict("records")
@@ -56,11 +56,12 @@ def order_table(verdicts: pd.DataFrame, names: Sequence[str], title: str) -> pd.
         title: of the column of names.
 
     Returns:
-        Cells such as ``+10.6 better``, the difference in points; ``-`` where a setting has no such
-        pair.
+        Cells such as ``+10.6 better``, the difference in points, or the verdict alone; ``-`` where
+        a setting has no such pair.
     """
     pair = verdicts["first"] + " - " + verdicts["second"]
-    text = verdicts["difference"].map(points) + " " + verdicts["verdict"]
+    known = verdicts["difference"].map(points) + " " + verdicts["verdict"]
+    text = known.where(verdicts["difference"].notna(), verdicts["verdict"])
     cells = text.set_axis([verdicts["setting"], pair]).unstack().reindex(range(len(names)))
     counts = pd.crosstab(verdicts["verdict"], pair).reindex(VERDICTS, fill_value=0).map(str)
     table = pd.concat([cells.set_axis([*names]).fillna("-"), counts])

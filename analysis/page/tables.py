@@ -155,7 +155,7 @@ def _means(
         level=level(CONFIDENCE),
         measures=shown,
         names=measures(comparison.task),
-        forms={True: percent, False: three_decimals},
+        forms={True: percent, False: number, "loss": three_decimals},
         paper={} if paper is None else paper.to_dict(),
         seeds=seeds_there,
     )

@@ -31,7 +31,8 @@ _FOLDERS = [_FOLDER, *(_FOLDER / name for name in ("forms", "sentences", "tables
 """No two templates have one name, so that a name is enough to find one."""
 
 _PARAGRAPH = re.compile(r"\n\s*\n")
-_BAR = "\N{BROKEN BAR}"
+_SPACE = re.compile(r"\s+")
+_BAR, _STAND_IN = "\N{BROKEN BAR}", "\ue000"
 _MARKED_UP = re.compile(r"([\\`*_\[\]<>|#~$])")
 
 
@@ -50,7 +51,7 @@ def page(form: Literal["html", "markdown"], **facts: Any) -> str:
 def printed(template: str, **facts: Any) -> str:
     """What a template says; what is text is escaped where its name ends with ``.html.j2``."""
     environment = _environment(template.endswith(".html.j2"))
-    return environment.get_template(template).render(facts).strip()
+    return _PARAGRAPH.sub("\n\n", environment.get_template(template).render(facts)).strip()
 
 
 def paragraphs(template: str, **facts: Any) -> list[str]:
@@ -74,8 +75,12 @@ def table(template: str, **facts: Any) -> tuple[list[str], list[list[str]]]:
     """
     text = _TABLES.get_template(template).render(facts)
     rows = [each.split(_BAR) for each in _PARAGRAPH.split(text) if each.strip()]
-    header, *others = ([" ".join(cell.split()) for cell in row] for row in rows)
+    header, *others = ([_cell(each) for each in row] for row in rows)
     return header, others
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace(_STAND_IN, _BAR)
 
 
 def markdown(text: str) -> str:
@@ -89,11 +94,6 @@ def markdown_table(table: Table) -> str:
     cells = pd.DataFrame(table.rows, columns=[*map(markdown, header)], dtype=str).map(markdown)
     sides = ["left" if i in table.left else "right" for i in range(len(header))]
     return cells.to_markdown(index=False, disable_numparse=True, colalign=sides)
-
-
-def _aligned(table: Table) -> str:
-    """A table for the terminal."""
-    return "\n".join(terminal.tabulated(table.header, table.rows, ruled=True))
 
 
 def _runs(blocks: Iterable[Block]) -> Iterator[tuple[bool, list[Block]]]:
@@ -112,7 +112,7 @@ def _of_environment(escapes: bool) -> jinja2.Environment:
         extensions=["jinja2.ext.do"],
     )
     made.filters |= {
-        "aligned": _aligned,
+        "aligned": lambda table: "\n".join(forms.aligned(table.header, table.rows)),
         "amount": forms.amount,
         "as_markdown": markdown_table,
         "begins": lambda shown, start: [each for each in shown if each.name.startswith(start)],
@@ -140,7 +140,7 @@ def _of_environment(escapes: bool) -> jinja2.Environment:
     }
     made.globals |= {
         "counted": terminal.counted,
-        "facts": limits,
+        "limits": limits,
         "given": given,
         "interim": interim,
         "modality": tasks.modality,
@@ -157,8 +157,8 @@ def _of_environment(escapes: bool) -> jinja2.Environment:
 
 
 def _in_a_cell(value: Any) -> str:
-    """On one line, without what parts cells."""
-    return " ".join(str(value).split()).replace(_BAR, "|")
+    """On one line, with a stand-in for what parts cells."""
+    return _SPACE.sub(" ", str(value)).replace(_BAR, _STAND_IN)
 
 
 _ENVIRONMENTS = {escapes: _of_environment(escapes) for escapes in (False, True)}

@@ -83,7 +83,7 @@ def test_every_verdict_is_a_cell_and_is_counted_once() -> None:
     assert table.to_csv(index=False).splitlines() == [
         "SAIF,soft - hard,lvml - soft",
         "digits m=10 (base),-,+10.0 better",
-        "m=5,-2.0 worse,- undecided",
+        "m=5,-2.0 worse,undecided",
         "better,0,1",
         "worse,1,0",
         "undecided,0,1",

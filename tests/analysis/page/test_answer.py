@@ -64,7 +64,7 @@ def test_where_images_decide_no_seeds_are_asked_for() -> None:
     ]
     (said,) = paragraphs("undecided.j2", c=comparison(rows), paired=pd.DataFrame(rows))
     assert "1 is limited by the test images: no number of seeds would decide." in said
-    assert "deciding takes more than 10,000 seeds" in said
+    assert "deciding 1 of them takes more than 10,000 seeds" in said
 
 
 def test_a_look_before_the_end_has_no_answer_yet() -> None:

@@ -53,7 +53,7 @@ def test_no_name_parts_rows_or_cells(results: Results) -> None:
     found = compared(results)
     odd = replace(found, summary=found.summary.assign(paradigm="a \u00a6 b\n\nc"))
     header, (row,) = comparison_cells(odd)
-    assert row[0] == "a | b c"
+    assert row[0] == "a \u00a6 b c"
     assert len(row) == len(header)
 
 
