@@ -392,7 +392,10 @@ def _compare(
     details: bool = True,
 ) -> list[Comparison]:
     """From the cut to the choice among options, and from what is read of the chosen to tests."""
-    source = Source(given, every[is_compared(every)])
+    compared = every[is_compared(every)]
+    if compared.empty:
+        return []
+    source = Source(given, compared)
     found = cut_cells(source, cut)
     # Of a comparison whose cells all failed nothing is known.
     heads = _heads(source.cells[source.cells["cell_id"].isin(found.table["cell_id"])])
