@@ -1,4 +1,4 @@
-"""Chooses an option of each paradigm on validation.
+"""Chooses an option of each paradigm on validation, and tells what each value of an axis reaches.
 
 An *option* that was tried is one learning rate, last learning rate and switch point of a paradigm
 (`analysis.groups`), run with several seeds; the seeds that tune choose (`analysis.rules.stages`).
@@ -35,12 +35,8 @@ from study.results import Results, ResultsError, unknown
 STOPPED, UNSWITCHED, SEEDS, SCORE = "stopped", "unswitched", "seeds", "score"
 """Why an option cannot be chosen, see `barred`."""
 
-
-def summarised_metrics(summary: pd.DataFrame) -> list[str]:
-    """The metrics of a summary: those whose spreads it has, else `METRICS`."""
-    end = "_seed_se"
-    found = [name.removesuffix(end) for name in map(str, summary.filter(like=end))]
-    return found or [*METRICS]
+MAX_RATES = 12
+"""So many learning rates can be told apart in one figure; of more, equal parts are made."""
 
 
 def known_metrics(at_budget: pd.DataFrame, own: Iterable[str] = ()) -> list[str]:
@@ -279,10 +275,6 @@ def moved_by_choice(
         for each in (off_by - change, off_by + change)
     )
     return down, up
-
-
-MAX_RATES = 12
-"""So many learning rates can be told apart in one figure; of more, equal parts are made."""
 
 
 def response(

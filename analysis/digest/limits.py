@@ -7,9 +7,10 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.digest.choose import SCORE, SEEDS, STOPPED, UNSWITCHED, barred, summarised_metrics
+from analysis.digest.choose import SCORE, SEEDS, STOPPED, UNSWITCHED, barred
 from analysis.digest.compare import Comparison
 from analysis.digest.cut import EARLY
+from analysis.digest.means import summarised_metrics
 from analysis.digest.measures import measures
 from analysis.groups import in_order
 from analysis.rules.stages import given
@@ -180,7 +181,7 @@ def name_of(task: str, metric: str) -> str:
 
 
 def unseen(n: int) -> float:
-    """Share of further seeds that may not learn where n of n have, at most, with 97.5 %."""
+    """Share of further seeds that may not learn where n of n have, at most, with 95 %."""
     return clopper_pearson(0, n)[1]
 
 

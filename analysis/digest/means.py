@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from analysis.digest import measures as declared
 from analysis.digest.choose import known_metrics
-from analysis.digest.measures import Measure
+from analysis.digest.measures import METRICS, Measure
 from analysis.digest.scores import Scores, scores
 from analysis.groups import AXES, GROUP, OPTION, Axis, finite_evaluations, in_order, rows_of
 from analysis.rules.learning import apart, share_mean
@@ -101,6 +101,13 @@ def summarise(
     summary = pd.DataFrame(records, columns=None if records else _SHARED)
     picked = choice.drop(columns=["num_seeds", "num_diverged"])
     return in_order(picked.merge(summary, on=GROUP), GROUP)
+
+
+def summarised_metrics(summary: pd.DataFrame) -> list[str]:
+    """The metrics of a summary: those whose spreads it has, else `METRICS`."""
+    end = "_seed_se"
+    found = [name.removesuffix(end) for name in map(str, summary.filter(like=end))]
+    return found or [*METRICS]
 
 
 def _crossed(group: pd.DataFrame, measure: Measure, confidence: float) -> dict[str, float]:

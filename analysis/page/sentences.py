@@ -7,9 +7,9 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.digest import limits as facts
 from analysis.digest import published
 from analysis.digest.compare import Comparison
+from analysis.digest.limits import soft_epochs
 from analysis.digest.measures import measures
 from analysis.forms import listed
 from analysis.groups import paradigm_order
@@ -27,8 +27,8 @@ def said(name: str, comparison: Comparison) -> list[str]:
             what weighs most first; `data`, what its cells record about their data.
         comparison: it.
     """
-    facts = {"paired": comparison.paired, "summary": comparison.summary}
-    return paragraphs(f"{name}.j2", c=comparison, **facts)
+    of_pairs, of_means = comparison.paired, comparison.summary
+    return paragraphs(f"{name}.j2", c=comparison, paired=of_pairs, summary=of_means)
 
 
 def said_once(name: str, found: Sequence[Comparison]) -> list[str]:
@@ -99,7 +99,7 @@ def table_one_notes(found: Sequence[Comparison]) -> list[str]:
 
 
 def _table_one_notes(comparison: Comparison) -> list[str]:
-    task, epochs = comparison.task, facts.soft_epochs(comparison)
+    task, epochs = comparison.task, soft_epochs(comparison)
     row = published.row_of(task, comparison.m, comparison.architecture)
     return paragraphs(
         "table_one.j2",

@@ -5,6 +5,7 @@ A name that a template reads and was not given is an error, so that no fact is s
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 import re
@@ -73,7 +74,7 @@ def table(template: str, **facts: Any) -> tuple[list[str], list[list[str]]]:
             part anything.
         facts: what it reads.
     """
-    text = _TABLES.get_template(template).render(facts)
+    text = _of_tables().get_template(template).render(facts)
     rows = [each.split(_BAR) for each in _PARAGRAPH.split(text) if each.strip()]
     header, *others = ([_cell(each) for each in row] for row in rows)
     return header, others
@@ -102,7 +103,8 @@ def _runs(blocks: Iterable[Block]) -> Iterator[tuple[bool, list[Block]]]:
         yield shown, [*group]
 
 
-def _of_environment(escapes: bool) -> jinja2.Environment:
+@functools.cache
+def _environment(escapes: bool) -> jinja2.Environment:
     made = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_FOLDERS),
         undefined=jinja2.StrictUndefined,
@@ -161,9 +163,6 @@ def _in_a_cell(value: Any) -> str:
     return _SPACE.sub(" ", str(value)).replace(_BAR, _STAND_IN)
 
 
-_ENVIRONMENTS = {escapes: _of_environment(escapes) for escapes in (False, True)}
-_TABLES = _ENVIRONMENTS[False].overlay(finalize=_in_a_cell)
-
-
-def _environment(escapes: bool) -> jinja2.Environment:
-    return _ENVIRONMENTS[escapes]
+@functools.cache
+def _of_tables() -> jinja2.Environment:
+    return _environment(False).overlay(finalize=_in_a_cell)

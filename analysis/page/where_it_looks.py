@@ -19,8 +19,7 @@ class Looks(NamedTuple):
 
     Attributes:
         seed: the first of the seeds that most paradigms have recorded.
-        examples: paradigm -> its inputs on that seed, the same in the same order; empty: no cell
-            recorded any, or its modality has a gallery.
+        examples: paradigm -> its inputs on that seed, the same in the same order.
         warning: what readers are to be warned of; empty: of nothing.
         text: how to read it.
     """
@@ -42,7 +41,7 @@ class Looks(NamedTuple):
 
 
 def looks(comparison: Comparison) -> Looks | None:
-    """The inputs of a comparison; None where there is nothing to show."""
+    """The inputs of a comparison; None where no cell recorded any, or there is a gallery."""
     rows = recorded(comparison)
     if rows.empty or comparison.modality.gallery:
         return None

@@ -96,11 +96,4 @@ class Details:
     blocks: Sequence[Block]
 
 
-@dataclass(frozen=True)
-class Html:
-    """What only a page can show: HTML whose texts are escaped; elsewhere there is nothing."""
-
-    html: str
-
-
-Block = Heading | Text | Points | Code | Table | Shown | Details | Html
+Block = Heading | Text | Points | Code | Table | Shown | Details

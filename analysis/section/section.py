@@ -8,6 +8,7 @@ images, which ask whether it says which heads of a trained network matter.
 
 from __future__ import annotations
 
+import abc
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
@@ -117,7 +118,7 @@ class Section(Protocol):
 S = TypeVar("S", bound=Section)
 
 
-class Chapter(Generic[S]):
+class Chapter(abc.ABC, Generic[S]):
     """What the report says of all sections of a kind together; by default, which claims hold.
 
     Attributes:
@@ -151,6 +152,7 @@ class Chapter(Generic[S]):
         """Figures that several sections share, made anew at each call; no two share a name."""
         return []
 
+    @abc.abstractmethod
     def facts(
         self,
         sections: Sequence[S],
@@ -168,7 +170,6 @@ class Chapter(Generic[S]):
             results: path or URL of the results directory, for the command that repeats a cell.
             published: show published numbers beside the measured ones.
         """
-        raise NotImplementedError
 
     def tables(self, sections: Sequence[S]) -> dict[str, pd.DataFrame]:
         """Stem of a file -> table, for export as CSV at full precision."""
