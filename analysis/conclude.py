@@ -25,11 +25,10 @@ from analysis.page.exports import (
     matrix_tables,
 )
 from analysis.page.files import write
-from analysis.page.templates import page
-from analysis.section.blocks import Shown, Table
-from analysis.section.picture import Picture
+from analysis.section.picture import Picture, Shown
 from analysis.section.section import Chapter, Question, Section, by_chapter
 from analysis.section.summary import counts_of, told_apart
+from analysis.section.templates import Table, page
 from study import terminal
 from study.results import Results, ResultsError
 from study.terminal.working import working
@@ -73,7 +72,7 @@ class Conclusions:
 
     results: str
     question: Question
-    sections: Sequence[Section] = ()
+    sections: Sequence[Section[Any]] = ()
     doubts: Sequence[str] = ()
 
     def require(self, published: bool = False) -> None:
@@ -171,11 +170,13 @@ class Conclusions:
             "warnings": [*filter(None, [partial]), *self.doubts],
             "notes": notes,
             "chapters": [
-                self._told(chapter, sections, files, results or self.results, published)
+                self._told(chapter, sections, files, published)
                 for chapter, sections in by_chapter(self.sections)
             ],
             "claim_tables": matrix_tables(self._matrix),
             "claim_counts": Table(*claim_counts(self._matrix), csv="claims.csv"),
+            "results": results or self.results,
+            "published": published,
             "reload": reload,
         }
         files["report.html"] = page("html", **facts).encode()
@@ -185,20 +186,20 @@ class Conclusions:
 
     def _told(
         self,
-        chapter: Chapter[Any],
-        sections: Sequence[Section],
+        chapter: Chapter,
+        sections: Sequence[Section[Any]],
         files: dict[str, bytes],
-        results: str,
         published: bool,
     ) -> dict[str, Any]:
         """What the page says of a chapter; the files of its pictures are added to `files`."""
         shown = {each: [_shown(p, each.key, files) for p in each.pictures] for each in sections}
-        # Figures of a chapter are filed under its first section.
-        shared = [_shown(each, sections[0].key, files) for each in self._pictures[chapter]]
         return {
             "template": chapter.template,
-            "sections": [*chapter.names(sections)],
-            "facts": chapter.facts(sections, shown, shared, results, published),
+            "sections": [{**each.facts, "shown": shown[each]} for each in chapter.names(sections)],
+            "claims": [claim for section in sections for claim in section.claims],
+            # Figures of a chapter are filed under its first section.
+            "shared": [_shown(each, sections[0].key, files) for each in self._pictures[chapter]],
+            **chapter.facts(sections, published),
         }
 
     def _draw(self) -> None:
@@ -212,7 +213,7 @@ class Conclusions:
                 assert picture.svg
 
     @functools.cached_property
-    def _pictures(self) -> dict[Chapter[Any], list[Picture]]:
+    def _pictures(self) -> dict[Chapter, list[Picture]]:
         """The pictures of each chapter, made once."""
         return {chapter: chapter.pictures(mine) for chapter, mine in by_chapter(self.sections)}
 

@@ -15,6 +15,9 @@ from analysis.groups import Axis
 from analysis.rules.statistics import clopper_pearson
 from study import terminal
 
+Row = Mapping[Hashable, Any]
+"""A row of a table."""
+
 MANY = 10_000
 """Above this, a number of seeds or images is no longer stated."""
 

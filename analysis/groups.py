@@ -10,7 +10,7 @@ Cells that another kind of sections shows (`study.reported.SectionOf`) are in no
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 import numpy as np
@@ -112,6 +112,12 @@ def _claimed(kind: str, task: str, held: bool) -> str:
 def is_compared(cells: pd.DataFrame) -> pd.Series:
     """Whether each row belongs to a comparison: no other section shows it."""
     return claimed(cells) == ""
+
+
+def stacked(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Tables of the same columns stacked; empty ones do not change the types of others."""
+    filled = [part for part in parts if len(part)]
+    return pd.concat(filled, ignore_index=True) if filled else parts[0]
 
 
 def rows_of(choice: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:

@@ -11,8 +11,7 @@ from analysis.digest.compare import Comparison, metrics_of
 from analysis.digest.effects import VERDICTS, effects, verdicts
 from analysis.digest.factors import factor_name, families, setting_names, value_text
 from analysis.forms import points
-from analysis.page.templates import paragraphs, table
-from analysis.section.blocks import Table
+from analysis.section.templates import Table, paragraphs, table
 
 _TEXTS = (0, 1, 2, 3, 4, 6, 7)
 """Columns of the table of effects that are no numbers."""

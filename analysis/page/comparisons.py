@@ -1,15 +1,14 @@
 """Comparisons as sections of the report, and the chapter they make.
 
-What is said of them stands in `templates/comparisons.j2`, for the terminal in
-`templates/comparison.txt.j2`.
+What is said of them stands in `analysis/templates`: `comparisons.j2` and `comparison.j2`, for the
+terminal in `comparison.txt.j2`.
 """
 
 from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 import pandas as pd
@@ -42,33 +41,28 @@ from analysis.page.tables import (
     setting_table,
     verdict_table,
 )
-from analysis.page.templates import printed
 from analysis.page.where_it_looks import looks
-from analysis.rules.claim import Claim, tallied
 from analysis.rules.stages import cells_left
-from analysis.section.blocks import Shown, Table
-from analysis.section.parts import again_blocks, claim_blocks, claim_details, end_states
 from analysis.section.picture import Picture
-from analysis.section.section import Chapter, Question
+from analysis.section.section import Chapter, Question, Section
+from analysis.section.templates import Table
 from study.results import Results
 from study.terminal import counted
-from study.tracking.runs import Run
 
 MOST_IN_FULL = 6
 """Settings of one report that show all of their figures: of more, a page would be too large."""
 
+Compared = Section[Comparison]
+"""A comparison as a section of the report."""
 
-class Comparisons(Chapter["Compared"]):
+
+class Comparisons(Chapter):
     """Asks which paradigm is better at equal compute, and answers it."""
-
-    name = about = "Attention at equal compute"
-    template = "comparisons.j2"
-    compares = has_published = True
 
     def names(self, sections: Sequence[Compared]) -> dict[Compared, str]:
         """What tells each setting from the base, which comes first."""
-        of = {section.comparison: section for section in sections}
-        return {of[each]: name for each, name in setting_names(_of(sections)).items()}
+        of = {section.subject: section for section in sections}
+        return {of[each]: name for each, name in setting_names([*of]).items()}
 
     def answer(self, sections: Sequence[Compared]) -> list[str]:
         """Who beats whom, in each setting or, of many, in how many; and how much is left."""
@@ -85,14 +79,7 @@ class Comparisons(Chapter["Compared"]):
         of_families = (family_pictures(family) for family in families(_of(sections)))
         return [*itertools.chain(*of_families)]
 
-    def facts(
-        self,
-        sections: Sequence[Compared],
-        shown: Mapping[Compared, Sequence[Shown]],
-        shared: Sequence[Shown],
-        results: str,
-        published: bool,
-    ) -> dict[str, Any]:
+    def facts(self, sections: Sequence[Compared], published: bool) -> dict[str, Any]:
         """What `comparisons.j2` reads."""
         found = _of(sections)
         trained = not all(each.recorded for each in found)
@@ -107,11 +94,9 @@ class Comparisons(Chapter["Compared"]):
             "limits": said_once("limits", found),
             "table_one": Table(*table_one_rows(found), csv="table1.csv") if trained else None,
             "table_one_notes": table_one_notes(found) if trained else [],
-            "shared": shared,
             **across_facts(found),
             "data": said_once("data", found),
             "how": method(found),
-            "sections": {each: each.facts(shown[each], results) for each in sections},
         }
 
     def tables(self, sections: Sequence[Compared]) -> dict[str, pd.DataFrame]:
@@ -124,124 +109,82 @@ class Comparisons(Chapter["Compared"]):
         return for_papers(_of(sections))
 
 
-COMPARISONS = Comparisons()
-
-
-@dataclass(frozen=True, eq=False)
-class Compared:
-    """A comparison as a section of the report; see `analysis.section.section.Section`.
-
-    Attributes:
-        comparison: the comparison.
-        num_settings: how many its page has.
-    """
-
-    comparison: Comparison
-    num_settings: int = 1
-
-    @property
-    def one_of_many(self) -> bool:
-        """Whether its page has so many that it shows no figures but heat maps."""
-        return self.num_settings > MOST_IN_FULL
-
-    @property
-    def chapter(self) -> Comparisons:
-        return COMPARISONS
-
-    @property
-    def title(self) -> str:
-        return self.comparison.name
-
-    @property
-    def key(self) -> str:
-        return self.comparison.key
-
-    @property
-    def cells(self) -> pd.DataFrame:
-        return self.comparison.cells
-
-    @property
-    def labels(self) -> dict[str, object]:
-        comparison = self.comparison
-        return {
-            "task": comparison.task,
-            "m": comparison.m,
-            "architecture": comparison.architecture,
-            "comparison_id": comparison.id,
-            "axis": comparison.axis,
-            "threshold": comparison.threshold,
-        }
-
-    @functools.cached_property
-    def claims(self) -> list[Claim]:
-        """C1 to C6, C16 and C17."""
-        return claims(self.comparison)
-
-    @functools.cached_property
-    def pictures(self) -> list[Picture]:
-        """Its figures; an empty list where nothing can be compared."""
-        drawn = heat_map_pictures if self.one_of_many else pictures
-        return drawn(self.comparison)
-
-    def text(self, published: bool = False) -> str:
-        """The table, its differences, and what limits them, as the page has them."""
-        found = self.comparison
-        there = len(found.summary) > 0
-        return printed(
-            "comparison.txt.j2",
-            table=Table(*comparison_cells(found, published)) if there else None,
-            setting=setting_text(found) if there else "",
-            two_sorts=said("two_sorts", found) if there else [],
-            pairs=Table(*pair_cells(found)) if len(found.summary) > 1 else None,
-            over=over_what(found.paired),
-            basis=said("basis", found),
-            limits=said("limits", found),
-            tallied=tallied(self.claims),
-        )
-
-    def tables(self) -> dict[str, pd.DataFrame]:
-        found = self.comparison
-        return {"summary": found.summary, "paired": found.paired, "options": found.options}
-
-    def cell_rows(self) -> pd.DataFrame:
-        return cell_rows(self.comparison)
-
-    def facts(self, shown: Sequence[Shown], results: str) -> dict[str, Any]:
-        """What `comparisons.j2` reads of it.
-
-        Args:
-            shown: its pictures, in order, as the page holds them.
-            results: path or URL of the results directory, for the command that repeats a cell.
-        """
-        found = self.comparison
-        return {
-            "shown": shown,
-            "looks": None if self.one_of_many else looks(found),
-            "claims": claim_blocks(self.claims),
-            "claim_details": claim_details(self.claims),
-            "comparison": found,
-            "verdicts": verdict_table(found.paired) if len(found.paired) else None,
-            "over": over_what(found.paired),
-            "further": [Table(*each, csv="comparison.csv") for each in further_cells(found)],
-            "cut": "".join(said("cut", found)) if len(found.summary) else "",
-            "options": option_table(found),
-            "tried": found.options.groupby("paradigm", sort=False).size(),
-            "chosen_by": measures(found.task, [found.select])[found.select].name,
-            "end_states": end_states(found.cells),
-            "settings": setting_table(found),
-            "again": [] if found.recorded else again_blocks(_an_example(found), results),
-        }
-
-    def summaries(self) -> list[Run]:
-        alone = self.num_settings == 1
-        return group_summaries(self.comparison, self.tables(), lambda: self.pictures, alone)
+COMPARISONS = Comparisons(
+    name="Attention at equal compute",
+    about="Attention at equal compute",
+    template="comparisons.j2",
+    compares=True,
+    has_published=True,
+)
 
 
 def find(results: Results, cell_ids: Collection[str], question: Question) -> list[Compared]:
     """Every comparison; see `analysis.section.section.Kind`."""
     asked = {name: getattr(question, name) for name in question.OF_COMPARISONS}
     found = compare_results(results, cell_ids=cell_ids, **asked)
-    return [Compared(comparison, len(found)) for comparison in found]
+    return [section_of(comparison, len(found)) for comparison in found]
+
+
+def section_of(comparison: Comparison, num_settings: int = 1) -> Compared:
+    """A comparison as a section of a page of so many, which shows no figures but heat maps of
+    each where there are more than `MOST_IN_FULL`.
+    """
+    is_one_of_many = num_settings > MOST_IN_FULL
+    return Section(
+        chapter=COMPARISONS,
+        template="comparison",
+        title=comparison.name,
+        key=comparison.key,
+        cells=comparison.cells,
+        labels={
+            "task": comparison.task,
+            "m": comparison.m,
+            "architecture": comparison.architecture,
+            "comparison_id": comparison.id,
+            "axis": comparison.axis,
+            "threshold": comparison.threshold,
+        },
+        subject=comparison,
+        claims=claims(comparison),
+        tell=functools.partial(_facts, is_one_of_many=is_one_of_many),
+        draw=heat_map_pictures if is_one_of_many else pictures,
+        tabulate=_tables,
+        list_cells=cell_rows,
+        summarise=functools.partial(group_summaries, alone=num_settings == 1),
+    )
+
+
+def _tables(comparison: Comparison) -> dict[str, pd.DataFrame]:
+    return {
+        "summary": comparison.summary,
+        "paired": comparison.paired,
+        "options": comparison.options,
+    }
+
+
+def _facts(comparison: Comparison, is_one_of_many: bool) -> dict[str, Any]:
+    """What its templates read: what only some of them show is made when they do."""
+    makers: dict[str, Callable[..., Any]] = {
+        "means": _mean_table,
+        "pairs": lambda of: Table(*pair_cells(of)),
+        "looks": (lambda of: None) if is_one_of_many else looks,
+        "verdicts": lambda of: verdict_table(of.paired),
+        "further": lambda of: [Table(*each, csv="comparison.csv") for each in further_cells(of)],
+        "cut": lambda of: "".join(said("cut", of)),
+        "options": option_table,
+        "settings": setting_table,
+        "example": _an_example,
+    }
+    return {name: functools.partial(make, comparison) for name, make in makers.items()} | {
+        "c": comparison,
+        "said": lambda name: said(name, comparison),
+        "over": over_what(comparison.paired),
+        "chosen_by": measures(comparison.task, [comparison.select])[comparison.select].name,
+    }
+
+
+def _mean_table(comparison: Comparison, published: bool) -> Table:
+    return Table(*comparison_cells(comparison, published))
 
 
 def _answer_tables(found: Sequence[Comparison], published: bool) -> Iterator[Table]:
@@ -266,9 +209,9 @@ def _an_example(comparison: Comparison) -> pd.Series:
     return (cells if tested.empty else tested).iloc[0]
 
 
-def _are_many(sections: Sequence[Compared]) -> bool:
-    return any(section.one_of_many for section in sections)
+def _are_many(sections: Iterable[Compared]) -> bool:
+    return len([*sections]) > MOST_IN_FULL
 
 
-def _of(sections: Sequence[Compared]) -> list[Comparison]:
-    return [section.comparison for section in sections]
+def _of(sections: Iterable[Compared]) -> list[Comparison]:
+    return [section.subject for section in sections]

@@ -16,7 +16,7 @@ from typing import Any
 import pandas as pd
 
 from analysis.digest.compare import Comparison
-from analysis.groups import GROUP, OPTION, with_chosen
+from analysis.groups import GROUP, OPTION, stacked, with_chosen
 from analysis.page import latex
 from analysis.page.sentences import (
     conditions,
@@ -27,11 +27,13 @@ from analysis.page.sentences import (
 )
 from analysis.page.table_one import names_of, table_one, table_one_cells, table_one_rows
 from analysis.page.tables import paired_cells
-from analysis.page.templates import paragraphs, printed
-from analysis.section.blocks import Table
-from analysis.section.parts import stacked, without_long_columns
 from analysis.section.section import Section, by_chapter
-from study.results import FURTHER, METRICS
+from analysis.section.templates import Table, paragraphs, printed
+from study import tasks
+from study.results import FOUND, FURTHER, METRICS, OF_DATA, SET_UP
+
+LONG_COLUMNS = ["cell", "package_versions", "data_notes", "network_digest"]
+"""Long columns of cells, nearly the same in every row."""
 
 _AT_THE_CUT = ("cut", "step", "mosaics_seen", "budget_fraction", "compute_flops", "train_seconds")
 
@@ -125,6 +127,25 @@ def matrix_tables(matrix: pd.DataFrame) -> dict[str, Table]:
             csv="claim_matrix.csv",
         )
     return tables
+
+
+# --- cells
+
+
+def without_long_columns(cells: pd.DataFrame, task: str = "") -> pd.DataFrame:
+    """Trained cells without long columns, and without those that are of other modalities only.
+
+    Args:
+        cells: rows of `cells`, maybe with their metrics.
+        task: of all of them; empty: of mosaics.
+    """
+    modality = tasks.modality(task)
+    own = {measure.column for measure in modality.measures}
+    own |= {*modality.own_columns} | ({"foreground_share"} if modality.partly else set())
+    if task in tasks.TASKS:
+        own |= tasks.TASKS[task].options.keys()
+    others = {*OF_DATA, *SET_UP, *FOUND, *FURTHER} - own
+    return cells.drop(columns=[*LONG_COLUMNS, *others], errors="ignore")
 
 
 # --- comparisons

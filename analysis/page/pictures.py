@@ -21,9 +21,9 @@ from analysis.figures.curves import compute_figure, factors_figure, response_fig
 from analysis.figures.forest import forest_figure
 from analysis.figures.tiles import grid_figure, heatmap_figure
 from analysis.forms import of_planned
-from analysis.page.templates import paragraphs
 from analysis.rules.statistics import CONFIDENCE
 from analysis.section.picture import Picture, file_stem
+from analysis.section.templates import paragraphs
 from study.door import imported
 
 REFERENCES = ("hard", "hard-sampled", "hard-running", "soft")

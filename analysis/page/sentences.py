@@ -13,7 +13,7 @@ from analysis.digest.limits import soft_epochs
 from analysis.digest.measures import measures
 from analysis.forms import listed
 from analysis.groups import paradigm_order
-from analysis.page.templates import paragraphs
+from analysis.section.templates import paragraphs
 
 
 def said(name: str, comparison: Comparison) -> list[str]:

@@ -7,8 +7,7 @@ from typing import Any
 from analysis.digest.compare import Comparison
 from analysis.page.sentences import answer, setting_text
 from analysis.page.tables import comparison_cells
-from analysis.page.templates import printed
-from analysis.section.blocks import Table
+from analysis.section.templates import Table, printed
 
 
 def as_text(comparison: Comparison) -> str:

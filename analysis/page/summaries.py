@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping
 from typing import Any
 
 import pandas as pd
@@ -14,41 +14,32 @@ from analysis.digest.measures import measures
 from analysis.forms import known, percent
 from analysis.page.sentences import answer, said
 from analysis.page.tables import comparison_cells, measures_of, rates, seeds_there
-from analysis.page.templates import markdown_table, table
 from analysis.page.where_it_looks import looks
-from analysis.section.blocks import Table
-from analysis.section.picture import Picture
-from analysis.section.summary import run_files, summary_run
+from analysis.section.section import Section
+from analysis.section.summary import summary_run
+from analysis.section.templates import Table, markdown_table, table
 from study.evaluate.heat_map_image import heatmap_png
 from study.results import OF_DATA
 from study.tracking.runs import Run
 
 
-def group_summaries(
-    comparison: Comparison,
-    tables: Mapping[str, pd.DataFrame],
-    draw: Callable[[], Sequence[Picture]],
-    alone: bool = True,
-) -> list[Run]:
+def group_summaries(section: Section[Comparison], alone: bool = True) -> list[Run]:
     """One run per paradigm, in the order of the comparison's table.
 
     Args:
-        comparison: as `analysis.digest.compare.compare` gives it.
-        tables: name -> table, which all of them hold.
-        draw: gives its pictures, when they are asked for.
+        section: of a comparison.
         alone: whether there is no other setting, so that names need not say it.
 
     Returns:
         The runs; paradigms without an option that can be chosen have none. Metrics are the scores
         and measures of the test split at the cut, and `n`, the seeds; intervals are in the note.
     """
-    summary = comparison.summary
+    comparison, summary = section.subject, section.subject.summary
     if summary.empty:
         return []
     answer_table = markdown_table(Table(*comparison_cells(comparison)))
     about = [text for name in ("setting", "tuned", "limits") for text in said(name, comparison)]
     note = "\n\n".join([*answer([comparison]), answer_table, *about])
-    shared = functools.cache(lambda: run_files(tables, draw()))
     metrics = [each.column for each in measures_of(comparison) if each.column in summary]
     return [
         summary_run(
@@ -66,7 +57,7 @@ def group_summaries(
             note=note,
             params=_params(comparison, row),
             metrics={name: float(row[name]) for name in metrics} | {"n": float(row["num_seeds"])},
-            files=functools.partial(_files, comparison, row["paradigm"], shared),
+            files=functools.partial(_files, section, row["paradigm"]),
             paradigms=[*summary["paradigm"]],
             curves=_curves(comparison, row["paradigm"]),
         )
@@ -88,11 +79,10 @@ def _params(comparison: Comparison, row: Mapping[Hashable, Any]) -> dict[str, st
     return {each[0]: each[1] for each in (first, *others)}
 
 
-def _files(
-    comparison: Comparison, paradigm: str, shared: Callable[[], Mapping[str, bytes]]
-) -> dict[str, bytes]:
+def _files(section: Section[Comparison], paradigm: str) -> dict[str, bytes]:
     """Where it looks, its heat map, and what all paradigms share."""
-    files, seen = {**shared()}, looks(comparison)
+    comparison = section.subject
+    files, seen = {**section.files}, looks(comparison)
     if seen and paradigm in seen.examples:
         files["where-it-looks.html"] = seen.page(paradigm)
     rows = comparison.chosen[comparison.chosen["paradigm"] == paradigm]

@@ -15,13 +15,11 @@ import pandas as pd
 from analysis.digest.compare import Comparison
 from analysis.digest.means import SPREADS
 from analysis.digest.measures import Measure, measures
-from analysis.forms import MANY, known, level, number, of_planned, percent, three_decimals
+from analysis.forms import MANY, Row, known, level, number, of_planned, percent, three_decimals
 from analysis.groups import GROUP, OPTION, with_chosen
 from analysis.page.table_one import beside
-from analysis.page.templates import table
 from analysis.rules.statistics import CONFIDENCE, MIN_SEEDS
-from analysis.section.blocks import Table
-from analysis.section.columns import Row
+from analysis.section.templates import Table, table
 from study import tasks
 
 Cells = tuple[list[str], list[list[str]]]

@@ -9,7 +9,7 @@ import pandas as pd
 
 from analysis.digest.compare import Comparison
 from analysis.groups import in_order, rows_of
-from analysis.page.templates import paragraphs
+from analysis.section.templates import paragraphs
 from study import tasks
 from study.evaluate.looks import Example, looks_html, looks_page
 

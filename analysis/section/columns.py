@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pandas as pd
 
-from analysis.forms import interval, percent
-
-Row = Mapping[Hashable, Any]
+from analysis.forms import Row, interval, percent
 
 Column = tuple[str, Callable[[Row], str]]
 """Header, and the text of a row below it."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -11,33 +11,7 @@ import pandas as pd
 from analysis.groups import paradigm_order
 from analysis.rules.claim import RULES, Claim
 from analysis.section.blocks import Block, Code, Details, Heading, Points, Table, Text
-from study import tasks
-from study.results import FOUND, FURTHER, OF_DATA, SET_UP
-
-LONG_COLUMNS = ["cell", "package_versions", "data_notes", "network_digest"]
-"""Long columns of cells, nearly the same in every row."""
-
-
-def without_long_columns(cells: pd.DataFrame, task: str = "") -> pd.DataFrame:
-    """Trained cells without long columns, and without those that are of other modalities only.
-
-    Args:
-        cells: rows of `cells`, maybe with their metrics.
-        task: of all of them; empty: of mosaics.
-    """
-    modality = tasks.modality(task)
-    own = {measure.column for measure in modality.measures}
-    own |= {*modality.own_columns} | ({"foreground_share"} if modality.partly else set())
-    if task in tasks.TASKS:
-        own |= tasks.TASKS[task].options.keys()
-    others = {*OF_DATA, *SET_UP, *FOUND, *FURTHER} - own
-    return cells.drop(columns=[*LONG_COLUMNS, *others], errors="ignore")
-
-
-def stacked(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """Tables of the same columns stacked; empty ones do not change the types of others."""
-    filled = [part for part in parts if len(part)]
-    return pd.concat(filled, ignore_index=True) if filled else parts[0]
+from analysis.section.picture import Picture
 
 
 def claim_blocks(claims: Sequence[Claim]) -> list[Block]:
@@ -123,3 +97,11 @@ def again_blocks(cell: pd.Series, results: str) -> list[Block]:
             f"--results {shlex.quote(results)}"
         ),
     ]
+
+
+def run_files(tables: Mapping[str, pd.DataFrame], drawn: Sequence[Picture]) -> dict[str, bytes]:
+    """Path -> content of pictures (PNG), where runs are compared, and tables (CSV)."""
+    files = {f"{picture.name}.png": picture.png for picture in drawn}
+    return files | {
+        f"tables/{name}.csv": table.to_csv(index=False).encode() for name, table in tables.items()
+    }

@@ -1,4 +1,4 @@
-"""A figure of the report, drawn when it is asked for."""
+"""A figure of the report, drawn when it is asked for, and as a page shows it."""
 
 from __future__ import annotations
 
@@ -55,3 +55,29 @@ class Picture:
     def svg(self) -> str:
         """The figure as an element of a page."""
         return figure_svg(self.figure, salt=self.name + hashlib.sha256(self.png).hexdigest())
+
+
+@dataclass(frozen=True, eq=False)
+class Shown:
+    """A picture on a page: an SVG element, its file beside the page, and the words around it."""
+
+    title: str
+    caption: str
+    svg: str
+    file: str
+    wide: bool = False
+
+    @property
+    def name(self) -> str:
+        """Its file's name without folder and ending: that of its picture, and a key."""
+        return self.file.rpartition("/")[-1].partition(".")[0]
+
+    @property
+    def pdf(self) -> str:
+        """The same for papers."""
+        return f"{self.file.removesuffix('.png')}.pdf"
+
+    @property
+    def alt(self) -> str:
+        """For readers who cannot see it: the first sentence of the caption."""
+        return self.caption.split(". ")[0].removesuffix(".") + "."

@@ -1,15 +1,17 @@
 """The contract of a section of the report: one part of a results directory, and what it shows.
 
-A *kind* finds its sections in a directory. Sections of one *chapter* stand together on the page:
-comparisons, which ask what paradigm is better at equal compute, learning dynamics, which ask how a
-paradigm learns, attention paths, which ask whether a theory of finite width is right, or one-shot
-images, which ask whether it says which heads of a trained network matter.
+A *kind*, a module, finds its sections in a directory: it makes frames of their cells, tests the
+paper's claims on them, and names the template that prints them. Sections of one *chapter* stand
+together on the page: comparisons, which ask what paradigm is better at equal compute, learning
+dynamics, which ask how a paradigm learns, attention paths, which ask whether a theory of finite
+width is right, or one-shot images, which ask whether it says which heads of a trained network
+matter.
 """
 
 from __future__ import annotations
 
-import abc
-from collections.abc import Collection, Mapping, Sequence
+import functools
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
@@ -17,9 +19,8 @@ import pandas as pd
 
 from analysis.groups import Axis, Select
 from analysis.rules.claim import Claim, tallied
-from analysis.section.blocks import Block, Shown, Text
-from analysis.section.parts import claim_blocks
 from analysis.section.picture import Picture
+from analysis.section.templates import printed
 from study.results import Results
 from study.tracking.runs import Run
 
@@ -53,46 +54,74 @@ class Question:
         return [f"--{name}" for name in given]
 
 
-class Section(Protocol):
-    """One section of the report, read from a results directory.
+S = TypeVar("S")
 
-    Claims and pictures are made once, on demand.
+
+@dataclass(frozen=True, eq=False)
+class Section(Generic[S]):
+    """One section of the report. What takes long is made when it is asked for.
+
+    Attributes:
+        chapter: the chapter that it is part of.
+        template: place of what prints it, without its end: ``template.j2`` has the macros
+            `section` and `folded`, which `page.j2` calls, and ``template.txt.j2`` is its text for
+            the terminal. See `analysis.section.templates`.
+        title: its heading, without the key.
+        key: 8 hex digits for names of files, unique in the directory.
+        cells: the rows of `cells` that it rests on.
+        labels: column -> value: tell its rows apart in tables of several sections.
+        subject: what it is of; the functions below are called with it.
+        claims: the paper's claims and what the data says of them.
+        tell: gives the facts that its templates read.
+        draw: gives its figures; no two share a name.
+        tabulate: gives name -> table at full precision; `Chapter.tables` makes files of them.
+        list_cells: gives a row per cell for `cells.csv`: short columns of `cells`, its numbers.
+        summarise: gives for MLflow one summary of each of what it compares: a paradigm, or a
+            network. It is called with the section.
+        finding: what was found, in a few sentences for the head of the page; may be empty.
     """
 
-    @property
-    def chapter(self) -> Chapter[Any]:
-        """The chapter that it is part of."""
-        ...
+    chapter: Chapter
+    template: str
+    title: str
+    key: str
+    cells: pd.DataFrame
+    labels: Mapping[str, object]
+    subject: S
+    claims: Sequence[Claim]
+    tell: Callable[[S], Mapping[str, Any]]
+    draw: Callable[[S], Sequence[Picture]]
+    tabulate: Callable[[S], Mapping[str, pd.DataFrame]]
+    list_cells: Callable[[S], pd.DataFrame]
+    summarise: Callable[[Section[S]], Iterable[Run]]
+    finding: str = ""
 
-    @property
-    def title(self) -> str:
-        """Its heading, without the key."""
-        ...
+    @functools.cached_property
+    def facts(self) -> Mapping[str, Any]:
+        """What its templates read, besides the section itself, as `its`."""
+        return {**self.tell(self.subject), "its": self}
 
-    @property
-    def key(self) -> str:
-        """8 hex digits for names of files, unique in the directory."""
-        ...
-
-    @property
-    def cells(self) -> pd.DataFrame:
-        """The rows of `cells` that it rests on."""
-        ...
-
-    @property
-    def labels(self) -> Mapping[str, object]:
-        """Column -> value: tell its rows apart in tables of several sections."""
-        ...
-
-    @property
-    def claims(self) -> Sequence[Claim]:
-        """The paper's claims and what the data says of them."""
-        ...
-
-    @property
+    @functools.cached_property
     def pictures(self) -> Sequence[Picture]:
-        """Its figures; no two share a name."""
-        ...
+        return self.draw(self.subject)
+
+    def tables(self) -> Mapping[str, pd.DataFrame]:
+        return self.tabulate(self.subject)
+
+    def cell_rows(self) -> pd.DataFrame:
+        return self.list_cells(self.subject)
+
+    def summaries(self) -> list[Run]:
+        return [*self.summarise(self)]
+
+    @functools.cached_property
+    def files(self) -> Mapping[str, bytes]:
+        """What a run of MLflow keeps of it: pictures as PNG, where runs are compared, and CSV."""
+        files = {f"{picture.name}.png": picture.png for picture in self.pictures}
+        return files | {
+            f"tables/{name}.csv": table.to_csv(index=False).encode()
+            for name, table in self.tables().items()
+        }
 
     def text(self, published: bool = False) -> str:
         """Its text for the terminal.
@@ -100,78 +129,51 @@ class Section(Protocol):
         Args:
             published: show published numbers beside the measured ones.
         """
-        ...
-
-    def tables(self) -> Mapping[str, pd.DataFrame]:
-        """Name -> table at full precision; `Chapter.tables` makes files of them."""
-        ...
-
-    def cell_rows(self) -> pd.DataFrame:
-        """One row a cell for `cells.csv`: short columns of `cells`, and its numbers."""
-        ...
-
-    def summaries(self) -> Sequence[Run]:
-        """For MLflow: one summary of each of what it compares: a paradigm, or a network."""
-        ...
+        return printed(f"{self.template}.txt.j2", **self.facts, published=published)
 
 
-S = TypeVar("S", bound=Section)
-
-
-class Chapter(abc.ABC, Generic[S]):
+@dataclass(frozen=True, eq=False)
+class Chapter:
     """What the report says of all sections of a kind together; by default, which claims hold.
 
     Attributes:
         name: its name in the title of a page that has a chapter before it.
         about: its name in the title of a page that begins with it.
-        template: of `analysis/page/templates`, which prints it on a page. It has the macros that
-            `page.j2` calls, and reads what `facts` gives.
+        lead: a sentence on all of its sections.
+        template: place of what prints it: the macros `head`, `across` and `details`.
         compares: whether the options of comparisons concern it, see `Question.of_comparisons`.
         has_published: whether numbers of others can be shown beside the measured ones.
     """
 
     name: str
     about: str
-    template: str
+    lead: str = ""
+    template: str = "chapter.j2"
     compares: bool = False
     has_published: bool = False
 
-    def names(self, sections: Sequence[S]) -> dict[S, str]:
+    def names(self, sections: Sequence[Section[Any]]) -> dict[Section[Any], str]:
         """Short names that tell its sections apart, in the order of tables of all of them."""
         return {section: section.title for section in sections}
 
-    def answer(self, sections: Sequence[S]) -> list[str]:
+    def answer(self, sections: Sequence[Section[Any]]) -> list[str]:
         """What its sections say, in a few sentences, which stand above all else."""
-        return [tallied([claim for section in sections for claim in section.claims])]
+        found = [f"{each.title}. {each.finding}" for each in sections if each.finding]
+        return [tallied([claim for section in sections for claim in section.claims]), *found]
 
-    def cells_left(self, sections: Sequence[S]) -> int:
+    def cells_left(self, sections: Sequence[Section[Any]]) -> int:
         """How many planned cells have not ended, as far as the others say."""
         return 0
 
-    def pictures(self, sections: Sequence[S]) -> list[Picture]:
+    def pictures(self, sections: Sequence[Section[Any]]) -> list[Picture]:
         """Figures that several sections share, made anew at each call; no two share a name."""
         return []
 
-    @abc.abstractmethod
-    def facts(
-        self,
-        sections: Sequence[S],
-        shown: Mapping[S, Sequence[Shown]],
-        shared: Sequence[Shown],
-        results: str,
-        published: bool,
-    ) -> Mapping[str, Any]:
-        """What its template reads.
+    def facts(self, sections: Sequence[Section[Any]], published: bool) -> dict[str, Any]:
+        """What its template reads, besides its sections and the figures that they share."""
+        return {"answer": self.answer(sections), "lead": self.lead}
 
-        Args:
-            sections: its sections.
-            shown: the pictures of each, in order, as the page holds them.
-            shared: the same of `pictures`.
-            results: path or URL of the results directory, for the command that repeats a cell.
-            published: show published numbers beside the measured ones.
-        """
-
-    def tables(self, sections: Sequence[S]) -> dict[str, pd.DataFrame]:
+    def tables(self, sections: Sequence[Section[Any]]) -> dict[str, pd.DataFrame]:
         """Stem of a file -> table, for export as CSV at full precision."""
         return {
             f"{name}-{section.key}": table
@@ -179,54 +181,17 @@ class Chapter(abc.ABC, Generic[S]):
             for name, table in section.tables().items()
         }
 
-    def papers(self, sections: Sequence[S]) -> dict[str, str]:
+    def papers(self, sections: Sequence[Section[Any]]) -> dict[str, str]:
         """Name of a file -> table in Markdown or LaTeX."""
         return {}
 
 
-class SectionOfBlocks(Section, Protocol):
-    """A section that says as a list of blocks what a page shows of it."""
-
-    def blocks(
-        self, shown: Sequence[Shown], results: str, published: bool = False
-    ) -> Sequence[Block]:
-        """Its part of the page, below the heading; arguments as of `Chapter.facts`."""
-        ...
-
-
-B = TypeVar("B", bound=SectionOfBlocks)
-
-
-class ChapterOfBlocks(Chapter[B]):
-    """A chapter of such sections."""
-
-    template = "blocks.j2"
-
-    def head(self, sections: Sequence[B]) -> list[Block]:
-        """Blocks above all sections of the page: the answer, and what it rests on."""
-        claims = [claim for section in sections for claim in section.claims]
-        first, *others = self.answer(sections)
-        return [Text(first, "lead"), *claim_blocks(claims), *map(Text, others)]
-
-    def facts(
-        self,
-        sections: Sequence[B],
-        shown: Mapping[B, Sequence[Shown]],
-        shared: Sequence[Shown],
-        results: str,
-        published: bool,
-    ) -> dict[str, Any]:
-        """What `blocks.j2` reads."""
-        of_each = {each: each.blocks(shown[each], results, published) for each in sections}
-        return {"head": self.head(sections), "sections": of_each}
-
-
 class Kind(Protocol):
-    """A kind of sections, such as a module; a `study.reported.SectionOf` says what it shows."""
+    """A kind of sections, a module; a `study.reported.SectionOf` says what it shows."""
 
     def find(
         self, results: Results, cell_ids: Collection[str], question: Question
-    ) -> Sequence[Section]:
+    ) -> Sequence[Section[Any]]:
         """Its sections, in a fixed order.
 
         Args:
@@ -240,7 +205,9 @@ class Kind(Protocol):
         ...
 
 
-def by_chapter(sections: Sequence[Section]) -> list[tuple[Chapter[Any], list[Section]]]:
+def by_chapter(
+    sections: Sequence[Section[Any]],
+) -> list[tuple[Chapter, list[Section[Any]]]]:
     """Every chapter with its sections, in the given order."""
     chapters = dict.fromkeys(section.chapter for section in sections)
     return [(each, [s for s in sections if s.chapter is each]) for each in chapters]

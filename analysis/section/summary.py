@@ -18,7 +18,6 @@ import pandas as pd
 
 from analysis.figures.style import line_styles
 from analysis.rules.claim import Claim, Verdict, tallied
-from analysis.section.picture import Picture
 from study.tracking.runs import METRIC_STEP_FLOPS, Files, Point, Run
 
 STATUSES = ("done", "diverged", "censored", "failed")
@@ -101,11 +100,3 @@ def counts_of(claims: Iterable[Claim], cells: Iterable[pd.DataFrame]) -> dict[st
     verdicts = Counter(claim.verdict for claim in claims)
     counts = {f"cells {name}": float(statuses[name]) for name in STATUSES}
     return counts | {f"claims {name}": float(verdicts[name]) for name in get_args(Verdict)}
-
-
-def run_files(tables: Mapping[str, pd.DataFrame], drawn: Sequence[Picture]) -> dict[str, bytes]:
-    """Path -> content of pictures (PNG), where runs are compared, and tables (CSV)."""
-    files = {f"{picture.name}.png": picture.png for picture in drawn}
-    return files | {
-        f"tables/{name}.csv": table.to_csv(index=False).encode() for name, table in tables.items()
-    }

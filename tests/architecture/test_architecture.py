@@ -28,7 +28,6 @@ STOREYS = [
     ["analysis.page"],
     ["analysis.page.across"],
     ["analysis.page.sentences", "analysis.page.where_it_looks"],
-    ["analysis.page.templates"],
     ["analysis"],
     ["study.run_options", "study.check", "study.search"],
     ["study.plan", "analysis.section"],

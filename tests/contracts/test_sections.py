@@ -31,7 +31,7 @@ from analysis.kinds import find
 from analysis.page import comparisons as comparison
 from analysis.page.exports import claim_rows
 from analysis.page.files import figures
-from analysis.section.blocks import Shown
+from analysis.section.picture import Shown
 from analysis.section.section import Chapter, Question, Section, by_chapter
 from study.reported import SECTIONS
 from study.results import Results
@@ -81,11 +81,11 @@ class Made(NamedTuple):
     drawn: list[Figure]
 
     @property
-    def sections(self) -> list[Section]:
+    def sections(self) -> list[Section[Any]]:
         return list(self.found.sections)
 
     @property
-    def chapter(self) -> Chapter[Any]:
+    def chapter(self) -> Chapter:
         return self.sections[0].chapter
 
 
@@ -139,7 +139,7 @@ def everything(
     return conclude(folder)
 
 
-def shown(section: Section) -> list[Shown]:
+def shown(section: Section[Any]) -> list[Shown]:
     """Its pictures without their contents."""
     return [
         Shown(each.title, each.caption, "", f"{each.name}.png", each.wide)
@@ -269,8 +269,10 @@ def test_every_section_shows_its_pictures_once_and_names_every_claim(made: Made)
         pictures, chapter = shown(section), made.chapter
         told = {
             "template": chapter.template,
-            "sections": [section],
-            "facts": chapter.facts([section], {section: pictures}, [], "/my results", True),
+            "sections": [{**section.facts, "shown": pictures}],
+            "claims": section.claims,
+            "shared": [],
+            **chapter.facts([section], published=True),
         }
         forms: tuple[Form, ...] = ("html", "markdown")
         pages = {form: page_of_chapters([told], section.title, form) for form in forms}

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from analysis.conclude import conclude
-from analysis.section.blocks import Table, Text
+from analysis.section.templates import Table
 from tests.made_up.comparisons import Row, make_cell, make_results, write
 from tests.made_up.pages import page_of
 
@@ -98,7 +98,7 @@ def test_nothing_is_wider_than_the_screen(visit: Visit) -> None:
 def test_a_table_folds_its_cells_before_it_scrolls(browser: Browser, tmp_path: Path) -> None:
     path = tmp_path / "wide.html"
     intervals = Table(["paradigm", *["95 % interval"] * 10], [["soft", *["69.2 to 84.5"] * 10]])
-    path.write_text(page_of([intervals]))
+    path.write_text(page_of([("table", intervals)]))
     for size, scrolls in ((WIDE, False), (PHONE, True)):
         page = browser.new_page(viewport=size, offline=True)
         page.goto(path.as_uri())
@@ -165,10 +165,10 @@ def test_every_mark_says_its_numbers_without_a_script(browser: Browser, report: 
 def test_a_watched_page_loads_itself_again(browser: Browser, tmp_path: Path) -> None:
     """But not while someone is at work with it."""
     path = tmp_path / "report.html"
-    path.write_text(page_of([Text("first")], reload=1))
+    path.write_text(page_of([("text", "first")], reload=1))
     page = browser.new_page(offline=True)
     page.goto(path.as_uri())
-    path.write_text(page_of([Text("second")]))
+    path.write_text(page_of([("text", "second")]))
     for step in range(15):
         page.mouse.move(step, step)
         page.wait_for_timeout(100)

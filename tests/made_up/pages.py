@@ -1,26 +1,24 @@
-"""Pages of blocks alone, or of what chapters say, in each form of a report."""
+"""Pages of a few words, or of what chapters say, in each form of a report."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from analysis.page.templates import page
-from analysis.section.blocks import Block
+from analysis.section.templates import page
 
 Form = Literal["html", "markdown"]
 
 
 def page_of(
-    blocks: Sequence[Block],
+    said: Sequence[tuple[str, Any]],
     title: str = "made up",
     form: Form = "html",
     reload: float | None = None,
 ) -> str:
-    """A page with one section."""
-    facts = {"head": [], "sections": {title: blocks}}
-    told = {"template": "blocks.j2", "sections": [title], "facts": facts}
-    return page_of_chapters([told], title, form, reload)
+    """A page that says something: names of the macros of a form, each with what it is given."""
+    chapter = {"template": "tests.made_up:said.j2", "sections": [], "said": said}
+    return page_of_chapters([chapter], title, form, reload)
 
 
 def page_of_chapters(
@@ -29,6 +27,7 @@ def page_of_chapters(
     form: Form = "html",
     reload: float | None = None,
 ) -> str:
-    """A page of chapters, each with its `template`, `sections` and `facts`."""
-    said: dict[str, Any] = {"title": title, "chapters": chapters, "reload": reload}
-    return page(form, **said, warnings=[], notes=[], claim_tables={}, claim_counts=None)
+    """A page of chapters, each with its `template`, `sections` and facts."""
+    told: dict[str, Any] = {"title": title, "chapters": chapters, "reload": reload}
+    told |= {"results": "/my results", "published": True, "claim_tables": {}}
+    return page(form, **told, warnings=[], notes=[], claim_counts=None)

@@ -12,10 +12,12 @@ from collections.abc import Iterable, Sequence
 
 import pandas as pd
 
+from analysis.page.exports import without_long_columns
 from analysis.rules.claim import Claim
-from analysis.section.blocks import Block, Details, Heading, Shown, Text
-from analysis.section.parts import again_blocks, claim_details, without_long_columns
-from analysis.section.section import ChapterOfBlocks, SectionOfBlocks
+from analysis.section.blocks import Block, Details, Heading, Text
+from analysis.section.parts import again_blocks, claim_details
+from analysis.section.picture import Shown
+from analysis.section.section import Chapter
 
 _LEAD = (
     "How the paradigms learn, not which one is better: nothing in these sections is compared at "
@@ -23,18 +25,7 @@ _LEAD = (
 )
 
 
-class LearningDynamics(ChapterOfBlocks[SectionOfBlocks]):
-    """Says which of the paper's claims hold; there is no winner to name."""
-
-    name = "learning dynamics"
-    about = "Learning dynamics of attention"
-
-    def head(self, sections: Sequence[SectionOfBlocks]) -> list[Block]:
-        """Every claim with its verdict, and that there is no winner."""
-        return [*super().head(sections), Text(_LEAD, "quiet")]
-
-
-LEARNING_DYNAMICS = LearningDynamics()
+LEARNING_DYNAMICS = Chapter("learning dynamics", "Learning dynamics of attention", _LEAD)
 
 
 class DynamicsSection(abc.ABC):
@@ -52,6 +43,12 @@ class DynamicsSection(abc.ABC):
     about: str
     title: str
     chapter = LEARNING_DYNAMICS
+    template = "blocks"
+    finding = ""
+
+    @property
+    def facts(self) -> dict[str, object]:
+        return {"its": self}
 
     def __init__(self, cells: pd.DataFrame, ids: Iterable[str]) -> None:
         self.cells = cells

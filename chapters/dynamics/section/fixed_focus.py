@@ -13,10 +13,10 @@ from analysis.groups import PARADIGMS
 from analysis.rules.claim import Claim
 from analysis.section.blocks import Block, Details, Table, Text
 from analysis.section.columns import by_columns
-from analysis.section.parts import end_states
+from analysis.section.parts import end_states, run_files
 from analysis.section.picture import Picture
 from analysis.section.section import Question
-from analysis.section.summary import claims_note, run_files, summary_run
+from analysis.section.summary import claims_note, summary_run
 from analysis.settings import network_text
 from chapters.dynamics.section.dynamics_section import DynamicsSection
 from chapters.dynamics.section.focus_claims import claims

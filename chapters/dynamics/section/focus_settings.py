@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from analysis.groups import PARADIGMS, best_first, in_order
-from analysis.section.parts import stacked
+from analysis.groups import PARADIGMS, best_first, in_order, stacked
 from analysis.settings import differences, setting_words, told_apart
 from chapters.dynamics import linear_orthogonal as theory
 from chapters.dynamics.section.mean_curves import mean_curves

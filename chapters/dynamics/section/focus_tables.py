@@ -9,10 +9,9 @@ from typing import Any
 import pandas as pd
 
 from analysis.forms import level, number, percent, span
-from analysis.groups import with_chosen
+from analysis.groups import stacked, with_chosen
 from analysis.rules.statistics import CONFIDENCE
 from analysis.section.columns import measured, plain
-from analysis.section.parts import stacked
 from chapters.dynamics.section.focus_settings import MEASURES, Setting, floors
 from study.terminal import counted
 

@@ -12,10 +12,10 @@ from analysis.groups import PARADIGMS, paradigm_order
 from analysis.rules.claim import Claim
 from analysis.rules.statistics import CONFIDENCE
 from analysis.section.blocks import Block, Details, Table, Text
-from analysis.section.parts import end_states
+from analysis.section.parts import end_states, run_files
 from analysis.section.picture import Picture
 from analysis.section.section import Question
-from analysis.section.summary import claims_note, run_files, summary_run
+from analysis.section.summary import claims_note, summary_run
 from chapters.dynamics.figures.growth import (
     LARGEST,
     curvature_figure,

@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 
 import pandas as pd
 
-from analysis.forms import known, listed, percent, points
+from analysis.forms import Row, known, listed, percent, points
 from analysis.rules.claim import evidence, lost_text
 from analysis.rules.statistics import CONFIDENCE, LEVEL, t_interval
-from analysis.section.columns import Row
 from chapters.paths.heads.heads_cell import GREEDY, RANDOM, SIMPLE
 from chapters.paths.posterior.posterior_cell import THEORY
 from chapters.paths.section import means

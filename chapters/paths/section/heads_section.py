@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterator
 
 import pandas as pd
 
-from analysis.section.section import Question
+from analysis.section.section import Chapter, Question
 from chapters.paths.section import beside, means
 from chapters.paths.section import pruned as pruning
 from chapters.paths.section.networks import NETWORK, of_network, scorer_text
@@ -56,8 +56,7 @@ def _parts(setting: Trained) -> Iterator[Part]:
 
 
 _HEADS = Paths(
-    name="one-shot images",
-    about="One-shot images",
+    Chapter("one-shot images", "One-shot images", has_published=True),
     study="one-shot",
     says=(
         "A transformer is trained by gradient descent to tell which of two labelled images a "

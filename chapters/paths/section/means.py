@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pandas as pd
 
+from analysis.groups import stacked
 from analysis.rules.statistics import CONFIDENCE, interval_columns, named_interval, t_interval
-from analysis.section.parts import stacked
 from chapters.paths.posterior.posterior_cell import SLICE, THEORY
 from chapters.paths.section.networks import ALL, NETWORK, Vector, of_network
 from chapters.paths.section.settings import Setting, once, relative_distance

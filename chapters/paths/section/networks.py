@@ -12,8 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from analysis.forms import known, points
-from analysis.section.columns import Row
+from analysis.forms import Row, known, points
 from chapters.paths.heads.heads_cell import RULES
 from chapters.paths.posterior.network import PATHS
 from chapters.paths.posterior.posterior_cell import LIMIT, SLICE, THEORY

@@ -15,12 +15,13 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from analysis.forms import aligned
+from analysis.page.exports import LONG_COLUMNS
 from analysis.rules.claim import Claim
-from analysis.section.blocks import Block, Details, Heading, Shown, Text
-from analysis.section.parts import LONG_COLUMNS, again_blocks, claim_details, end_states
-from analysis.section.picture import Picture
-from analysis.section.section import ChapterOfBlocks
-from analysis.section.summary import claims_note, run_files, summary_run
+from analysis.section.blocks import Block, Details, Heading, Text
+from analysis.section.parts import again_blocks, claim_details, end_states, run_files
+from analysis.section.picture import Picture, Shown
+from analysis.section.section import Chapter
+from analysis.section.summary import claims_note, summary_run
 from chapters.paths.heads.heads_cell import SOLVED
 from chapters.paths.posterior.posterior_cell import SLICE
 from chapters.paths.section import findings, path_claims, path_pictures, path_tables, warnings
@@ -44,13 +45,13 @@ class Part(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Paths(ChapterOfBlocks["PathsSection"]):
+class Paths:
     """What sections of one kind show; each function is called with a setting.
 
     Others, such as `path_claims.claims`, know by a setting's class what they say of it.
 
     Attributes:
-        name, about: see `analysis.section.section.Chapter`.
+        chapter: see `analysis.section.section.Chapter`.
         study: the study, as MLflow names it.
         says: what is asked, in a paragraph.
         method: how it was computed, in paragraphs.
@@ -58,34 +59,30 @@ class Paths(ChapterOfBlocks["PathsSection"]):
         parts: what MLflow compares.
     """
 
-    name: str
-    about: str
+    chapter: Chapter
     study: str
     says: str
     method: Sequence[str]
     tables_of: Mapping[str, Callable[[Any], pd.DataFrame]]
     parts: Callable[[Any], Iterable[Part]]
 
-    has_published = True
-
-    def answer(self, sections: Sequence[PathsSection]) -> list[str]:
-        """How many claims hold, and what was found in each setting."""
-        found = {section.title: findings.paragraph(section.setting) for section in sections}
-        return [*super().answer(sections), *(f"{k}. {text}" for k, text in found.items() if text)]
-
 
 class PathsSection:
     """See `analysis.section.section.Section`.
 
     Args:
-        chapter: says what it shows.
+        paths: says what it shows.
         setting: what it is of.
     """
 
-    def __init__(self, chapter: Paths, setting: Setting) -> None:
-        self.chapter, self.setting = chapter, setting
+    template = "blocks"
+
+    def __init__(self, paths: Paths, setting: Setting) -> None:
+        self.paths, self.chapter, self.setting = paths, paths.chapter, setting
+        self.finding = findings.paragraph(setting)
+        self.facts = {"its": self}
         self.cells, self.key = setting.recorded, setting.id[:8]
-        self.title = f"{chapter.about}: {setting.name}"
+        self.title = f"{paths.chapter.about}: {setting.name}"
         self.labels = {"task": setting.task, "variant": setting.label, "key": self.key}
 
     @functools.cached_property
@@ -117,7 +114,7 @@ class PathsSection:
 
     def tables(self) -> dict[str, pd.DataFrame]:
         """All that the section shows, and the numbers behind its figures."""
-        return {name: make(self.setting) for name, make in self.chapter.tables_of.items()}
+        return {name: make(self.setting) for name, make in self.paths.tables_of.items()}
 
     def cell_rows(self) -> pd.DataFrame:
         """Its cells with the short columns that they have."""
@@ -138,7 +135,7 @@ class PathsSection:
         # Cells that train have no method, and rules no width.
         width = cells["network_width"].where(cells["method"].isin([*SOLVED, SLICE]), math.nan)
         states = cells.assign(network_width=width, method=cells["method"].fillna("training"))
-        method = [Text(text) for text in (self.chapter.says, facts, *self.chapter.method)]
+        method = [Text(text) for text in (self.paths.says, facts, *self.paths.method)]
         return [
             *blocks,
             *claim_details(self.claims),
@@ -153,12 +150,12 @@ class PathsSection:
         return [
             summary_run(
                 key=f"{self.setting.id}/{part.name}",
-                named=[part.name, f"{self.chapter.study} {self.setting.variant}"],
+                named=[part.name, f"{self.paths.study} {self.setting.variant}"],
                 note=claims_note(self.claims),
                 params=part.params,
                 metrics=part.metrics,
                 files=files,
             )
-            for part in self.chapter.parts(self.setting)
+            for part in self.paths.parts(self.setting)
             if part.metrics.get("n")
         ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from analysis.section.section import Question
+from analysis.section.section import Chapter, Question
 from chapters.paths.section import beside, means
 from chapters.paths.section.networks import NETWORK, network_text, of_network
 from chapters.paths.section.paths_section import Part, Paths, PathsSection
@@ -44,8 +44,7 @@ def _parts(setting: Setting) -> Iterator[Part]:
 
 
 _THEORY = Paths(
-    name="attention paths",
-    about="Attention paths",
+    Chapter("attention paths", "Attention paths", has_published=True),
     study="attention-paths",
     says=(
         "The network is a stack of attention heads whose attention is fixed and whose values are "

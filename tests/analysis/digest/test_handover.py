@@ -11,7 +11,7 @@ import pytest
 from analysis.conclude import conclude
 from analysis.digest.compare import Comparison, compare
 from analysis.digest.read import load
-from analysis.page.comparisons import Compared
+from analysis.page.comparisons import section_of
 from study.cell import Budget
 from study.results import Results
 from study.tracking.runs import METRIC_STEP_FLOPS, Run
@@ -24,7 +24,7 @@ STEPS = 400
 
 
 def by_paradigm(comparison: Comparison) -> dict[str, Run]:
-    return {run.params["paradigm"]: run for run in Compared(comparison).summaries()}
+    return {run.params["paradigm"]: run for run in section_of(comparison).summaries()}
 
 
 def test_metrics_are_those_of_the_summary_and_curves_end_there(results: Results) -> None:

@@ -30,17 +30,16 @@ def seven(tmp_path_factory: pytest.TempPathFactory) -> list[Compared]:
     ]
     for fields in ({}, {"m": 5}, {"m": 50}, *({"network": each} for each in networks)):
         write_seeds(results, {"soft": 0.4, "lvml": 0.5}, 1, **fields)
-    return [each for each in conclude(results).sections if isinstance(each, Compared)]
+    return [*conclude(results).sections]
 
 
 @pytest.fixture
 def found(seven: list[Compared]) -> list[Comparison]:
-    return [section.comparison for section in seven]
+    return [section.subject for section in seven]
 
 
 def test_many_show_their_heat_maps_alone_and_are_told_together(seven: list[Compared]) -> None:
     assert len(seven) == MOST_IN_FULL + 1
-    assert all(section.one_of_many for section in seven)
     assert any("classifier width 3.0, focus width 2.0" in section.title for section in seven)
     assert [each.name for each in seven[0].pictures] == ["heatmaps-test", "heatmaps-train"]
     of_saif, of_accuracy = COMPARISONS.answer(seven)

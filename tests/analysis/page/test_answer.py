@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from analysis.digest.compare import Comparison
 from analysis.digest.pairs import PAIRED_COLUMNS
 from analysis.page.sentences import answer
-from analysis.page.templates import paragraphs
+from analysis.section.templates import paragraphs
 from study.tasks import modality
 
 PARADIGMS = ("hard", "soft", "lvml")

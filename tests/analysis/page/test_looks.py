@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from analysis.digest.compare import compare_results
-from analysis.page.comparisons import Compared
+from analysis.page.comparisons import section_of
 from analysis.page.where_it_looks import Looks, looks
 from study import tasks
 from study.results import Results
@@ -45,7 +45,7 @@ def test_paradigms_are_shown_on_the_first_seed_that_all_have(results: Results) -
     ]  # fmt: skip
     assert "on seed 1" in shown.text
     (found,) = compare_results(results)
-    for run in Compared(found).summaries():
+    for run in section_of(found).summaries():
         page = run.files()["where-it-looks.html"].decode()
         assert [f"{name}1" in page for name in ("soft", "hard")] == [
             run.params["paradigm"] == name for name in ("soft", "hard")
@@ -62,6 +62,6 @@ def test_readers_are_warned_before_posts_of_hate_speech(results: Results) -> Non
 def test_a_page_of_many_settings_has_no_room_for_it(results: Results) -> None:
     write(results, make_cell(), examples=words("seen"))
     (found,) = compare_results(results)
-    in_full, one_of_many = (Compared(found, many).facts([], "results") for many in (1, 7))
-    assert in_full["looks"]
-    assert one_of_many["looks"] is None
+    in_full, one_of_many = (section_of(found, many).facts for many in (1, 7))
+    assert in_full["looks"]()
+    assert one_of_many["looks"]() is None

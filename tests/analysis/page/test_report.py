@@ -15,12 +15,12 @@ import pytest
 from analysis.conclude import Question, conclude
 from analysis.digest.compare import Comparison, compare_results
 from analysis.digest.measures import METRICS
-from analysis.page.comparisons import COMPARISONS, Compared
+from analysis.page.comparisons import COMPARISONS, section_of
 from analysis.page.pictures import pictures
 from analysis.page.sentences import answer, said
 from analysis.page.table_one import table_one_cells
 from analysis.page.tables import comparison_cells, paired_cells
-from analysis.section.blocks import Shown
+from analysis.section.picture import Shown
 from analysis.settings import setting_words
 from study.cell import Budget
 from study.results import Results, ResultsError
@@ -131,7 +131,7 @@ def test_comparisons_say_in_what_they_differ(results: Results, field: str) -> No
     assert len({*words}) == len(table_one_cells(found)[""].drop_duplicates()) == 2
     for comparison, word in zip(found, words, strict=True):
         assert word in comparison.name
-        assert Compared(comparison).text().startswith(f"{comparison.name}: ")
+        assert section_of(comparison).text().startswith(f"{comparison.name}: ")
 
 
 def test_study_and_cell_ids_restrict(results: Results) -> None:
@@ -176,10 +176,14 @@ def test_of_two_settings_a_figure_of_differences_says_measure_and_setting(
 ) -> None:
     for m in (5, 10):
         write_seeds(results, {"soft": 0.4, "hard": 0.5}, m=m)
-    sections = [Compared(each, 2) for each in compare_results(results)]
+    sections = [section_of(each, 2) for each in compare_results(results)]
     drawn = [Shown(f"Differences in {name}", "", "", "differences-.png") for name in METRICS]
-    facts = COMPARISONS.facts(sections, dict.fromkeys(sections, drawn), [], "results", False)
-    told = {"template": COMPARISONS.template, "sections": sections, "facts": facts}
+    told = {
+        "template": COMPARISONS.template,
+        "sections": [{**each.facts, "shown": drawn} for each in sections],
+        "shared": [],
+        **COMPARISONS.facts(sections, False),
+    }
     page = page_of_chapters([told])
     titles = re.findall("<h4>(.*?)</h4>", page)
     assert titles == [f"Differences in {name}, digits m={m}" for m in (5, 10) for name in METRICS]

@@ -14,13 +14,13 @@ import pytest
 from analysis.digest.compare import compare_results
 from analysis.forms import amount, interval, number, percent, points, three_decimals
 from analysis.page import latex
-from analysis.page.comparisons import Compared
+from analysis.page.comparisons import section_of
 from analysis.page.exports import exports
 from analysis.page.sentences import said, table_one_notes
 from analysis.page.table_one import table_one
 from analysis.page.tables import comparison_cells, would_decide
-from analysis.page.templates import markdown_table, paragraphs
-from analysis.section.blocks import Code, Details, Heading, Points, Shown, Table, Text
+from analysis.section.picture import Shown
+from analysis.section.templates import Table, markdown_table, paragraphs
 from study.results import Results
 from tests.made_up.comparisons import compared, write_seeds
 from tests.made_up.pages import page_of
@@ -104,7 +104,7 @@ def test_published_numbers_stand_beside_ours_but_for_saif_at_another_threshold(
 def test_files_say_what_was_made_equal(results: Results) -> None:
     write_seeds(results, {"soft": 0.4, "lvml": 0.5})
     found = compared(results, axis="mosaics", budget=4_000, threshold=0.6, select="saif")
-    files = exports([Compared(found)])
+    files = exports([section_of(found)])
     for name in ("table1.md", "table1.tex", "paired.md", "paired.tex"):
         for words in (b"mosaics", b"4,000", b"interpolated", b"hidden foreground", b"0.6"):
             assert words in files[name], name
@@ -143,9 +143,11 @@ def test_latex_escapes_what_latex_reads() -> None:
 def test_html_escapes_what_browsers_read() -> None:
     hostile = "<b>&amp;</b>"
     every = [
-        Heading(hostile), Text(hostile), Points([hostile]), Code(hostile),
-        Table([hostile], [[hostile]]), Details(hostile, []), Shown(hostile, hostile, "<svg>", ""),
-    ]  # fmt: skip
+        *((name, hostile) for name in ("heading", "text", "code", "details")),
+        ("points", [hostile]),
+        ("table", Table([hostile], [[hostile]])),
+        ("pictures", [Shown(hostile, hostile, "<svg>", "")]),
+    ]
     page = page_of(every, hostile)
     assert "<b>" not in page
     assert page.count("&lt;b&gt;&amp;amp;&lt;/b&gt;") == 13

@@ -20,7 +20,7 @@ from analysis import report
 from analysis.conclude import conclude
 from analysis.digest.compare import compare_results
 from analysis.page.exports import cell_rows, comparison_tables
-from analysis.page.templates import paragraphs
+from analysis.section.templates import paragraphs
 from chapters.recorded.table import is_taken
 from study import run as command
 from study.results import Results, ResultsError

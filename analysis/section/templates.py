@@ -1,4 +1,7 @@
-"""Templates print frames: what stands in the folder `templates`, as HTML, Markdown or plain text.
+"""Templates print frames, as HTML, Markdown or plain text.
+
+Those of `analysis` stand in its folder `templates` and are found by name alone. One of a package,
+as a chapter, has a place: ``chapters.dynamics.section:focus.j2`` is the file in that package.
 
 A name that a template reads and was not given is an error, so that no fact is silently nothing.
 """
@@ -6,10 +9,12 @@ A name that a template reads and was not given is an error, so that no fact is s
 from __future__ import annotations
 
 import functools
-import itertools
+import importlib.resources
 import math
 import re
-from collections.abc import Iterable, Iterator
+import shlex
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,22 +24,43 @@ import pandas as pd
 from analysis import forms, settings
 from analysis.digest import limits
 from analysis.digest.pairs import POWER, SCREENING
-from analysis.groups import AXES
+from analysis.groups import AXES, paradigm_order
+from analysis.rules.claim import RULES, tallied
 from analysis.rules.overstated import optimism
 from analysis.rules.stages import given, interim
 from analysis.rules.statistics import LEVEL, MIN_SEEDS
-from analysis.section.blocks import Block, Details, Shown, Table
 from study import tasks, terminal
 from study.evaluate.looks import STYLE
 
-_FOLDER = Path(__file__).with_name("templates")
+_FOLDER = Path(__file__).parents[1] / "templates"
 _FOLDERS = [_FOLDER, *(_FOLDER / name for name in ("forms", "sentences", "tables"))]
-"""No two templates have one name, so that a name is enough to find one."""
+"""No two of these templates have one name, so that a name is enough to find one."""
 
 _PARAGRAPH = re.compile(r"\n\s*\n")
 _SPACE = re.compile(r"\s+")
 _BAR, _STAND_IN = "\N{BROKEN BAR}", "\ue000"
 _MARKED_UP = re.compile(r"([\\`*_\[\]<>|#~$])")
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table for people.
+
+    Attributes:
+        header: (columns,) text; empty for none.
+        rows: (rows, columns) text.
+        left: left-aligned columns; the others are right-aligned, as numbers are.
+        marked: rows to highlight.
+        wrap: columns whose text may break into lines.
+        csv: the file beside the report with its numbers at full precision; empty: there is none.
+    """
+
+    header: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    left: Sequence[int] = (0,)
+    marked: Sequence[int] = ()
+    wrap: Sequence[int] = ()
+    csv: str = ""
 
 
 def page(form: Literal["html", "markdown"], **facts: Any) -> str:
@@ -97,16 +123,33 @@ def markdown_table(table: Table) -> str:
     return cells.to_markdown(index=False, disable_numparse=True, colalign=sides)
 
 
-def _runs(blocks: Iterable[Block]) -> Iterator[tuple[bool, list[Block]]]:
-    """Blocks that follow each other and are all pictures, or none of them."""
-    for shown, group in itertools.groupby(blocks, lambda block: isinstance(block, Shown)):
-        yield shown, [*group]
+def _in_a_template(
+    template: str,
+    left: Sequence[int] = (0,),
+    marked: Sequence[int] = (),
+    wrap: Sequence[int] = (),
+    csv: str = "",
+    **facts: Any,
+) -> Table:
+    """The table that a template fills, for a template that shows it."""
+    return Table(*table(template, **facts), left, marked, wrap, csv)
+
+
+def _of_a_package(name: str) -> tuple[str, str, Callable[[], bool]] | None:
+    """Text and path of a template that has a place; None of one that has a name alone."""
+    package, _, file = name.partition(":")
+    if not file:
+        return None
+    path = importlib.resources.files(package) / file
+    return path.read_text(), str(path), lambda: True
 
 
 @functools.cache
 def _environment(escapes: bool) -> jinja2.Environment:
     made = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(_FOLDERS),
+        loader=jinja2.ChoiceLoader(
+            [jinja2.FileSystemLoader(_FOLDERS), jinja2.FunctionLoader(_of_a_package)]
+        ),
         undefined=jinja2.StrictUndefined,
         autoescape=escapes,
         trim_blocks=True,
@@ -119,7 +162,6 @@ def _environment(escapes: bool) -> jinja2.Environment:
         "as_markdown": markdown_table,
         "begins": lambda shown, start: [each for each in shown if each.name.startswith(start)],
         "capital": forms.capital,
-        "folded": lambda blocks: [each for each in blocks if isinstance(each, Details)],
         "interval": forms.interval,
         "interval_of_pair": forms.interval_of_pair,
         "known": forms.known,
@@ -127,18 +169,18 @@ def _environment(escapes: bool) -> jinja2.Environment:
         "listed": forms.listed,
         "made_equal": forms.made_equal,
         "md": markdown,
+        "missing": pd.isna,
         "network": settings.network_text,
         "number": forms.number,
         "percent": forms.percent,
         "points": forms.points,
-        "runs": _runs,
+        "quoted": shlex.quote,
         "sentence": terminal.sentence,
         "setting_text": settings.setting_text,
         "share_of_budget": forms.share_of_budget,
-        "sort_of": lambda block: type(block).__name__,
         "span": forms.span,
+        "tallied": tallied,
         "three_decimals": forms.three_decimals,
-        "unfolded": lambda blocks: [each for each in blocks if not isinstance(each, Details)],
     }
     made.globals |= {
         "counted": terminal.counted,
@@ -147,12 +189,15 @@ def _environment(escapes: bool) -> jinja2.Environment:
         "interim": interim,
         "modality": tasks.modality,
         "optimism": optimism,
+        "paradigm_order": paradigm_order,
+        "table": _in_a_template,
         "AXES": AXES,
         "INFINITY": math.inf,
         "LEVEL": LEVEL,
         "MANY": forms.MANY,
         "MIN_SEEDS": MIN_SEEDS,
         "POWER": POWER,
+        "RULES": RULES,
         "SCREENING": SCREENING,
     }
     return made
