@@ -62,7 +62,7 @@ def test_a_name_says_what_was_reached_and_of_several_settings_which(results: Res
 def test_what_is_not_known_is_named_and_never_a_number(results: Results) -> None:
     """A diverged seed has no loss; a paradigm without an option has no summary."""
     write(results, make_cell("hard"), status="censored", points=(0.25,))
-    assert Compared(compared(results)).summaries() == []
+    assert section_of(compared(results)).summaries() == []
     write(results, make_cell("soft"))
     write(results, make_cell("lvml"), status="diverged", points=())
     runs = by_paradigm(compared(results))
@@ -79,7 +79,7 @@ def test_the_state_follows_the_numbers_of_its_comparison(results: Results) -> No
     evaluations = load(results)
 
     def states(table: pd.DataFrame) -> dict[str, str]:
-        found = [(c, run) for c in compare(table) for run in Compared(c).summaries()]
+        found = [(c, run) for c in compare(table) for run in section_of(c).summaries()]
         return {f"{c.name} {run.params['paradigm']}": run.state for c, run in found}
 
     first = states(evaluations)
