@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import ast
+import contextlib
+import inspect
 import pkgutil
 import re
 import runpy
 import shlex
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import CodeType, FrameType
 
 import pytest
 
-from study import tasks
+from study import run, tasks
 from study.cell.work import Job, Work
 from study.launch.run_job import run_job
+from study.plan.planning import planned
 from study.results.columns import as_markdown
 from study.run_options import requested
 from study.tasks.mosaics.mosaics import MosaicTask
+from study.terminal.command import DONE
+from study.train.run_training import opened_task
 from study.train.training_axes import axes
 from tests.conftest import PROJECT, tiny_cell
 from tests.made_up.comparisons import make_cell, make_results, write
@@ -30,6 +37,7 @@ DOCUMENTS = [
     PROJECT / "examples" / "notebook.ipynb",
 ]
 """All but the log, which tells of what was there once."""
+TOUR = PROJECT / "docs" / "how-a-cell-runs.md"
 PACKAGES = ("study", "analysis", "search_spaces", "chapters", "benchmarks")
 FOLDERS = (*PACKAGES, "tests", "docs")
 CODE = [path for folder in FOLDERS for path in (PROJECT / folder).rglob("*.py")]
@@ -149,6 +157,62 @@ def test_a_file_and_a_test_are_there(document: Path) -> None:
                 assert len(files) == 1, f"{name}: {[*map(named, files)]}"
             if test and test not in axes(tuple(tasks.TASKS)):
                 assert any(f"def {test}(" in path.read_text() for path in files), test
+
+
+def places(document: Path) -> list[str]:
+    """What a document names as `study/run.py:main`, as Python does: `study.run:main`."""
+    found = re.findall(r"`([\w/]+)\.py:([\w.]+)`", document.read_text())
+    files = ((file.removesuffix("/__init__"), name) for file, name in found)
+    return [f"{file.replace('/', '.')}:{name}" for file, name in files]
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=named)
+def test_what_stands_in_a_file_is_there(document: Path) -> None:
+    assert not [each for each in places(document) if not is_there(each)]
+
+
+def code_of(place: str) -> CodeType | None:
+    """Of a function, or of what makes an object of a class; None: it is neither."""
+    found = inspect.unwrap(pkgutil.resolve_name(place))
+    return getattr(found.__init__ if isinstance(found, type) else found, "__code__", None)
+
+
+@contextlib.contextmanager
+def calls_of(codes: Mapping[CodeType, str]) -> Iterator[list[str]]:
+    """Their names, in the order of their calls in this thread."""
+    calls: list[str] = []
+
+    def note(frame: FrameType, event: str, _: object) -> None:
+        if event == "call" and frame.f_code in codes:
+            calls.append(codes[frame.f_code])
+
+    sys.setprofile(note)
+    try:
+        yield calls
+    finally:
+        sys.setprofile(None)
+
+
+@pytest.mark.usefixtures("no_pictures", "without_ray")
+def test_a_cell_runs_as_its_page_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its command makes its cell, and on less data calls its functions in its order.
+
+    All but those that work for Ray and MLflow alone.
+    """
+    monkeypatch.setattr("study.plan.estimate.MOST_STEPS", 3)
+    (words,) = (shlex.split(each) for name, each in study_commands() if name == TOUR.name)
+    (cell_id,) = re.findall(r"`([0-9a-f]{16})`", TOUR.read_text())
+    assert cell_id in {cell.id for cell in planned(requested(words)).cells}
+    codes = {code: place for place in places(TOUR) if (code := code_of(place))}
+    opened_task.cache_clear()  # an earlier test may have opened it
+    less = ["n=100", "epochs=2", "train_metrics_size=20", "validation_size=20", "test_size=20"]
+    here = ["--results", str(tmp_path), "--tracking", "none"]
+    with calls_of(codes) as calls:
+        assert run.main([*words, *here, "--set", *less]) == DONE
+    beside = {"study.launch.tune:run_trials", "study.tracking.cells:of_cell"}
+    assert {*codes.values()} - {*calls} == beside
+    left = iter(calls)
+    assert not [each for each in codes.values() if each not in beside and each not in left]
 
 
 def links() -> Iterator[tuple[str, str]]:
