@@ -20,17 +20,17 @@ which context the LSTM goes on (`study.paradigms.paradigm.Paradigm.decide`):
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.nn.utils.rnn import pad_sequence
 
 from chapters.captions.data.vocabulary import START
 from chapters.captions.encoders import encoder_networks
-from chapters.captions.encoders.encoders import ENCODERS
+from chapters.captions.encoders.encoders import ENCODERS, Encoder
 from chapters.captions.settings import DecoderSettings
 from study.cell.seeds import stream_seed
 from study.models.flops import Length, ModelFlops, counted, forward_flops
@@ -58,21 +58,9 @@ class Memory(NamedTuple):
     cell: Tensor
     gates: Tensor | None = None
 
-    def rows(self, index: Tensor) -> Memory:
-        """Those captions, in that order: (K,) int64 -> memory of K."""
-        return self._each(lambda x: x[index])
-
-    def first(self, count: int) -> Memory:
-        """The first captions."""
-        return self if count == len(self.hidden) else self._each(lambda x: x[:count])
-
-    def repeated(self, times: int) -> Memory:
-        """Each caption several times in a row."""
-        return self if times == 1 else self._each(lambda x: _repeated(x, times))
-
-    def _each(self, change: Callable[[Tensor], Tensor]) -> Memory:
-        known = (change(x) for x in self if x is not None)
-        return Memory(*known)
+    def rows(self, index: Tensor | slice) -> Memory:
+        """Those captions, in that order: (K,) int64, or a range -> memory of K."""
+        return Memory(*(x[index] for x in self if x is not None))
 
 
 class Attend(nn.Module):
@@ -137,7 +125,8 @@ class _Word:
     def __init__(self, write: Write, memory: Memory, words: Tensor, kept: Tensor | None) -> None:
         self._write, self._memory, self._kept = write, memory, kept
         self._gates = write.of_word(write.words(words)) + write.of_hidden(memory.hidden)
-        self._known: tuple[Tensor, Tensor, Tensor, Tensor] | None = None
+        self._asked: Tensor | None = None
+        self._after: tuple[Memory, Tensor]
 
     def __call__(self, contexts: Tensor) -> Tensor:
         """The logits (R k, V)."""
@@ -149,37 +138,36 @@ class _Word:
         hidden = show.sigmoid() * cell.tanh()
         seen = hidden if self._kept is None else hidden * _repeated(self._kept, times)
         logits = self._write.out(seen)
-        self._known = contexts, hidden, cell, logits
+        self._asked = contexts
+        self._after = self._memory._replace(hidden=hidden, cell=cell), logits
         return logits
 
     def _of(self, contexts: Tensor, times: int) -> Tensor:
         """What contexts add to the gates (R k, 4 H); if they are all regions, it is kept."""
+        known = self._memory.gates
         if times != self._memory.regions.shape[1]:
             return self._write.of_context(contexts)
-        if self._memory.gates is None:
-            gates = self._write.of_context(contexts).unflatten(0, (-1, times))
-            self._memory = self._memory._replace(gates=gates)
-        assert self._memory.gates is not None
-        return self._memory.gates.flatten(0, 1)
+        if known is None:
+            known = self._write.of_context(contexts).unflatten(0, (-1, times))
+            self._memory = self._memory._replace(gates=known)
+        return known.flatten(0, 1)
 
     def go_on(self, context: Tensor) -> tuple[Memory, Tensor]:
         """The memory after this word at a context (R, D), and the logits (R, V) there."""
-        if self._known is None or self._known[0] is not context:  # else g was asked just there
+        if self._asked is not context:  # else g was asked just there
             self(context)
-        assert self._known is not None
-        _, hidden, cell, logits = self._known
-        return self._memory._replace(hidden=hidden, cell=cell), logits
+        return self._after
 
 
 class Captioner(Model):
     """Describes an image in words.
 
     Args:
-        focus, classifier: the decoder's.
+        num_words: V.
+        regions: of what sort they are: the network that makes them, which is `encoder` or frozen.
         settings: of the decoder.
-        channels: D of a region.
+        precision: of its products.
         encoder: pixels (B, 3, P, P) uint8 -> maps (B, D, g, g); None: inputs are regions.
-        stride: P / g of the encoder.
     """
 
     draws = True
@@ -188,17 +176,19 @@ class Captioner(Model):
 
     def __init__(
         self,
-        focus: Attend,
-        classifier: Write,
+        num_words: int,
+        regions: Encoder,
         settings: DecoderSettings,
-        channels: int,
+        precision: str,
         encoder: nn.Module | None,
-        stride: int,
     ) -> None:
-        super().__init__(focus, classifier, encoder)
-        self.settings = settings
-        self._channels = channels
-        self._stride = stride
+        channels = regions.channels
+        super().__init__(
+            Attend(channels, settings.hidden, settings.attention, precision),
+            Write(channels, num_words, settings, precision),
+            encoder,
+        )
+        self.settings, self._regions = settings, regions
 
     def encode(self, inputs: Tensor, mask: Tensor | None = None) -> Tensor:
         """The regions (B, m, D) of images, row by row; the inputs if it has no encoder."""
@@ -259,7 +249,8 @@ class Captioner(Model):
             order = real.sum(dim=1).argsort(descending=True, stable=True)
             images, words, real = images[order], words[order], real[order]
         times = paradigm.samples
-        memory = self.begin(self.encode(images)).repeated(times)
+        begun = self.begin(self.encode(images))
+        memory = Memory(*(_repeated(each, times) for each in begun[:4]))
         words, real = _repeated(words, times), _repeated(real, times)
         before = torch.full_like(words[:, 0], START)
         losses, choices = [], []
@@ -267,18 +258,20 @@ class Captioner(Model):
             count = int(real[:, t].sum()) if left_out else len(words)
             if count == 0:
                 break
-            memory, now = memory.first(count), real[:count, t]
+            if count < len(memory.hidden):
+                memory = memory.rows(slice(count))
             word = _Word(self.classifier, memory, before[:count], self._kept(memory, sampling))
             attended = self._attended(paradigm, memory, word)
             decision = paradigm.decide(attended, words[:count, t], sampling)
-            losses.append(_up_to(decision.losses, now, len(words)))
+            ended = ~real[:count, t]
+            losses.append(decision.losses.masked_fill(ended, 0.0))
             if decision.log_choice is not None:
-                choices.append(_up_to(decision.log_choice, now, len(words)))
+                choices.append(decision.log_choice.masked_fill(ended, 0.0))
             if t + 1 < words.shape[1]:
                 memory, logits = word.go_on(decision.context)
                 before = _fed(words[:count, t], logits, teacher_forcing, sampling)
-        log_choices = torch.stack(choices, dim=1) if choices else None
-        return paradigm.sequence_losses(torch.stack(losses, dim=1), log_choices, sampling).mean()
+        log_choices = pad_sequence(choices) if choices else None  # 0 where a caption has ended
+        return paradigm.sequence_losses(pad_sequence(losses), log_choices, sampling).mean()
 
     def flops(
         self,
@@ -289,14 +282,12 @@ class Captioner(Model):
         """See `Model.flops`; lengths are those of captions."""
         assert m is not None
         write, attend, sizes = self.classifier, self.focus, self.settings
-        region, state = (self._channels,), (sizes.hidden,)
-        encoder = m * forward_flops(attend.keys, region)
-        encoder += forward_flops(write.first_hidden, region)
-        encoder += forward_flops(write.first_cell, region)
+        region, state = (self._regions.channels,), (sizes.hidden,)
+        side = self._regions.pixels(m)
+        inputs = torch.zeros(1, m, *region)
         if self.encoder is not None:
-            side = self._stride * math.isqrt(m)
-            pixels = torch.zeros(1, 3, side, side, dtype=torch.uint8)
-            encoder += counted(self.encoder, lambda: self.encode(pixels))
+            inputs = torch.zeros(1, 3, side, side, dtype=torch.uint8)
+        encoder = counted(self, lambda: self.begin(self.encode(inputs)))
         return ModelFlops(
             focus=forward_flops(attend.score, (sizes.attention,)),
             classifier=forward_flops(write.of_context, region) + forward_flops(write.out, state),
@@ -333,17 +324,9 @@ def _fed(words: Tensor, logits: Tensor, teacher_forcing: float, sampling: Sampli
     return torch.where(drawn < teacher_forcing, words, logits.argmax(dim=1))
 
 
-def _up_to(values: Tensor, real: Tensor, count: int) -> Tensor:
-    """Values (R,) as (count,): 0 where a caption has ended."""
-    values = values.masked_fill(~real, 0.0)
-    return nn.functional.pad(values, (0, count - len(values)))
-
-
 def _repeated(values: Tensor, times: int) -> Tensor:
     """(R, ...) -> (R times, ...), each row several times in a row."""
-    if times == 1:
-        return values
-    return values[:, None].expand(-1, times, *values.shape[1:]).flatten(0, 1)
+    return values if times == 1 else values.repeat_interleave(times, dim=0)
 
 
 def show_attend_tell(
@@ -372,14 +355,12 @@ def show_attend_tell(
             for name in ("attention", "embedding", "hidden")
         },
     )
-    known = ENCODERS[encoder]
-    with torch.random.fork_rng(devices=[]):  # construction draws from the global stream
-        focus = Attend(known.channels, sizes.hidden, sizes.attention, precision)
-        classifier = Write(known.channels, input_shape[0], sizes, precision)
     network = encoder_networks.build(encoder, precision) if trained else None
-    initialise(focus, stream_seed("init", "focus", seed))
-    initialise(classifier, stream_seed("init", "classifier", seed))
+    with torch.random.fork_rng(devices=[]):  # construction draws from the global stream
+        model = Captioner(input_shape[0], ENCODERS[encoder], sizes, precision, network)
+    initialise(model.focus, stream_seed("init", "focus", seed))
+    initialise(model.classifier, stream_seed("init", "classifier", seed))
     if network is not None:
         of_encoder = stream_seed("init", "encoder", seed)
         initialise(network, stream_seed("init", "encoder", of_encoder))
-    return Captioner(focus, classifier, sizes, known.channels, network, known.stride)
+    return model

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 
 from analysis.digest.compare import Comparison
@@ -14,19 +15,14 @@ from chapters.captions.evaluation.caption_examples import Example
 
 def pictures(comparison: Comparison) -> Iterator[Picture]:
     """A picture an object: the captions of all paradigms that recorded the same one."""
-    examples = of_paradigms(recorded(comparison))
-    found = {name: {_object(each): each for each in of} for name, of in examples.items()}
-    objects = dict.fromkeys(key for of in found.values() for key in of)
-    for number, key in enumerate(objects, start=1):
-        shown = {name: of[key] for name, of in found.items() if key in of}
-        image, category = key
+    by_object: dict[tuple[str, str], dict[str, Example]] = defaultdict(dict)
+    for name, examples in of_paradigms(recorded(comparison)).items():
+        for example in examples:
+            by_object[example["image"], example["category"]][name] = example
+    for number, ((image, category), shown) in enumerate(by_object.items(), start=1):
         yield Picture(
             name=f"captions-{number}",
             title=f"{category} ({image})",
             caption=f"Captions of {image} by {listed(list(shown))}; box: {category}.",
             figure=caption_figure(shown),
         )
-
-
-def _object(example: Example) -> tuple[str, str]:
-    return example["image"], example["category"]

@@ -26,22 +26,19 @@ _LEAST_COUNT = 5
 
 
 def _differences(settings: Mapping[str, Any], cells: pd.DataFrame) -> list[str]:
-    texts = []
-    if settings["m"] != _REGIONS:
-        texts.append(f"{settings['m']} regions an image, not {_REGIONS}")
-    if (encoder := settings.get("encoder", "vgg19")) != "vgg19":
-        texts.append(f"the encoder {encoder!r}, not VGG19")
-    if cells["encoder_lr"].isna().all():
-        texts.append("a frozen encoder, not one trained at 1e-5")
-    if (least := settings.get("min_count", _LEAST_COUNT)) != _LEAST_COUNT:
-        texts.append(f"a vocabulary of words seen {least} times or more, not {_LEAST_COUNT}")
-    if settings.get("decoder", {}).get("beam", 1) > 1:
-        texts.append(f"beam search over {settings['decoder']['beam']} captions, not the best word")
-    return [
-        *texts,
+    encoder, least = settings.get("encoder", "vgg19"), settings.get("min_count", _LEAST_COUNT)
+    beam = settings.get("decoder", {}).get("beam", 1)
+    differences = {
+        f"{settings['m']} regions an image, not {_REGIONS}": settings["m"] != _REGIONS,
+        f"the encoder {encoder!r}, not VGG19": encoder != "vgg19",
+        "a frozen encoder, not one trained at 1e-5": cells["encoder_lr"].isna().all(),
+        f"a vocabulary of words seen {least} times or more, not {_LEAST_COUNT}": least
+        != _LEAST_COUNT,
+        f"beam search over {beam} captions, not the best word": beam > 1,
         f"{settings['test_size']:,d} test captions of half of the validation images (the "
-        "other half chose the options), not all of val2014",
-    ]
+        "other half chose the options), not all of val2014": True,
+    }
+    return [text for text, differs in differences.items() if differs]
 
 
 CAPTIONS = Published(

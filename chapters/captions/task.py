@@ -6,13 +6,11 @@ import math
 from functools import partial
 
 from chapters.captions.data.mscoco import DATA_SET
-from chapters.captions.encoders import encoders
 from chapters.captions.encoders.encoders import ENCODERS
 from chapters.captions.evaluation.caption_scores import require_scorers
 from chapters.captions.modality import CAPTIONS
 from study.cell import Cell, Options
 from study.cell.declared import Axis, Name
-from study.tasks.sources.places import Places
 from study.tasks.task import Declaration, TaskInfo, min_count
 
 
@@ -41,7 +39,7 @@ MSCOCO = Declaration(
     },
     why_not="chapters.captions.task:why_not",
     requires="chapters.captions.evaluation.caption_scores:require_scorers",
-    at_hand="chapters.captions.task:at_hand",
+    at_hand="chapters.captions.encoders.encoders:at_hand",
     artifacts="study.evaluate.run_files:heat_map",  # what was written is in the report
 )
 
@@ -60,8 +58,3 @@ def why_not(cell: Cell) -> str | None:
     if not (trained or ENCODERS[encoder].pretrained):
         return f"the {encoder} encoder has no weights of its own: give it an encoder_lr"
     return None
-
-
-def at_hand(places: Places, options: Options) -> bool:
-    """Whether the weights of the encoder are at hand."""
-    return encoders.at_hand(options["encoder"], places)

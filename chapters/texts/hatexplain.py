@@ -8,15 +8,15 @@ from __future__ import annotations
 import json
 import urllib.request
 from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from chapters.texts.posts import Post, Posts, checked_marks, checked_tokens
+from study.cell import Options
 from study.tasks.sources.data_set import DataSet, read_data_set
 from study.tasks.sources.directory import listed, nothing_in
 from study.tasks.sources.downloading import downloading
-from study.tasks.sources.places import NO_PLACES, Places
+from study.tasks.sources.places import Places
 from study.tasks.sources.reading import reading
 
 LABEL_RULES = ("majority", "first")
@@ -40,26 +40,20 @@ _SPLITS = {"train": "train", "validation": "val", "test": "test"}
 """Our name of a split -> that of the data set."""
 
 
-def load_posts(
-    places: Places = NO_PLACES,
-    label_rule: str = "majority",
-    rationale_rule: str = "majority",
-) -> Posts:
+def load_posts(places: Places, options: Options) -> Posts:
     """The posts of HateXplain, split as its authors split them.
 
     Args:
         places: of the data set, where `dataset.json` and `post_id_divisions.json` lie, or of the
             parent of their folder `Data`; and of the cache.
-        label_rule: one of `LABEL_RULES`.
-        rationale_rule: one of `RATIONALE_RULES`.
+        options: `label_rule`, one of `LABEL_RULES`, and `rationale_rule`, one of
+            `RATIONALE_RULES`.
 
     Raises:
         RequestError: the data set is not at hand and cannot be downloaded; its files are
             incomplete or damaged, or hold what the data set cannot; or a split has no usable post.
     """
-    return read_data_set(
-        DATA_SET, places, lambda folder: _load_from(folder, label_rule, rationale_rule)
-    )
+    return read_data_set(DATA_SET, places, lambda folder: _load_from(folder, options))
 
 
 def _download(folder: Path, where: str) -> None:
@@ -85,7 +79,7 @@ DATA_SET = DataSet(
 )
 
 
-def _load_from(data_dir: Path, label_rule: str, rationale_rule: str) -> Posts:
+def _load_from(data_dir: Path, options: Options) -> Posts:
     with listed(data_dir, _TITLE) as entries:
         inside = data_dir / "Data"
         folder = inside if inside.is_dir() else data_dir
@@ -94,27 +88,28 @@ def _load_from(data_dir: Path, label_rule: str, rationale_rule: str) -> Posts:
             raise nothing_in(data_dir, entries, _TITLE, _ACCEPTED)
     with reading(path, _AGAIN):
         dataset = dict(json.loads(path.read_bytes()))
-    splits: dict[str, list[Post]] = {split: [] for split in _SPLITS}
+    splits: dict[str, list[Post]] = {}
     left_out = Counter[str]()
     with reading(divisions, _AGAIN):
         named = json.loads(divisions.read_bytes())
         for split, official in _SPLITS.items():
+            splits[split] = posts = []
             for post_id in named[official]:
                 with reading(f"{path}, post {post_id!r}", _AGAIN):
                     # It is taken away, so that no post is in two splits.
-                    found = _post(dataset.pop(post_id, None), label_rule, rationale_rule)
+                    found = _post(dataset.pop(post_id, None), options)
                 if isinstance(found, Post):
-                    splits[split].append(found)
+                    posts.append(found)
                 else:
                     left_out[found] += 1
-            if not splits[split]:
+            if not posts:
                 raise ValueError(f"no post of its split {official!r} can be used")
     if dataset:
         left_out["in no split"] = len(dataset)
     return Posts(CLASSES, splits, dict(sorted(left_out.items())))
 
 
-def _post(entry: Any, label_rule: str, rationale_rule: str) -> Post | str:
+def _post(entry: Any, rules: Options) -> Post | str:
     """A post by the rules, or why it is left out.
 
     Raises:
@@ -129,15 +124,11 @@ def _post(entry: Any, label_rule: str, rationale_rule: str) -> Post | str:
         return "without a token"
     if any(len(each) != len(tokens) for each in marks):
         return "whose rationale is not as long as its text"
-    votes = Counter(labels[:1] if label_rule == "first" else labels)
-    (label, most), *others = votes.most_common()
+    counted = Counter(labels[:1] if rules["label_rule"] == "first" else labels)
+    (label, most), *others = counted.most_common()
     if others and others[0][1] == most:
         return "undecided between labels"
-    return Post(tokens, label, _rationale(marks, rationale_rule) or [False] * len(tokens))
-
-
-def _rationale(marks: Sequence[Sequence[bool]], rule: str) -> list[bool]:
-    """Of equally long lists, of which there may be none."""
-    least = len(marks) / 2 if rule == "majority" else 1
-    taken = marks[:1] if rule == "first" else marks
-    return [sum(each) >= least for each in zip(*taken, strict=True)]
+    taken = marks[:1] if rules["rationale_rule"] == "first" else marks
+    least = len(marks) / 2 if rules["rationale_rule"] == "majority" else 1
+    rationale = [sum(each) >= least for each in zip(*taken, strict=True)]
+    return Post(tokens, label, rationale or [False] * len(tokens))  # there may be no list

@@ -31,8 +31,11 @@ class SelfAttention(nn.Module):
 
         Padding gets an attention of exactly zero.
         """
-        projections = self.queries, self.keys, self.values
-        q, k, v = (self._by_head(layer(vectors), mask) for layer in projections)
+        # (B, heads, m, size / heads), zero in padding
+        q, k, v = (
+            padded(layer(vectors), mask).unflatten(2, (self.heads, -1)).transpose(1, 2)
+            for layer in (self.queries, self.keys, self.values)
+        )
         scores = q @ k.transpose(2, 3) / math.sqrt(q.shape[3])  # (B, heads, m, m)
         attention = scores.masked_fill(~mask[:, None, None, :], -torch.inf).softmax(dim=3)
         return self.out(real((attention @ v).transpose(1, 2).flatten(2), mask))
@@ -41,10 +44,6 @@ class SelfAttention(nn.Module):
         """Of scores and weighted sums; its projections are counted as layers."""
         segments, size = output.shape
         return 2 * segments * segments * 2 * size
-
-    def _by_head(self, vectors: Tensor, mask: Tensor) -> Tensor:
-        """(N, size) -> (B, heads, m, size / heads), zero in padding."""
-        return padded(vectors, mask).unflatten(2, (self.heads, -1)).transpose(1, 2)
 
 
 class Part(nn.Module):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import torch
 from torch import Tensor, nn
 
@@ -58,44 +60,36 @@ class ContextualEmbedding(Embedding):
 
 
 def embedding(
-    input_shape: tuple[int, ...], num_classes: int, width: float, seed: int, precision: str
+    input_shape: tuple[int, ...],
+    num_classes: int,
+    width: float,
+    seed: int,
+    precision: str,
+    contextual: bool = False,
 ) -> Model:
-    """Focus 100-200-1, classifier 100-200-C."""
+    """Focus 100-200-1 and classifier 100-200-C, both on the words' own vectors.
+
+    If contextual, focus 100-50-1 on the contextual vectors, the classifier as it is.
+    """
+    size = EMBEDDING_SIZE
     with torch.random.fork_rng(devices=[]):  # construction draws from the global stream
         encoder = Embedding(input_shape[0])
-        focus = _perceptron(EMBEDDING_SIZE, 200, 1, width)
-        classifier = _perceptron(EMBEDDING_SIZE, 200, num_classes, width)
-    return _model(encoder, focus, classifier, EMBEDDING_SIZE, seed, precision)
+        focus = _perceptron(size, 50 if contextual else 200, 1, width)
+        classifier = _perceptron(size, 200, num_classes, width)
+        if contextual:
+            encoder = ContextualEmbedding(input_shape[0], precision)
+            focus = [Part(size, 2 * size), *focus]
+            classifier = [Part(0, size), *classifier]
+    f = Network(*focus, nn.Flatten(0), precision=precision)
+    g = Network(*classifier, precision=precision)
+    for name, part in (("focus", f), ("classifier", g), ("encoder", encoder)):
+        initialise(part, stream_seed("init", name, seed))
+    return Model(f, g, encoder, ((1 + contextual) * size,))
 
 
-def self_attention(
-    input_shape: tuple[int, ...], num_classes: int, width: float, seed: int, precision: str
-) -> Model:
-    """Focus 100-50-1 on the contextual vectors, classifier 100-200-C on the words' own."""
-    size = EMBEDDING_SIZE
-    with torch.random.fork_rng(devices=[]):
-        encoder = ContextualEmbedding(input_shape[0], precision)
-        focus = [Part(size, 2 * size), *_perceptron(size, 50, 1, width)]
-        classifier = [Part(0, size), *_perceptron(size, 200, num_classes, width)]
-    return _model(encoder, focus, classifier, 2 * size, seed, precision)
+self_attention = functools.partial(embedding, contextual=True)
 
 
 def _perceptron(inputs: int, hidden: int, outputs: int, width: float) -> list[nn.Module]:
     hidden = scaled(hidden, width)
     return [nn.Linear(inputs, hidden), nn.ReLU(), nn.Linear(hidden, outputs)]
-
-
-def _model(
-    encoder: Embedding,
-    focus: list[nn.Module],
-    classifier: list[nn.Module],
-    segment_size: int,
-    seed: int,
-    precision: str,
-) -> Model:
-    f = Network(*focus, nn.Flatten(0), precision=precision)
-    g = Network(*classifier, precision=precision)
-    initialise(f, stream_seed("init", "focus", seed))
-    initialise(g, stream_seed("init", "classifier", seed))
-    initialise(encoder, stream_seed("init", "encoder", seed))
-    return Model(f, g, encoder, (segment_size,))

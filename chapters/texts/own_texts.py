@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -57,26 +57,6 @@ _ACCEPTED = (
 _MEND = "Fix it, or leave the text out."
 
 
-class _Text(NamedTuple):
-    """A checked row.
-
-    Attributes:
-        where: its file and row, for messages.
-        source: the column that its words are of.
-        tokens: words, at least one; what makes two texts equal, whatever their labels.
-        label: (whole number, name), by which classes are sorted; None: it has none.
-        rationale: (tokens,)
-        split: "" if nothing names one.
-    """
-
-    where: str
-    source: str
-    tokens: tuple[str, ...]
-    label: tuple[int, str] | None
-    rationale: Sequence[bool]
-    split: str
-
-
 def load_own(places: Places) -> Posts:
     """The texts of a directory or of the Hub, split as their files or rows say, else by hash.
 
@@ -119,48 +99,49 @@ def _load_from(data_dir: Path) -> Posts:
             files = files_by_split(data_dir, entries, (".csv",))
     if not files:
         raise nothing_in(data_dir, entries, _TITLE, _ACCEPTED)
-    every = pd.DataFrame(
-        [row for split, paths in files.items() for path in paths for row in _read(path, split)]
-    )
-    labelled = every["label"].notna()
-    texts = every[labelled].reset_index(drop=True)
-    classes = sorted(set(texts["label"]))
-    if in_csv and all(_WHOLE.fullmatch(name) for _, name in classes):
-        classes.sort(key=lambda label: int(label[1]))
-    names = tuple(name for _, name in classes)
+    rows = (row for split, paths in files.items() for path in paths for row in _read(path, split))
+    every = pd.DataFrame(rows)
+    texts = every.dropna(subset="label", ignore_index=True)
+    numbers = texts.groupby("label")["number"].min()
+    if in_csv and all(map(_WHOLE.fullmatch, numbers.index)):
+        numbers[:] = numbers.index.astype(int)
+    names = tuple(numbers.sort_values(kind="stable").index)
     if len(names) < 2:
         held = f"all texts are of one class, {names[0]!r:.40}" if names else "no text has a label"
         raise RequestError(f"{data_dir}: {held}. Add texts of others.")
-    if len(set(names)) < len(names):
-        twice = max(names, key=names.count)
-        raise RequestError(
-            f"{data_dir}: some texts have the label {twice!r:.40} as text, others as a number. "
-            "Write all labels alike."
-        )
-    texts["label"] = texts["label"].map(classes.index)
+    texts["label"] = texts["label"].map(names.index)
     notes = [_divide(texts, data_dir), _counts(texts, names, data_dir), *_repeated(texts)]
-    for source in set(texts["source"]) - {_TOKENS}:
-        notes.append(
-            f"words: of the column {source}, in lower case, words and punctuation marks apart"
-        )
-    missing = int((~labelled).sum())
+    notes += [
+        f"words: of the column {source}, in lower case, words and punctuation marks apart"
+        for source in {*texts["source"]} - {_TOKENS}
+    ]
+    missing = len(every) - len(texts)
     return Posts(
         names,
-        {split: _posts(texts[texts["split"] == split]) for split in SPLITS},
+        {
+            str(split): list(map(Post, each["tokens"], each["label"], each["rationale"]))
+            for split, each in texts.groupby("split")
+        },
         {"without a label": missing} if missing else {},
         tuple(notes),
     )
 
 
-def _posts(texts: pd.DataFrame) -> list[Post]:
-    return list(map(Post, texts["tokens"], texts["label"], texts["rationale"]))
-
-
 # Rows
 
 
-def _read(path: Path, split: str) -> Iterator[_Text]:
+def _read(path: Path, split: str) -> Iterator[dict[str, Any]]:
     """The checked rows of a file, which is of a split or, if that is "", of several.
+
+    A row has these columns:
+
+        where      its file and row, for messages
+        source     the column that its words are of
+        tokens     its words, at least one; they make two texts equal, whatever their labels
+        label      the name of its class; None: it has none
+        number     by which classes are sorted, and then by their names
+        rationale  whether each word is of it
+        split      "" if nothing names one
 
     Raises:
         RequestError: it is damaged or empty, or a row is wrong.
@@ -177,14 +158,16 @@ def _read(path: Path, split: str) -> Iterator[_Text]:
                 tokens = WORDS.findall((tokens or "").lower())
             if not "".join(checked_tokens(tokens)).strip():
                 raise ValueError(f"its {source} holds no word")
-            text = _Text(
-                where,
-                source,
-                tuple(tokens),
-                _label(row["label"], names),
-                _rationale(row.get("rationale"), len(tokens)),
-                split or _named(row.get("split")),
-            )
+            label, number = _label(row["label"], names)
+            text = {
+                "where": where,
+                "source": source,
+                "tokens": tuple(tokens),
+                "label": label,
+                "number": number,
+                "rationale": _rationale(row.get("rationale"), len(tokens)),
+                "split": split or _named(row.get("split")),
+            }
         yield text
     if source is None:
         raise RequestError(f"{path} holds no text. Fill it, or remove it.")
@@ -206,19 +189,19 @@ def _source(row: Mapping[str, Any]) -> str:
     return found[0]
 
 
-def _label(label: Any, names: Sequence[str] | None) -> tuple[int, str] | None:
-    """A label as (number, name); None: it is below 0, as where named classes leave it open."""
+def _label(label: Any, names: Sequence[str] | None) -> tuple[str | None, int]:
+    """Name and number of a class; None: it is below 0, as where named classes leave it open."""
     if isinstance(label, float) and label.is_integer():
         label = int(label)
     if isinstance(label, str) and as_seen(label):
-        return 0, as_seen(label)
+        return as_seen(label), 0
     if type(label) is not int:
         raise ValueError("its label is neither text nor a whole number")
     if names is None:
-        return label, str(label)
+        return str(label), label
     if label >= len(names):
         raise ValueError(f"its label is {label}, but only {len(names)} classes are named")
-    return (label, names[label]) if label >= 0 else None
+    return (names[label] if label >= 0 else None), label
 
 
 def _rationale(marks: Any, length: int) -> list[bool]:
@@ -244,10 +227,9 @@ def _divide(texts: pd.DataFrame, data_dir: Path) -> str:
     Raises:
         RequestError: there is no train split, or some texts have no split.
     """
-    given = texts["split"].unique().tolist()
-    if given == [""]:
-        given = ["train"]
+    if not texts["split"].any():
         texts["split"] = "train"
+    given = texts["split"].unique().tolist()
     if "" in given:
         where = texts["where"][texts["split"] == ""].iloc[0]
         raise RequestError(
@@ -256,11 +238,11 @@ def _divide(texts: pd.DataFrame, data_dir: Path) -> str:
     if "train" not in given:
         raise RequestError(f"{data_dir} has no train split, only {' and '.join(given)}. Add it.")
     how = []
-    if "test" not in given and "validation" in given:
+    if {*given} == {"train", "validation"}:
         texts["split"] = texts["split"].replace("validation", "test")
         how.append("the validation texts test")
     for split, does in (("test", "test"), ("validation", "validate")):
-        if not (texts["split"] == split).any():
+        if split not in texts["split"].array:
             train = texts[texts["split"] == "train"]
             labels, contents = train["label"].tolist(), train["tokens"]
             drawn = share_of_each(labels, SHARE, TASK, split, contents=contents)
@@ -276,8 +258,9 @@ def _counts(texts: pd.DataFrame, classes: Sequence[str], data_dir: Path) -> str:
     Raises:
         RequestError: a split has no text of a class.
     """
-    counts = texts.value_counts(["split", "label"]).unstack(fill_value=0).sort_index(axis=1)
-    counts = counts.reindex(list(SPLITS), fill_value=0)
+    import pandas as pd
+
+    counts = pd.crosstab(texts["split"], texts["label"]).reindex(SPLITS, fill_value=0)
     for split, label in np.argwhere(counts.to_numpy() == 0):
         alike = texts["tokens"][texts["label"] == label]
         raise RequestError(
@@ -291,13 +274,14 @@ def _counts(texts: pd.DataFrame, classes: Sequence[str], data_dir: Path) -> str:
 
 def _repeated(texts: pd.DataFrame) -> Iterator[str]:
     """Sentences on texts that a split has from the splits before it, or more than once."""
-    for number, split in enumerate(SPLITS):
-        here = texts[texts["split"] == split]
-        before = set(texts["tokens"][texts["split"].isin(SPLITS[:number])])
-        both = here["where"][here["tokens"].map(before.__contains__)]
+    place = texts["split"].map(SPLITS.index)
+    earlier = place.groupby(texts["tokens"], sort=False).transform("min") < place
+    for split in SPLITS:
+        here = texts["split"] == split
+        both = texts["where"][here & earlier]
         if len(both):
             yield (
-                f"{split} texts that an earlier split has, too: {len(both):,} of {len(here):,}, "
+                f"{split} texts that an earlier split has, too: {len(both):,} of {here.sum():,}, "
                 f"the first in {both.iloc[0]}. Take them out, or give all texts in files of no "
                 "split, of which equal ones stay together"
             )

@@ -18,7 +18,6 @@ IOU_THRESHOLD = 0.5
 """Least intersection over union at which a selected span matches a marked one."""
 
 Flags = NDArray[np.bool_]
-Numbers = NDArray[np.float64]
 
 
 def plausibility(attention: ArrayLike, rationale: ArrayLike, mask: ArrayLike) -> dict[str, float]:
@@ -39,34 +38,27 @@ def plausibility(attention: ArrayLike, rationale: ArrayLike, mask: ArrayLike) ->
         - auprc: mean over posts of the area under the precision-recall curve of the attention
           as a score of single tokens, in [0, 1].
     """
-    a, marked, real = _clean(attention, rationale, mask)
-    if not len(a):
+    real = np.asarray(mask, np.bool_)
+    marked = np.asarray(rationale, np.bool_) & real
+    known = marked.any(axis=1)
+    if not known.any():
         return dict.fromkeys(("token_f1", "iou_f1", "auprc"), float("nan"))
+    marked, scores = marked[known], np.where(real, attention, -np.inf)[known]
     # Ascending and stable, as in HateXplain's evaluation: of equal tokens, the later one counts
     # as larger.
-    order = np.argsort(a, axis=1, kind="stable")
-    selected = np.zeros_like(real)
+    order = np.argsort(scores, axis=1, kind="stable")
+    selected = np.zeros_like(marked)
     np.put_along_axis(selected, order[:, -TOP_TOKENS:], True, axis=1)
-    selected &= real
-    descending = order[:, ::-1]
+    selected &= real[known]
+    falling = order[:, ::-1]
     return {
         "token_f1": _token_f1(selected, marked),
         "iou_f1": _iou_f1(selected, marked),
         "auprc": _auprc(
-            np.take_along_axis(a, descending, axis=1),
-            np.take_along_axis(marked, descending, axis=1),
+            np.take_along_axis(scores, falling, axis=1),
+            np.take_along_axis(marked, falling, axis=1),
         ),
     }
-
-
-def _clean(
-    attention: ArrayLike, rationale: ArrayLike, mask: ArrayLike
-) -> tuple[Numbers, Flags, Flags]:
-    """Attention (-inf at padding), marked and real tokens, of the posts with a marked token."""
-    a, real = np.asarray(attention, np.float64), np.asarray(mask, np.bool_)
-    marked = np.asarray(rationale, np.bool_) & real
-    known = marked.any(axis=1)
-    return np.where(real, a, -np.inf)[known], marked[known], real[known]
 
 
 def _token_f1(selected: Flags, marked: Flags) -> float:
@@ -84,8 +76,7 @@ def _iou_f1(selected: Flags, marked: Flags) -> float:
     matched / selected spans; recall: matched / marked spans. Both tokens of a run of two may match
     it, so as in ERASER recall is at most 2 and the F1 at most 4/3.
     """
-    starts = marked.copy()
-    starts[:, 1:] &= ~marked[:, :-1]
+    starts = marked & ~np.pad(marked, ((0, 0), (1, 0)))[:, :-1]
     run = np.cumsum(starts).reshape(marked.shape)  # number of a marked token's run
     length = np.bincount(run[marked], minlength=run.max() + 1)[run]
     matched = (selected & marked & (length * IOU_THRESHOLD <= 1)).sum(axis=1)
@@ -94,7 +85,7 @@ def _iou_f1(selected: Flags, marked: Flags) -> float:
     return 2 * precision * recall / (precision + recall) if matched.any() else 0.0
 
 
-def _auprc(scores: Numbers, marked: Flags) -> float:
+def _auprc(scores: NDArray[np.float64], marked: Flags) -> float:
     """Mean over posts of the trapezoidal area under the precision-recall curve.
 
     The curve starts at recall 0, precision 1. It has a point for each distinct score: precision
@@ -104,20 +95,13 @@ def _auprc(scores: Numbers, marked: Flags) -> float:
         scores: (B, m), each row falls; -inf at padding.
         marked: (B, m), in the same order; at least one a row.
     """
-    num_posts, m = scores.shape
-    found = marked.cumsum(axis=1)
-    precision = np.ones((num_posts, m + 1))
-    precision[:, 1:] = found / np.arange(1, m + 1)
-    recall = np.zeros((num_posts, m + 1))
-    recall[:, 1:] = found / found[:, -1:]
-    # There is a point wherever the score changes after a token; 0 is the start, j the j-th token.
-    is_point = scores > -np.inf
-    is_point[:, :-1] &= scores[:, :-1] > scores[:, 1:]
-    latest = np.maximum.accumulate(np.where(is_point, np.arange(1, m + 1), 0), axis=1)
-    before = np.zeros_like(latest)  # index of the previous point
-    before[:, 1:] = latest[:, :-1]
-    width = recall[:, 1:] - np.take_along_axis(recall, before, axis=1)
-    height = (precision[:, 1:] + np.take_along_axis(precision, before, axis=1)) / 2
+    m = scores.shape[1]
+    last_of_score = np.pad(scores[:, :-1] > scores[:, 1:], ((0, 0), (0, 1)), constant_values=True)
+    ends = np.where(last_of_score, np.arange(m), m - 1)
+    point = np.minimum.accumulate(ends[:, ::-1], axis=1)[:, ::-1]  # of each token: the last alike
+    found = np.take_along_axis(marked.cumsum(axis=1), point, axis=1)
+    precision, recall = found / (point + 1), found / found[:, -1:]
+    before = np.pad(precision[:, :-1], ((0, 0), (1, 0)), constant_values=1)
+    areas = np.diff(recall, axis=1, prepend=0) * (precision + before) / 2
     # Summed in order, so that padding at the end does not change a bit.
-    areas = np.cumsum(np.where(is_point, width * height, 0.0), axis=1)[:, -1]
-    return float(areas.mean())
+    return float(areas.cumsum(axis=1)[:, -1].mean())

@@ -48,28 +48,23 @@ def _row(task: str, m: int, architecture: str) -> Row:
 
 
 def _differences(settings: Mapping[str, Any], cells: pd.DataFrame) -> list[str]:
-    paradigms, texts = {*cells["paradigm"]}, []
-    if settings["m"] < _WORDS:
-        texts.append(f"posts cut at {settings['m']} words")
-    if settings["test_size"] < _TEST_POSTS:
-        texts.append(f"{settings['test_size']:,d} test posts, not {_TEST_POSTS:,d}")
-    if settings.get("label_rule") != "first":
-        texts.append("labels by majority, not the first annotator's")
-    if (rule := settings.get("rationale_rule")) != "first":
-        texts.append(f"rationales by {rule}, not the first annotator's")
-    least = settings.get("min_count", 1)
+    paradigms, least = {*cells["paradigm"]}, settings.get("min_count", 1)
+    rule, inference = settings.get("rationale_rule"), settings.get("inference")
+    tested = settings["test_size"]
     often = f" that occur {least} times or more" if least > 1 else ""
-    texts.append(
+    whose = f"{inference}'s inference" if inference else "each paradigm's own inference"
+    also = " (lvml-logits does that)" if "lvml-logits" in paradigms else ""
+    differences = {
+        f"posts cut at {settings['m']} words": settings["m"] < _WORDS,
+        f"{tested:,d} test posts, not {_TEST_POSTS:,d}": tested < _TEST_POSTS,
+        "labels by majority, not the first annotator's": settings.get("label_rule") != "first",
+        f"rationales by {rule}, not the first annotator's": rule != "first",
         f"a vocabulary of the words{often} in the training split, not of all {_VOCABULARY:,d} in "
-        "all splits"
-    )
-    if (inference := settings.get("inference")) != "soft":
-        whose = f"{inference}'s inference" if inference else "each paradigm's own inference"
-        texts.append(f"{whose}, not soft's for all")
-    if "lvml" in paradigms:
-        also = " (lvml-logits does that)" if "lvml-logits" in paradigms else ""
-        texts.append(f"lvml by averaged probabilities, not by averaged logits{also}")
-    return texts
+        "all splits": True,
+        f"{whose}, not soft's for all": inference != "soft",
+        f"lvml by averaged probabilities, not by averaged logits{also}": "lvml" in paradigms,
+    }
+    return [text for text, differs in differences.items() if differs]
 
 
 POSTS = Published(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from chapters.texts import hatexplain, own_texts
 from chapters.texts.modality import POSTS
@@ -14,32 +15,28 @@ from study.tasks.task import Declaration, TaskInfo, min_count
 
 
 def _info(
-    name: str, read: Callable[[Places, Options], Posts], classes: tuple[str, ...] = ()
-) -> Callable[[Options], TaskInfo]:
-    """Options -> a task of posts.
+    name: str,
+    read: Callable[[Places, Options], Posts],
+    classes: tuple[str, ...],
+    options: Options,
+) -> TaskInfo:
+    """A task of posts.
 
     Args:
         name: of the task.
         read: places of its files, options of its data -> the posts.
         classes: names of the classes; empty: the data tell them.
+        options: of its data.
     """
+    from chapters.texts.texts import text_task
 
-    def info(options: Options) -> TaskInfo:
-        from chapters.texts.texts import text_task
-
-        return TaskInfo(classes, lambda places: text_task(name, read(places, options), options))
-
-    return info
-
-
-def _hatexplain(places: Places, options: Options) -> Posts:
-    return hatexplain.load_posts(places, options["label_rule"], options["rationale_rule"])
+    return TaskInfo(classes, lambda places: text_task(name, read(places, options), options))
 
 
 TASKS: Mapping[str, Declaration] = {
     "hatexplain": Declaration(
         POSTS,
-        _info("hatexplain", _hatexplain, hatexplain.CLASSES),
+        partial(_info, "hatexplain", hatexplain.load_posts, hatexplain.CLASSES),
         {
             "label_rule": Axis(
                 "label of a post that several people labelled: of the majority, or of the first",
@@ -63,7 +60,7 @@ TASKS: Mapping[str, Declaration] = {
     ),
     own_texts.TASK: Declaration(
         POSTS,
-        _info(own_texts.TASK, lambda places, _: own_texts.load_own(places)),
+        partial(_info, own_texts.TASK, lambda places, _: own_texts.load_own(places), ()),
         {"min_count": min_count(1)},
         own_texts.DATA_SET,
     ),

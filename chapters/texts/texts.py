@@ -22,20 +22,18 @@ from chapters.texts.modality import POSTS
 from chapters.texts.posts import Post, Posts
 from study.cell import Cell, Options
 from study.cell.seeds import stream_seed
-from study.errors import RequestError
-from study.paradigms.padding import few_widths
+from study.tasks.sequences import Sequences, make_vocabulary
 from study.tasks.task import SPLITS, Batch, Facts
 
 PADDING, UNKNOWN = 0, 1
 """Word numbers of padding, and of every word that is not in the vocabulary."""
 
 _FIRST_WORD = 2
-_WIDTH_STEP = 8  # of HateXplain at m = 64, batches of 256 are 56 or 64 words wide
 _SEGMENT_FLOATS = 100  # size of a word vector, by which passes through the networks are sized
 
 
 @dataclass(frozen=True)
-class Texts:
+class Texts(Sequences):
     """The posts of one split, on one device.
 
     Attributes:
@@ -56,9 +54,7 @@ class Texts:
 
     modality = POSTS
     distinct = None
-
-    def __len__(self) -> int:
-        return len(self.labels)
+    width_step = 8  # of HateXplain at m = 64, batches of 256 are 56 or 64 words wide
 
     @property
     def base_images(self) -> Tensor:
@@ -72,23 +68,9 @@ class Texts:
 
     def batch(self, rows: Tensor, width: int | None = None) -> Batch:
         """See `study.tasks.task.Split`."""
-        if width is None:
-            width = int(self.lengths[rows.cpu()].max())
-        words = self.words[rows, :width].long()
-        return Batch(
-            segments=words,
-            labels=self.labels[rows],
-            foreground=self.foreground[rows, :width],
-            mask=words != PADDING,
-        )
-
-    def widths(self, rows: Tensor) -> Sequence[int]:
-        """Of each batch the longest post, up to a multiple of 8 or the longest of all."""
-        return few_widths(self.lengths[rows], _WIDTH_STEP, self.words.shape[1])
-
-    def passes(self, count: int) -> Sequence[Tensor]:
-        """All rows in parts of at most `count`, posts of similar length together."""
-        return self.lengths.argsort(stable=True).to(self.labels.device).split(count)
+        words = self.words_of(rows, width)
+        foreground = self.foreground[rows, : words.shape[1]]
+        return Batch(words, self.labels[rows], foreground, words != PADDING)
 
     def head(self, count: int) -> Texts:
         """The first `count` posts."""
@@ -118,47 +100,53 @@ class NumberedPosts(NamedTuple):
     lengths: np.ndarray
     labels: np.ndarray
 
+    @property
+    def starts(self) -> np.ndarray:
+        """(N,) int64, the place of each post's first word."""
+        return np.cumsum(self.lengths) - self.lengths
+
+    @property
+    def marked(self) -> np.ndarray:
+        """(N,) float64, the share of each post's words that are of the rationale."""
+        return np.add.reduceat(self.rationale, self.starts, dtype=np.float64) / self.lengths
+
     def texts(self, rows: np.ndarray, m: int, device: torch.device) -> Texts:
         """The posts of these rows, each cut at m words."""
         lengths = np.minimum(self.lengths[rows], m)
-        starts = (np.cumsum(self.lengths) - self.lengths)[rows]
         positions = np.arange(lengths.max())
         real = positions < lengths[:, None]
-        places = np.where(real, starts[:, None] + positions, 0)
+        places = np.where(real, self.starts[rows, None] + positions, 0)
+        words = np.where(real, self.words[places], PADDING)
         return Texts(
-            words=torch.from_numpy(np.where(real, self.words[places], PADDING)).to(device),
+            words=torch.from_numpy(words).to(device),
             labels=torch.from_numpy(self.labels[rows]).to(device),
             foreground=torch.from_numpy(real & self.rationale[places]).to(device),
             lengths=torch.from_numpy(lengths),
         )
 
 
+@dataclass
 class TextTask:
     """Classification of posts, some of whose words are the reason for the label.
 
-    Args:
+    Attributes:
         name: of the task; part of the seeds.
         posts: split -> posts.
         facts: of the data.
-        tested: the posts of the test split as they were written; empty: not known.
+        tested: the posts of the test split as they were written.
         classes: the name of each label.
     """
 
+    name: str
+    posts: Mapping[str, NumberedPosts]
+    facts: Facts
+    tested: Sequence[Post]
+    classes: tuple[str, ...]
+
     encoder_weights = None
 
-    def __init__(
-        self,
-        name: str,
-        posts: Mapping[str, NumberedPosts],
-        facts: Facts,
-        tested: Sequence[Post] = (),
-        classes: tuple[str, ...] = (),
-    ) -> None:
-        self.name = name
-        self.num_classes = facts.num_classes
-        self.facts = facts
-        self._posts = posts
-        self._tested, self._classes = tested, classes
+    def __post_init__(self) -> None:
+        self.num_classes = len(self.classes)
         self._fixed = functools.lru_cache(maxsize=8)(self._drawn)
 
     def splits(self, cell: Cell, device: torch.device | str = "cpu") -> dict[str, Texts]:
@@ -167,22 +155,22 @@ class TextTask:
         A cell that takes fewer posts than a split has draws them without replacement: the train
         posts by its seed, the others by fixed seeds. Posts are cut at m words.
         """
-        device = torch.device(device)
+        cut = cell.m, torch.device(device)
         return {
-            "train": self._drawn("train", cell.n, cell.m, device, cell.seed),
-            "validation": self._fixed("validation", cell.validation_size, cell.m, device),
-            "test": self._fixed("test", cell.test_size, cell.m, device),
+            "train": self._drawn("train", cell.n, *cut, cell.seed),
+            "validation": self._fixed("validation", cell.validation_size, *cut),
+            "test": self._fixed("test", cell.test_size, *cut),
         }
 
     def _drawn(self, split: str, count: int, m: int, device: torch.device, *seed: int) -> Texts:
-        posts = self._posts[split]
+        posts = self.posts[split]
         rng = np.random.default_rng(stream_seed("posts", self.name, split, *seed))
         rows = rng.permutation(len(posts.labels))[:count]
         texts = posts.texts(rows, m, device)
-        if split != "test" or not self._tested:
+        if split != "test":
             return texts
-        tokens = [self._tested[row].tokens for row in rows]
-        return replace(texts, tokens=tokens, classes=self._classes)
+        tokens = [self.tested[row].tokens for row in rows]
+        return replace(texts, tokens=tokens, classes=self.classes)
 
 
 def text_task(name: str, posts: Posts, options: Options) -> TextTask:
@@ -194,22 +182,16 @@ def text_task(name: str, posts: Posts, options: Options) -> TextTask:
     Raises:
         RequestError: no word occurs so often.
     """
-    counts = Counter(word for post in posts.splits["train"] for word in post.tokens)
-    vocabulary = sorted(word for word, n in counts.items() if n >= options["min_count"])
-    if not vocabulary:
-        raise RequestError(
-            f"{name}: the vocabulary is empty: no word occurs {options['min_count']} times in the "
-            f"training split, the most frequent one {max(counts.values())} times. Lower it with "
-            "--set min_count=N."
-        )
+    train = (post.tokens for post in posts.splits["train"])
+    vocabulary = make_vocabulary(name, train, options["min_count"])
     number_of = {word: i for i, word in enumerate(vocabulary, start=_FIRST_WORD)}
     numbered = {split: _numbered(posts.splits[split], number_of) for split in SPLITS}
     facts = Facts(
         digest=_digest(numbered, vocabulary),
         num_classes=len(posts.classes),
         input_shape=(len(vocabulary) + _FIRST_WORD,),
-        sizes={split: len(posts.splits[split]) for split in SPLITS},
-        lengths=dict(sorted(Counter(numbered["train"].lengths.tolist()).items())),
+        sizes={split: len(each.labels) for split, each in numbered.items()},
+        lengths=Counter(numbered["train"].lengths.tolist()),
         notes=tuple(_notes(posts, numbered, len(vocabulary), options)),
     )
     return TextTask(name, numbered, facts, posts.splits["test"], posts.classes)
@@ -242,17 +224,26 @@ def _notes(
     rules = ""
     if "label_rule" in options:
         rules = f"; label by {options['label_rule']}, rationale by {options['rationale_rule']}"
-    sizes = {split: len(posts.splits[split]) for split in SPLITS}
+    sizes = {split: len(each.labels) for split, each in numbered.items()}
     yield f"posts: {_each(sizes, ',')}{rules}"
     yield from posts.notes
     least = options["min_count"]
     seldom = f" that occur at least {least} times" if least != 1 else ""
-    known = {split: (numbered[split].words != UNKNOWN).mean() for split in SPLITS}
+    known = {split: (each.words != UNKNOWN).mean() for split, each in numbered.items()}
     yield (
         f"vocabulary: {words:,} words of the training split{seldom}, which are "
         f"{_each(known, '.1%')} of the words"
     )
-    yield _rationale_note(posts)
+    marked = {split: each.marked for split, each in numbered.items()}
+    shares = {split: (each > 0).mean() for split, each in marked.items()}
+    if any(shares.values()):
+        whole = (marked["test"] == 1).sum() / max(1, (marked["test"] > 0).sum())
+        yield (
+            f"before posts are cut at m: with a rationale {_each(shares, '.1%')}; of these, the "
+            f"whole post is the rationale of {_each({'test': whole}, '.1%')}"
+        )
+    else:
+        yield "no post has a rationale: SAIF and plausibility are unknown"
     lengths = numbered["train"].lengths
     yield (
         f"before posts are cut at m: {lengths.mean():.1f} words a training post in the mean, at "
@@ -263,22 +254,6 @@ def _notes(
     if posts.left_out:
         reasons = ", ".join(f"{count:,} {reason}" for reason, count in posts.left_out.items())
         yield f"posts left out: {reasons}"
-
-
-def _rationale_note(posts: Posts) -> str:
-    """How many posts have a rationale."""
-    marked = {
-        split: [post.rationale for post in each if any(post.rationale)]
-        for split, each in posts.splits.items()
-    }
-    if not any(marked.values()):
-        return "no post has a rationale: SAIF and plausibility are unknown"
-    shares = {split: len(marked[split]) / len(posts.splits[split]) for split in SPLITS}
-    whole = sum(map(all, marked["test"])) / max(1, len(marked["test"]))
-    return (
-        f"before posts are cut at m: with a rationale {_each(shares, '.1%')}; of these, the whole "
-        f"post is the rationale of {_each({'test': whole}, '.1%')}"
-    )
 
 
 def _each(values: Mapping[str, float], form: str) -> str:

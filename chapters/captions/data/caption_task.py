@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -17,12 +18,12 @@ from chapters.captions.data.vocabulary import (
     FIRST_WORD,
     PADDING,
     UNKNOWN,
-    make_vocabulary,
     read_category_words,
 )
 from chapters.captions.encoders.encoder_networks import weights_digest
 from study.cell import Options
 from study.cell.seeds import stream_seed
+from study.tasks.sequences import make_vocabulary
 from study.tasks.sources.cached import digest_of
 from study.tasks.sources.places import Places
 from study.tasks.task import Facts
@@ -49,15 +50,15 @@ def caption_task(options: Options, places: Places) -> CaptionTask:
     coco, encoder = load_coco(places), options["encoder"]
     words_of = read_category_words(coco.folder, places.file("category_words"), coco.categories)
     every = [*coco.parts["train"], *coco.parts["val"]]
-    train = (caption for image in coco.parts["train"] for caption in image.captions)
-    vocabulary = make_vocabulary(train, options["min_count"])
+    train = (caption.split() for image in coco.parts["train"] for caption in image.captions)
+    vocabulary = [""] * FIRST_WORD
+    vocabulary += make_vocabulary(CaptionTask.name, train, options["min_count"])
     number_of = {word: number for number, word in enumerate(vocabulary)}
     scored = {}
     for category, named in enumerate(coco.categories):
         if words := tuple(number_of[word] for word in words_of[named] if word in number_of):
             scored[category] = (named, words)
     parts = {split: _numbered(every, rows, number_of) for split, rows in _split(coco).items()}
-    lengths, counts = np.unique(parts["train"].lengths, return_counts=True)
     digest = hashlib.sha256()
     for value in [words_of, encoder, weights_digest(encoder, places), coco.categories, *every]:
         digest.update(json.dumps(value, sort_keys=True).encode())
@@ -65,7 +66,7 @@ def caption_task(options: Options, places: Places) -> CaptionTask:
         digest=digest.hexdigest()[:16],
         input_shape=(len(vocabulary),),
         sizes={split: len(part.lengths) for split, part in parts.items()},
-        lengths=dict(zip(lengths.tolist(), counts.tolist(), strict=True)),
+        lengths=Counter(parts["train"].lengths.tolist()),
     )
     content = digest_of([], [image.sha256 for image in every])
     images = ImageFiles([coco.folder / image.file for image in every], content, encoder, places)
@@ -86,21 +87,15 @@ def _numbered(
     every: Sequence[Captioned], rows: np.ndarray, number_of: Mapping[str, int]
 ) -> Numbered:
     captions = [caption.split() for row in rows for caption in every[row].captions]
-    words = [
+    lengths = np.array([len(caption) + 1 for caption in captions])
+    words = np.full((len(captions), lengths.max()), PADDING, np.int32)
+    words[np.arange(words.shape[1]) < lengths[:, None]] = [
         number
         for caption in captions
         for number in (*(number_of.get(word, UNKNOWN) for word in caption), END)
     ]
-    lengths = np.array([len(caption) + 1 for caption in captions])
     image_of = np.repeat(np.arange(len(rows)), [len(every[row].captions) for row in rows])
-    return Numbered(_padded(words, lengths), lengths, image_of, rows)
-
-
-def _padded(words: Sequence[int] | np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """(N, T) int32: the words of captions of these lengths, one after another, as rows."""
-    rows = np.full((len(lengths), lengths.max()), PADDING, np.int32)
-    rows[np.arange(rows.shape[1]) < lengths[:, None]] = words
-    return rows
+    return Numbered(words, lengths, image_of, rows)
 
 
 def _notes(coco: Coco, task: CaptionTask, min_count: int) -> Iterator[str]:

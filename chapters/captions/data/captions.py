@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -21,10 +22,9 @@ from chapters.captions.data.vocabulary import PADDING
 from chapters.captions.modality import CAPTIONS
 from study.cell import Cell
 from study.cell.seeds import stream_seed
-from study.paradigms.padding import few_widths
+from study.tasks.sequences import Sequences
 from study.tasks.task import Batch, Facts
 
-_WIDTH_STEP = 4  # of MSCOCO, most batches of 32 are 16 or 20 words wide
 _COPIED = 256  # images that go to the device at a time
 _ENCODED = 8
 """Floats that a pixel counts for, by which passes through an encoder are sized: 160 images of 224
@@ -32,7 +32,7 @@ pixels pass a GPU at once, where the widest layers of VGG19 take 4 GB."""
 
 
 @dataclass(frozen=True)
-class Captions:
+class Captions(Sequences):
     """The captions of one split, on one device, with their images.
 
     The captions of an image follow each other, and the images are in the order of their first
@@ -45,11 +45,9 @@ class Captions:
         image_of: (n,) int64, the number of each caption's image in this split.
         images: (N, m, D) float16 features or (N, 3, P, P) uint8 pixels, see `images_at`.
         rows: (num_images,) int64, the row in `images` of each image.
-        references: of each image, all its captions, even those that this split leaves out; the
-            words of each, joined by blanks.
+        captioned: each image, with all its captions, even those that this split leaves out.
         vocabulary: (V,) the word of each number, "" for those that are none.
         objects: that captions are held against, in the order of their images.
-        file_names: of each image.
         thumbnail: number of an image -> the image for people: JPEG, squashed to a square.
     """
 
@@ -58,21 +56,18 @@ class Captions:
     image_of: Tensor
     images: Tensor
     rows: Tensor
-    references: Sequence[Sequence[str]]
+    captioned: Sequence[Captioned]
     vocabulary: Sequence[str]
     objects: Sequence[Boxed]
-    file_names: Sequence[str]
     thumbnail: Callable[[int], bytes]
 
     modality = CAPTIONS
     distinct = None
-
-    def __len__(self) -> int:
-        return len(self.words)
+    width_step = 4  # of MSCOCO, most batches of 32 are 16 or 20 words wide
 
     @property
     def num_images(self) -> int:
-        return len(self.references)
+        return len(self.captioned)
 
     @property
     def labels(self) -> Tensor:
@@ -111,23 +106,9 @@ class Captions:
 
     def batch(self, rows: Tensor, width: int | None = None) -> Batch:
         """See `study.tasks.task.Split`; the width counts words, with the end."""
-        if width is None:
-            width = int(self.lengths[rows.cpu()].max())
-        words = self.words[rows, :width]
-        return Batch(
-            segments=self.images_at(self.image_of[rows]),
-            labels=words,
-            foreground=self.foreground[rows],
-            mask=words != PADDING,
-        )
-
-    def widths(self, rows: Tensor) -> Sequence[int]:
-        """Of each batch the longest caption, up to a multiple of 4 or the longest of all."""
-        return few_widths(self.lengths[rows], _WIDTH_STEP, self.words.shape[1])
-
-    def passes(self, count: int) -> Sequence[Tensor]:
-        """All rows in parts of at most `count`, captions of similar length together."""
-        return self.lengths.argsort(stable=True).to(self.words.device).split(count)
+        words = self.words_of(rows, width)
+        images = self.images_at(self.image_of[rows])
+        return Batch(images, words, self.foreground[rows], words != PADDING)
 
     def head(self, count: int) -> Captions:
         """The first `count` captions, and the images that they are of."""
@@ -139,14 +120,12 @@ class Captions:
             lengths=self.lengths[:count],
             image_of=image_of,
             rows=self.rows[:num_images],
-            references=self.references[:num_images],
+            captioned=self.captioned[:num_images],
             objects=[each for each in self.objects if each.image < num_images],
-            file_names=self.file_names[:num_images],
         )
 
 
-@dataclass(frozen=True, eq=False)
-class Numbered:
+class Numbered(NamedTuple):
     """The captions of one split as the data set has them, those of an image together.
 
     Attributes:
@@ -230,7 +209,7 @@ class CaptionTask:
         lengths, numbers = part.lengths[captions], part.rows[drawn]
         captioned = [self.captioned[number] for number in numbers]
         if device.type == "cpu":
-            images, rows = self._stored(m, trained, device), numbers
+            images, rows = self.images.seen(m, trained, device), numbers
         else:
             held = np.sort(numbers)
             images = self._held(m, trained, device, held.tobytes())
@@ -242,16 +221,11 @@ class CaptionTask:
             image_of=torch.from_numpy(image_of).to(device),
             images=images,
             rows=torch.from_numpy(rows).to(device),
-            references=[each.captions for each in captioned],
+            captioned=captioned,
             vocabulary=self.vocabulary,
             objects=boxed(captioned, self.scored, m, device),
-            file_names=[each.file for each in captioned],
             thumbnail=lambda image: self.images.thumbnail(numbers[image]),
         )
-
-    def _stored(self, m: int, trained: bool, device: torch.device) -> Tensor:
-        """The images of all splits, on the host."""
-        return self.images.pixels(m) if trained else self.images.features(m, device)
 
     def _copied(self, m: int, trained: bool, device: torch.device, rows: bytes) -> Tensor:
         """Images on a device that is no CPU, a few at a time, as the host may not hold them all.
@@ -259,7 +233,7 @@ class CaptionTask:
         Args:
             rows: of the images, as the bytes of int64. Splits of the same images share them.
         """
-        stored = self._stored(m, trained, device)
+        stored = self.images.seen(m, trained, device)
         index = torch.from_numpy(np.frombuffer(rows, np.int64).copy())
         images = stored.new_empty((len(index), *stored.shape[1:]), device=device)
         for part, into in zip(index.split(_COPIED), images.split(_COPIED), strict=True):

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 import itertools
-import math
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -33,11 +32,6 @@ _TOGETHER = {"cpu": 2, "cuda": 64}
 EfficientNet-lite0 takes 55 ms for each of 2 and 89 ms for each of 16."""
 
 _FILE = "array.raw"  # without a header: the folder's name stands for shape and type, too
-
-
-def pixels_a_side(m: int, encoder: str) -> int:
-    """P of the P x P pixels of which an encoder makes m regions, g x g."""
-    return ENCODERS[encoder].stride * math.isqrt(m)
 
 
 @dataclass(frozen=True)
@@ -67,13 +61,17 @@ class ImageFiles:
             return None
         return encoder_networks.pretrained(self.encoder, self.places).state_dict()
 
+    def seen(self, m: int, trained: bool, device: torch.device) -> Tensor:
+        """What a model takes: `pixels` if it trains its encoder, else `features`."""
+        return self.pixels(m) if trained else self.features(m, device)
+
     def pixels(self, m: int) -> Tensor:
         """(N, 3, P, P) uint8 on the host, of which the encoder makes m regions.
 
         Raises:
             RequestError: they cannot be made or kept.
         """
-        side = pixels_a_side(m, self.encoder)
+        side = ENCODERS[self.encoder].pixels(m)
         parts = self._decoded(side, "decoding")
         return self._kept(parts, np.uint8, (3, side, side), "pixels", str(side))
 
@@ -86,7 +84,7 @@ class ImageFiles:
         Raises:
             RequestError: they cannot be made or kept.
         """
-        side = pixels_a_side(m, self.encoder)
+        side = ENCODERS[self.encoder].pixels(m)
         shape = (m, ENCODERS[self.encoder].channels)
         weights = encoder_networks.weights_digest(self.encoder, self.places)
         known = ("features", str(side), self.encoder, weights)

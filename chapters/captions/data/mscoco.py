@@ -12,10 +12,11 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+
+import numpy as np
 
 from chapters.captions.data.vocabulary import tokenise
 from study.errors import RequestError
@@ -24,6 +25,9 @@ from study.tasks.sources.data_set import DataSet, read_data_set
 from study.tasks.sources.directory import listed
 from study.tasks.sources.places import Places
 from study.tasks.sources.reading import reading
+
+if TYPE_CHECKING:  # which only the first look at the files takes
+    import pandas as pd
 
 Box = Sequence[float]
 """(x, y, w, h) in [0, 1], as fractions of the image; x and y are of the upper left corner."""
@@ -82,8 +86,7 @@ class Captioned(NamedTuple):
     objects: Sequence[tuple[int, Box]]
 
 
-@dataclass(frozen=True, eq=False)
-class Coco:
+class Coco(NamedTuple):
     """The usable images of MSCOCO.
 
     Attributes:
@@ -180,14 +183,14 @@ def _look_through(files: Mapping[str, _Files]) -> tuple[object, ...]:
         mend = f"Unpack it again from annotations_trainval{folder.name[-4:]}.zip."
         with reading(written, mend):
             images, captions = _captions(written)
-            paths = [folder / image["file_name"] for image in images.values()]
+            paths = [folder / name for name in images["file_name"]]
         with reading(drawn, mend):
             names, objects = _objects(drawn, images)
             if names != (categories or names):
                 raise ValueError("its categories are not those of the training images")
         categories, parts[part] = names, []
         seen = in_order(checksum, paths, f"looking through {len(paths):,} images in {folder}")
-        for key, path, sha256 in zip(images, paths, seen, strict=True):
+        for key, path, sha256 in zip(images.index, paths, seen, strict=True):
             file = path.relative_to(folder.parent).as_posix()
             if sha256 and key in captions:
                 parts[part].append(Captioned(file, sha256, captions[key], objects.get(key, [])))
@@ -201,47 +204,44 @@ def _look_through(files: Mapping[str, _Files]) -> tuple[object, ...]:
     return categories, parts, left_out
 
 
-def _captions(file: Path) -> tuple[dict[int, Any], dict[int, list[str]]]:
-    """Id -> image, in the order of ids; id of an image -> its captions that have words."""
+def _captions(file: Path) -> tuple[pd.DataFrame, dict[int, list[str]]]:
+    """The images by their ids, in order; id of an image -> its captions that have words."""
+    import pandas as pd
+
     content = _without_outlines(file)
     captions = defaultdict(list)
     for caption in content["annotations"]:
         if words := tokenise(caption["caption"]):
             captions[caption["image_id"]].append(" ".join(words))
-    return {image["id"]: image for image in sorted(content["images"], key=_id)}, captions
+    return pd.DataFrame(content["images"]).set_index("id").sort_index(), captions
 
 
 def _objects(
-    file: Path, images: Mapping[int, Any]
+    file: Path, images: pd.DataFrame
 ) -> tuple[list[str], dict[int, list[tuple[int, Box]]]]:
-    """Names of the categories; id of an image -> the boxes of those that have exactly one."""
+    """Names of the categories; id of an image -> the boxes of those that have exactly one.
+
+    Of a box counts what is in its image.
+    """
+    import pandas as pd
+
     content = _without_outlines(file)
-    categories = sorted(content["categories"], key=_id)
+    categories = sorted(content["categories"], key=itemgetter("id"))
     number_of = {category["id"]: number for number, category in enumerate(categories)}
-    boxes = defaultdict(list)
-    for one in content["annotations"]:
-        key, number = one["image_id"], number_of[one["category_id"]]
-        if key in images and (box := _inside(one["bbox"], images[key])):
-            boxes[key, number].append(box)
+    boxes = pd.DataFrame(content["annotations"], columns=["image_id", "category_id", "bbox"])
+    boxes["number"] = boxes["category_id"].map(number_of.__getitem__)
+    boxes = boxes[boxes["image_id"].isin(images.index)]
+    sizes = images.loc[boxes["image_id"], ["width", "height"]].to_numpy()
+    corner, size = np.hsplit(np.reshape(boxes["bbox"].tolist(), (-1, 4)), 2)
+    start = np.maximum(corner, 0)
+    inside = np.minimum(corner + size, sizes) - start
+    boxes["box"] = np.hstack([start / sizes, inside / sizes]).tolist()
+    boxes = boxes[(inside > 0).all(axis=1)].drop_duplicates(["image_id", "number"], keep=False)
+    boxes = boxes.sort_values(["image_id", "number"])
     objects = defaultdict(list)
-    for (key, number), (box, *more) in sorted(boxes.items()):
-        if not more:
-            objects[key].append((number, box))
+    for key, number, box in zip(boxes["image_id"], boxes["number"], boxes["box"], strict=True):
+        objects[key].append((number, box))
     return [category["name"] for category in categories], objects
-
-
-_id = itemgetter("id")
-
-
-def _inside(bbox: Sequence[float], image: Mapping[str, Any]) -> Box | None:
-    """What of a box is in its image, as fractions of the image; None: nothing."""
-    x, y, w, h = bbox
-    width, height = image["width"], image["height"]
-    left, top = max(x, 0), max(y, 0)
-    across, down = min(x + w, width) - left, min(y + h, height) - top
-    if across <= 0 or down <= 0:
-        return None
-    return left / width, top / height, across / width, down / height
 
 
 def _without_outlines(path: Path) -> Any:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from study.errors import RequestError
 from study.storage.urls import expanded
 from study.tasks.sources.reading import reading
 
@@ -31,30 +29,6 @@ def tokenise(text: str) -> list[str]:
     leaves them: here "8:25" is two words, there one, and "cannot" is one word, there two.
     """
     return _WORD.findall(text.lower().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'"))
-
-
-def make_vocabulary(captions: Iterable[str], min_count: int) -> tuple[str, ...]:
-    """The word of each number: those that occur at least `min_count` times, by the alphabet.
-
-    Args:
-        captions: of the training split, words joined by blanks; at least one.
-        min_count: see above.
-
-    Returns:
-        (V,) words; the first four, which are none, are empty.
-
-    Raises:
-        RequestError: no word occurs so often.
-    """
-    counts = Counter(word for caption in captions for word in caption.split())
-    words = sorted(word for word, count in counts.items() if count >= min_count)
-    if not words:
-        raise RequestError(
-            f"the vocabulary is empty: no word occurs {min_count} times in the training "
-            f"captions, the most frequent one {max(counts.values())} times. Lower it with "
-            "--set min_count=N."
-        )
-    return ("",) * FIRST_WORD + tuple(words)
 
 
 def read_category_words(

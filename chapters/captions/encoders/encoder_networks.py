@@ -186,10 +186,13 @@ def _lite0() -> nn.Sequential:
 
 def _small() -> nn.Sequential:
     """Four convolutions that halve height and width, to be trained from their start."""
-    made: list[nn.Module] = []
-    for channels, out in itertools.pairwise((3, 32, 64, 128, 256)):
-        made += [nn.Conv2d(channels, out, 3, stride=2, padding=1), nn.ReLU()]
-    return nn.Sequential(*made)
+    return nn.Sequential(
+        *(
+            layer
+            for channels, out in itertools.pairwise((3, 32, 64, 128, 256))
+            for layer in (nn.Conv2d(channels, out, 3, stride=2, padding=1), nn.ReLU())
+        )
+    )
 
 
 _LAYERS = {"vgg19": _vgg19, "lite0": _lite0, "small": _small}

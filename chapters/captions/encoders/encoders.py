@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from study.cell import Options
 from study.tasks.sources import data_set
 from study.tasks.sources.data_set import DataSet, read_data_set
 from study.tasks.sources.downloading import downloading
-from study.tasks.sources.places import NO_PLACES, Places
+from study.tasks.sources.places import Places
 
 VGG19_URL = "https://download.pytorch.org/models/vgg19-dcbb9e9d.pth"
 """`torchvision.models.VGG19_Weights.IMAGENET1K_V1.url`."""
@@ -37,6 +39,10 @@ class Encoder(NamedTuple):
     mean: tuple[float, float, float]
     std: tuple[float, float, float]
 
+    def pixels(self, m: int) -> int:
+        """P of the P x P pixels of which it makes m regions, g x g."""
+        return self.stride * math.isqrt(m)
+
 
 ENCODERS: Mapping[str, Encoder] = {
     "vgg19": Encoder(16, 512, True, mean=(0.485, 0.456, 0.406), std=(0.229, 0.224, 0.225)),
@@ -45,13 +51,13 @@ ENCODERS: Mapping[str, Encoder] = {
 }
 
 
-def at_hand(name: str, places: Places = NO_PLACES) -> bool:
-    """Whether an encoder and its weights can be had without a download.
+def at_hand(places: Places, options: Options) -> bool:
+    """Whether the encoder of some options and its weights can be had without a download.
 
     Raises:
         RequestError: the cache is on shared storage, which cannot be read.
     """
-    given = name != "vgg19" or places.file("weights")
+    given = options["encoder"] != "vgg19" or places.file("weights")
     return bool(given) or data_set.at_hand(_VGG19, _cache(places))
 
 

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from chapters.captions.data.vocabulary import END, PADDING, START, UNKNOWN
 from chapters.captions.model import Captioner
+from study.paradigms.padding import filled
 from study.paradigms.paradigm import Paradigm
 
 NEVER_WRITTEN = (PADDING, START, UNKNOWN)
@@ -117,11 +118,5 @@ def _candidates(probabilities: Tensor, beam: int, ended: Tensor) -> tuple[Tensor
 
 def _without_end(written: Written) -> Written:
     """0 from END on."""
-    over = (written.words == END) | (written.words == PADDING)
-    words, likeliest, attention, scores = written
-    return Written(
-        words.masked_fill(over, PADDING),
-        likeliest.masked_fill(over, PADDING),
-        attention.masked_fill(over[:, :, None], 0),
-        scores.masked_fill(over[:, :, None], 0),
-    )
+    going_on = (written.words != END) & (written.words != PADDING)
+    return Written(*(filled(each, going_on, 0) for each in written))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from collections import defaultdict
 from collections.abc import Collection
 from typing import Any
 
@@ -19,6 +18,7 @@ from chapters.captions.evaluation.caption_examples import chosen, example
 from chapters.captions.evaluation.caption_scores import bleu, cider
 from chapters.captions.evaluation.objects import Expected, expected, sought
 from chapters.captions.model import Captioner
+from study.cell.grouped import grouped
 from study.evaluate.by_instance import by_instance
 from study.evaluate.saif_and_heat_map import foreground_metrics, in_saif
 from study.hardware import pass_size
@@ -67,16 +67,16 @@ def evaluate(
     if found is None:
         return None
     captions, objects, attention = found
-    texts = [" ".join(words) for words in captions]
-    bleus = bleu(texts, split.references)
+    references = [image.captions for image in split.captioned]
+    bleus = bleu(captions, references)
     metrics: dict[str, Any] = {
         "loss": loss,
         "accuracy": bleus[-1],
         "num_evaluated": len(split.objects),
         "foreground_share": float(len(split.objects) > 0),
         **{f"bleu_{n}": value for n, value in enumerate(bleus, 1)},
-        "cider": cider(texts, split.references),
-        "caption_length": float(np.mean([len(words) for words in captions])),
+        "cider": cider(captions, references),
+        "caption_length": float(np.mean([len(caption.split()) for caption in captions])),
         **foreground_metrics(*objects[:4], split.modality),
     }
     if last:
@@ -92,7 +92,7 @@ def _written(
     paradigm: Paradigm,
     split: Captions,
     kept: Collection[int],
-) -> tuple[list[list[str]], Expected, dict[int, Tensor]] | None:
+) -> tuple[list[str], Expected, dict[int, Tensor]] | None:
     """Writes a caption for every image of a split; None if an output is not finite.
 
     Args:
@@ -100,27 +100,24 @@ def _written(
         kept: images whose attention is kept.
 
     Returns:
-        The words of each image's caption; the objects of the split, in their order; image -> the
-        attention (T, m) at each step, for the images to keep.
+        The caption of each image, its words joined by blanks; the objects of the split, in their
+        order; image -> the attention (T, m) at each step, for the images to keep.
     """
     settings = model.settings
-    objects_of = defaultdict(list)
-    for one in split.objects:
-        objects_of[one.image].append(one)
-    captions: list[list[str]] = []
+    objects_of = grouped(split.objects, lambda one: one.image)
+    captions: list[str] = []
     attention: dict[int, Tensor] = {}
     parts = []
     every = torch.arange(split.num_images, device=split.words.device)
     for images in every.split(pass_size(settings.beam * split.bytes_each, every.device)):
         numbers = images.tolist()
-        own = [objects_of[image] for image in numbers]
-        regions = model.encode(split.images_at(images))
-        words = sought(own).to(every.device)
+        own = [objects_of.get(image, []) for image in numbers]
+        regions, words = model.encode(split.images_at(images)), sought(own).to(every.device)
         written = write(model, paradigm, regions, words, settings.longest, settings.beam)
         if written is None:
             return None
         captions += [
-            [split.vocabulary[word] for word in words if word != PADDING]
+            " ".join(split.vocabulary[word] for word in words if word != PADDING)
             for words in written.words.tolist()
         ]
         parts.append(expected(written, own))
@@ -133,8 +130,6 @@ def _written(
 
 def _loss(model: Captioner, paradigm: Paradigm, split: Captions) -> float:
     """Mean nats of a caption."""
-    device = split.words.device
-    total = torch.zeros((), dtype=torch.float64, device=device)
-    for rows in split.passes(pass_size(split.bytes_each, device)):
-        total += model.loss(paradigm, split.batch(rows)).double() * len(rows)
-    return total.item() / len(split)
+    passes = split.passes(pass_size(split.bytes_each, split.words.device))
+    sums = (model.loss(paradigm, split.batch(rows)).double() * len(rows) for rows in passes)
+    return float(sum(sums)) / len(split)

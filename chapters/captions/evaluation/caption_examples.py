@@ -51,7 +51,7 @@ def chosen(split: Captions) -> list[int]:
 
     def place(number: int) -> int:
         one = split.objects[number]
-        return stream_seed("examples", split.file_names[one.image], one.category)
+        return stream_seed("examples", split.captioned[one.image].file, one.category)
 
     of_image: dict[int, int] = {}
     for number in sorted(range(len(split.objects)), key=place):
@@ -62,7 +62,7 @@ def chosen(split: Captions) -> list[int]:
 def example(
     split: Captions,
     number: int,
-    captions: Sequence[Sequence[str]],
+    captions: Sequence[str],
     attention: Mapping[int, Tensor],
     expected: Expected,
 ) -> Example:
@@ -71,19 +71,19 @@ def example(
     Args:
         split: of the object.
         number: of the object.
-        captions: the words of each image's.
+        captions: of each image, the words joined by blanks.
         attention: image -> (T, m) at each step, T at least the number of words.
         expected: all objects of the split.
     """
     one = split.objects[number]
-    words = captions[one.image]
+    words = captions[one.image].split()
     looks = attention[one.image][: len(words)].tolist()
     return {
-        "image": split.file_names[one.image],
+        "image": split.captioned[one.image].file,
         "jpeg": base64.b64encode(split.thumbnail(one.image)).decode(),
         "category": one.category,
         "box": list(one.box),
-        "words": list(words),
+        "words": words,
         "attention": [[round(a, 4) for a in each] for each in looks],
         "word": int(expected.t[number]),
         "score": float(expected.s_y[number]),

@@ -63,13 +63,8 @@ def expected(written: Written, objects: Sequence[Sequence[Boxed]]) -> Expected:
     is_word = written.words[images, t] != PADDING
     on_box = is_word & (inside.gather(1, focus).squeeze(1) >= MOSTLY)
     named = is_word & (words == likeliest).any(dim=1)
-    return Expected(
-        a_z=(attention * inside).sum(dim=1).cpu().numpy(),
-        s_y=s_y.cpu().numpy(),
-        focus_true=on_box.double().cpu().numpy(),
-        prediction_true=named.double().cpu().numpy(),
-        t=t.cpu().numpy(),
-    )
+    numbers = (attention * inside).sum(dim=1), s_y, on_box.double(), named.double(), t
+    return Expected(*(each.cpu().numpy() for each in numbers))
 
 
 def sought(objects: Sequence[Sequence[Boxed]]) -> Tensor:

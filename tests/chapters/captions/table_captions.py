@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from chapters.captions.data.boxes import Boxed
+from chapters.captions.data.mscoco import Captioned
 from chapters.captions.data.vocabulary import END, PADDING, START
 from chapters.captions.modality import CAPTIONS
 from chapters.captions.settings import DecoderSettings
@@ -80,13 +81,13 @@ class TableCaptions:
     m: int
     references: Sequence[Sequence[str]]
     objects: Sequence[Boxed] = ()
-    file_names: Sequence[str] = ()
     modality = CAPTIONS
     vocabulary = VOCABULARY
 
-    def __post_init__(self) -> None:
-        names = self.file_names or [f"{image}.jpg" for image in range(self.num_images)]
-        object.__setattr__(self, "file_names", names)
+    @property
+    def captioned(self) -> Sequence[Captioned]:
+        named = enumerate(self.references)
+        return [Captioned(f"{image}.jpg", "", texts, []) for image, texts in named]
 
     @property
     def num_images(self) -> int:
@@ -128,4 +129,4 @@ class TableCaptions:
         return torch.arange(len(self)).split(count)
 
     def thumbnail(self, image: int) -> bytes:
-        return f"the picture {self.file_names[image]}".encode()
+        return f"the picture {self.captioned[image].file}".encode()

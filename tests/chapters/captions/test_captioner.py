@@ -14,7 +14,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from chapters.captions.data.vocabulary import END, FIRST_WORD, PADDING, START
-from chapters.captions.model import Attend, Captioner, Write
+from chapters.captions.encoders.encoders import Encoder
+from chapters.captions.model import Captioner
 from chapters.captions.settings import DecoderSettings
 from study import paradigms
 from study.models.model import initialise
@@ -26,6 +27,7 @@ from tests.made_up.gpu import WAYS, padding_computed, waits
 
 B, M, D, V = 3, 4, 5, 9
 LENGTHS = (2, 4, 1)
+REGIONS = Encoder(16, D, pretrained=False, mean=(0, 0, 0), std=(1, 1, 1))
 SIZES = DecoderSettings(embedding=3, attention=4, hidden=6, dropout=0.0)
 
 EXACT = ("soft", "hard", "lvml")
@@ -33,11 +35,10 @@ SAMPLED = ("hard-sampled", "hard-running")
 
 
 def tiny(settings: DecoderSettings = SIZES, seed: int = 0) -> Captioner:
-    focus = Attend(D, settings.hidden, settings.attention, "float32")
-    classifier = Write(D, V, settings, "float32")
-    for part in (focus, classifier):
+    model = Captioner(V, REGIONS, settings, "float32", None)
+    for part in (model.focus, model.classifier):
         initialise(part, seed)
-    return Captioner(focus, classifier, settings, D, None, 16).double()
+    return model.double()
 
 
 def batch(lengths: Sequence[int] = LENGTHS, m: int = M, seed: int = 0) -> Batch:

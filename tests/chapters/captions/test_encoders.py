@@ -14,7 +14,6 @@ from efficientnet_lite_pytorch import EfficientNet
 from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
-from chapters.captions import task
 from chapters.captions.encoders import encoders
 from chapters.captions.encoders.encoder_networks import (
     EncoderNetwork,
@@ -216,14 +215,14 @@ def test_weights_are_downloaded_once(
 ) -> None:
     places, encoded = Places(cache_dir=str(tmp_path)), Options(encoder="vgg19")
     given = Places.of({"weights": str(served)})
-    assert task.at_hand(given, encoded)
-    assert not task.at_hand(places, encoded)
+    assert encoders.at_hand(given, encoded)
+    assert not encoders.at_hand(places, encoded)
     assert weights_digest("vgg19", places) == weights_digest("vgg19", given)
     assert capfd.readouterr().err == (
         f"downloading VGG19's weights file (575 MB) to {tmp_path}/downloads/vgg19-weights\n"
     )
     monkeypatch.setattr(encoders, "VGG19_URL", "file:///no/place")
-    assert task.at_hand(places, encoded)
+    assert encoders.at_hand(places, encoded)
     pretrained("vgg19", places)
     assert capfd.readouterr().err == ""
 
@@ -235,4 +234,4 @@ def test_a_download_with_another_checksum_is_refused_and_not_kept(
     message = refusal(lambda: pretrained("vgg19", Places(cache_dir=str(tmp_path))))
     assert "(what arrived is damaged or incomplete)" in message
     assert f"{encoders.VGG19_URL}: pass the file with --weights FILE" in message
-    assert not encoders.at_hand("vgg19", Places(cache_dir=str(tmp_path)))
+    assert not encoders.at_hand(Places(cache_dir=str(tmp_path)), Options(encoder="vgg19"))

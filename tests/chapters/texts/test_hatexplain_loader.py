@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from chapters.texts.hatexplain import CLASSES, load_posts
 from chapters.texts.posts import Post, Posts
+from study.cell import Options
 from study.tasks.sources.places import Places
 from tests.conftest import REAL_DATA, needs_data
 from tests.made_up.commands import refusal
@@ -45,7 +46,8 @@ def write(folder: Path, changes: Any = None, divisions: Any = None) -> Path:
 
 
 def load(folder: Path, **rules: str) -> Posts:
-    return load_posts(Places(str(folder)), **rules)
+    options = dict.fromkeys(("label_rule", "rationale_rule"), "majority") | rules
+    return load_posts(Places(str(folder)), Options(**options))
 
 
 @pytest.mark.parametrize("inside", ["", "Data"])

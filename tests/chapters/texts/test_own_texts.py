@@ -108,6 +108,12 @@ def test_classes_are_in_the_order_of_their_numbers(tmp_path: Path) -> None:
     assert not any(any(post.rationale) for post in posts.splits["train"])
 
 
+def test_a_label_is_one_class_as_text_and_as_a_number(tmp_path: Path) -> None:
+    texts = [*rows(60, labels=("1", "2")), *rows(60, labels=(1, 2), seed=1)]
+    write_jsonl(tmp_path / "all.jsonl", texts)
+    assert load(tmp_path).classes == ("1", "2")
+
+
 @pytest.mark.parametrize(
     ("labels", "classes"),
     [

@@ -21,7 +21,7 @@ from tests.chapters.texts.post_files import OPTIONS, M, text_cell, write_posts
 
 @pytest.fixture(scope="module")
 def posts(tmp_path_factory: pytest.TempPathFactory) -> Posts:
-    return load_posts(Places(str(write_posts(tmp_path_factory.mktemp("posts")))))
+    return load_posts(Places(str(write_posts(tmp_path_factory.mktemp("posts")))), OPTIONS)
 
 
 def task_of(posts: Posts, **options: Any) -> TextTask:

@@ -14,8 +14,7 @@ import torch
 
 from chapters.captions.data.captions import CaptionTask
 from chapters.captions.data.encoded_images import ImageFiles
-from chapters.texts import texts
-from chapters.texts.texts import TextTask
+from chapters.texts.texts import Texts, TextTask
 from study.cell import PARADIGMS, Cell, Phase, Schedule
 from study.evaluate import classification
 from study.launch.failures import failure_of
@@ -101,7 +100,7 @@ def test_a_replayed_pack_equals_its_cells_in_turns(
     """
     task = request.getfixturevalue("posts" if of in POSTS else of)
     monkeypatch.setattr(side_by_side, "FED_STEPS", 3)
-    monkeypatch.setattr(texts, "_WIDTH_STEP", 2)
+    monkeypatch.setattr(Texts, "width_step", 2)
     made: list[side_by_side.Captured] = []
     captured = side_by_side.Captured
     monkeypatch.setattr(loop, "stepping_on", lambda on: made.append(captured(on)) or made[-1])
@@ -205,7 +204,7 @@ def test_recordings_are_no_training_time(
     posts: TextTask, monkeypatch: pytest.MonkeyPatch, captured: None
 ) -> None:
     """Those of further widths, too, which are met while steps are timed."""
-    monkeypatch.setattr(texts, "_WIDTH_STEP", 2)
+    monkeypatch.setattr(Texts, "width_step", 2)
     clock = 0.0
     warm_up = Member.warm_up
 

@@ -54,6 +54,11 @@ def texts(split: Captions) -> list[str]:
     ]
 
 
+def files(split: Captions) -> list[str]:
+    """The files of the images."""
+    return [image.file for image in split.captioned]
+
+
 # What captions are
 
 
@@ -61,7 +66,7 @@ def test_numbers_stand_for_the_words_of_captions(task: CaptionTask) -> None:
     for split in task.splits(cell(task)).values():
         assert len(split.vocabulary) == task.num_classes == task.facts.input_shape[0]
         for caption, image in zip(texts(split), split.image_of.tolist(), strict=True):
-            assert caption in split.references[image]
+            assert caption in split.captioned[image].captions
         for words, length in zip(split.words, split.lengths, strict=True):
             assert words[length - 1] == END
             assert (words[:length] != PADDING).all()
@@ -85,11 +90,11 @@ def test_seldom_words_are_one_word(folder: Path) -> None:
 def test_splits_are_by_image(task: CaptionTask) -> None:
     splits = task.splits(cell(task))
     assert {name: len(split) for name, split in splits.items()} == task.facts.sizes
-    validation, test = (splits[name].file_names for name in ("validation", "test"))
+    validation, test = (files(splits[name]) for name in ("validation", "test"))
     assert (splits["train"].num_images, len(validation), len(test)) == (12, 5, 4)
     assert len({*validation, *test}) == 9
     other = task.splits(cell(task, seed=1))
-    assert {*splits["train"].file_names} == {*other["train"].file_names}
+    assert {*files(splits["train"])} == {*files(other["train"])}
 
 
 def test_fewer_captions_are_of_fewer_images(task: CaptionTask) -> None:
@@ -101,8 +106,8 @@ def test_fewer_captions_are_of_fewer_images(task: CaptionTask) -> None:
     }  # fmt: skip
     for name, split in few.items():
         assert texts(split) == texts(every[name])[: len(split)]
-        assert all(len(references) == 5 for references in split.references)
-        assert split.file_names == every[name].file_names[: split.num_images]
+        assert all(len(image.captions) == 5 for image in split.captioned)
+        assert split.captioned == every[name].captioned[: split.num_images]
         assert {each.image for each in split.objects} == set(range(split.num_images))
 
 
@@ -130,7 +135,7 @@ def test_objects_are_categories_with_a_box_and_words(task: CaptionTask) -> None:
         for each in split.objects:
             words = {split.vocabulary[number] for number in each.words}
             assert words == {each.category}  # no caption has a kitten or puppy
-            assert any(each.category in text for text in split.references[each.image])
+            assert any(each.category in text for text in split.captioned[each.image].captions)
             assert each.inside.shape == (M,)
             assert each.inside.mean() == pytest.approx(each.box[2] * each.box[3], abs=1e-6)
 
@@ -199,7 +204,7 @@ def test_the_scenes_of_the_documents_are_such_a_data_set(
     task = load(tmp_path / "scenes")
     assert not any("left out" in note for note in task.facts.notes)
     for split in task.splits(cell(task)).values():
-        for image, captions in enumerate(split.references):
+        for image, (_, _, captions, _) in enumerate(split.captioned):
             named = [[word for word in text.split() if word in scenes.SHAPES] for text in captions]
             assert all(sorted(shapes) == sorted(named[0]) for shapes in named)
             assert len(named[0]) == 2

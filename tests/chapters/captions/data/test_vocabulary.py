@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from chapters.captions.data.vocabulary import make_vocabulary, read_category_words, tokenise
+from chapters.captions.data.vocabulary import read_category_words, tokenise
 from study.errors import RequestError
 from tests.chapters.captions.coco_files import CATEGORIES, CATEGORY_WORDS
 
@@ -27,13 +27,6 @@ NAMES = tuple(CATEGORIES.values())
 def test_words_are_those_of_the_official_evaluation(text: str, words: str) -> None:
     assert " ".join(tokenise(text)) == words
     assert tokenise(words) == words.split()  # references are joined by blanks and split again
-
-
-def test_the_vocabulary_is_words_that_occur_often_enough() -> None:
-    captions = ["a red cat", "a cat and a dog", "the dog"]
-    assert make_vocabulary(captions, 2) == ("", "", "", "", "a", "cat", "dog")
-    with pytest.raises(RequestError, match=r"occurs 4 times .* 3 times\. .*--set min_count"):
-        make_vocabulary(captions, 4)
 
 
 def test_single_words_stand_for_a_category(tmp_path: Path) -> None:

@@ -175,7 +175,7 @@ def test_without_objects_nothing_is_said_of_the_foreground() -> None:
 
 def test_examples_are_of_four_images_and_the_same_for_all_models() -> None:
     _, split = made_up(images=5)
-    objects = {(split.file_names[one.image], one.category): one for one in split.objects}
+    objects = {(split.captioned[one.image].file, one.category): one for one in split.objects}
     shown, lengths = [], set[int]()
     for seed in range(4):
         model, _ = made_up(images=5, seed=seed)
