@@ -24,13 +24,8 @@ register_kind("posterior", "chapters.paths.posterior.posterior_kind:POSTERIOR")
 register_kind("heads", "chapters.paths.heads.heads_kind:HEADS")
 register_study(studies.ATTENTION_PATHS)
 register_study(studies.ONE_SHOT)
-register_columns(
-    "Of `attention-paths` and `one-shot`: network and method", "set up", columns.NETWORK
-)
-register_columns("Of a theory: what was found", "found", columns.SOLUTION)
-register_columns("Of the heads of a trained network", "found", columns.HEADS)
-register_columns("Of a predictor", "evaluated", columns.PREDICTOR)
-register_columns("Of pruned networks", "evaluated", columns.PRUNED)
+for heading, group in columns.GROUPS.items():
+    register_columns(heading, *group)
 register_section(
     SectionOf(
         "chapters.paths.section.theory_section", "attention-paths[a-z-]*", kinds=("posterior",)

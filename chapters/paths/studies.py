@@ -50,7 +50,11 @@ ATTENTION_PATHS = SearchSpace(
     },
 )
 
-_BUNDLED = "digits-one-shot"
+
+def _by_size(digits: int, omniglot: int) -> By:
+    """A value for the small bundled images, and one for the others."""
+    return By("task", {"digits-one-shot": (digits,)}, otherwise=(omniglot,))
+
 
 _NETWORKS: Mapping[str, Values | By] = {
     "m": (3,),
@@ -64,7 +68,7 @@ _NETWORKS: Mapping[str, Values | By] = {
     "train_metrics_size": (1_000,),
     "validation_size": (1_000,),
     "test_size": (1_000,),
-    "examples": By("task", {_BUNDLED: (200,)}, otherwise=(600,)),
+    "examples": _by_size(200, 600),
     "seed": tuple(range(12)),
     "method": heads_cell.METHODS,
 }
@@ -79,13 +83,13 @@ ONE_SHOT = SearchSpace(
             about="smaller networks than the paper's on small images, 12 seeds: minutes",
             axes={
                 **_NETWORKS,
-                "pixels": By("task", {_BUNDLED: (8,)}, otherwise=(16,)),
-                "patch": By("task", {_BUNDLED: (4,)}, otherwise=(8,)),
-                "d_model": By("task", {_BUNDLED: (64,)}, otherwise=(128,)),
+                "pixels": _by_size(8, 16),
+                "patch": _by_size(4, 8),
+                "d_model": _by_size(64, 128),
                 "qk": (32,),
                 "lr": (0.01,),
-                "n": By("task", {_BUNDLED: (10_000,)}, otherwise=(20_000,)),
-                "epochs": By("task", {_BUNDLED: (4,)}, otherwise=(10,)),
+                "n": _by_size(10_000, 20_000),
+                "epochs": _by_size(4, 10),
                 "network_width": (10, 100, 1_000),
             },
         ),

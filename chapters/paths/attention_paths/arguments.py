@@ -24,22 +24,27 @@ def finite(name: str, values: ArrayLike, axes: str, **lengths: int) -> Floats:
     return array.astype(np.float64, copy=False)
 
 
-def require_finite(name: str, array: NDArray[Any], axes: Sequence[str], **lengths: int) -> None:
+def require_finite(
+    name: str, array: NDArray[Any], axes: Sequence[str], **lengths: int
+) -> dict[str, int]:
     """Passes if an array is finite and of these axes, none of them empty.
 
     Args:
         name: of the array, for the message.
-        array: integers or floats.
+        array: bool, integers or floats.
         axes: a letter or name for each; axes of one name are of one length.
         lengths: name -> the length that its axes must have.
+
+    Returns:
+        The lengths, with those of this array.
 
     Raises:
         ValueError: it is not.
     """
-    if array.dtype.kind not in "iuf":
+    if array.dtype.kind not in "biuf":
         raise ValueError(f"{name} must be real numbers, got {array.dtype}.")
-    expected = dict(zip(axes, array.shape, strict=False)) | lengths
-    if array.shape != tuple(expected.get(axis) for axis in axes) or not array.size:
+    known = dict(zip(axes, array.shape, strict=False)) | lengths
+    if array.shape != tuple(map(known.get, axes)) or not array.size:
         shape = ", ".join(str(lengths.get(axis, axis)) for axis in axes)
         raise ValueError(
             f"{name} must have the axes ({', '.join(axes)}) and the shape ({shape}), none empty, "
@@ -47,15 +52,16 @@ def require_finite(name: str, array: NDArray[Any], axes: Sequence[str], **length
         )
     wrong = ~np.isfinite(array)
     if wrong.any():
-        where = tuple(np.argwhere(wrong)[0].tolist())
+        where = _first(wrong)
         raise ValueError(
             f"{name} must be finite, got {array[where]} at index {where} of the axes "
             f"({', '.join(axes)}); entries that are not: {wrong.sum()}."
         )
+    return known
 
 
 def attention(layers: Sequence[ArrayLike], samples: int, tokens: int) -> list[Floats]:
-    """One (H_l, P, T, T) a layer, non-negative; every column [:, t] sums to 1.
+    """One (H_l, P, T, T) a layer, [s, t], non-negative; every column [:, t] sums to 1.
 
     Raises:
         ValueError: it is not; the message names layer, head, sample and column.
@@ -64,20 +70,46 @@ def attention(layers: Sequence[ArrayLike], samples: int, tokens: int) -> list[Fl
         raise ValueError("attention must be a list of layers, at least one.")
     checked = []
     for depth, layer in enumerate(layers, start=1):
-        array = finite(f"attention of layer {depth}", layer, "HPTT", P=samples, T=tokens)
-        sums = array.sum(axis=2)
-        wrong = (np.abs(sums - 1) > COLUMN_TOLERANCE) | (array.min(axis=2) < 0)
-        if wrong.any():
-            head, sample, column = np.argwhere(wrong)[0].tolist()
-            raise ValueError(
-                f"every column of attention must be >= 0 and sum to 1 (to {COLUMN_TOLERANCE:g}), "
-                f"but layer {depth}, head {head}, sample {sample}, column {column} (counted from "
-                f"0) sums to {sums[head, sample, column]:g}, or has a negative entry. Axes are "
-                "[head, sample, s, t], with the softmax over s; in half precision, divide by the "
-                "sums."
-            )
+        name = f"attention of layer {depth}"
+        array = finite(name, layer, "HPTT", P=samples, T=tokens)
+        require_shares(name, array, 2, "head, sample, column", COLUMN_TOLERANCE)
         checked.append(array)
     return checked
+
+
+def require_shares(
+    name: str, maps: NDArray[Any], over: int, others: str, tolerance: float
+) -> Floats:
+    """Passes if maps are >= 0 and sum to 1 over one of their last two axes; gives the sums.
+
+    Args:
+        name: of the maps, for the message.
+        maps: finite, of four axes.
+        over: the axis, 2 or 3.
+        others: names of the axes that are left, for the message.
+        tolerance: how far a sum may be from 1.
+
+    Raises:
+        ValueError: they do not.
+    """
+    sums, least = maps.sum(axis=over, dtype=np.float64), maps.min(axis=over)
+    wrong = (np.abs(sums - 1) > tolerance) | (least < 0)
+    if wrong.any():
+        where = _first(wrong)
+        advice = "Take what the softmax gives, before dropout; divide half precision by the sums."
+        if np.allclose(maps.sum(axis=5 - over), 1, atol=tolerance):
+            advice = "The other axis sums to 1: transpose the last two axes."
+        raise ValueError(
+            f"{name} must be >= 0 and sum to 1 over axis {over} (to {tolerance:g}), got the sum "
+            f"{sums[where]:.6g} and the least entry {least[where]:.3g} at {where} of the axes "
+            f"({others}), counted from 0. {advice}"
+        )
+    return sums
+
+
+def _first(wrong: NDArray[np.bool_]) -> tuple[int, ...]:
+    """Where the first wrong entry is."""
+    return tuple(np.argwhere(wrong)[0].tolist())
 
 
 def positive(name: str, value: float, infinite: bool = False) -> float:

@@ -27,18 +27,7 @@ from chapters.paths.attention_paths import arguments
 from chapters.paths.attention_paths.arguments import Floats
 from chapters.paths.attention_paths.features import pair_kernels
 from chapters.paths.attention_paths.regression import Regression
-
-KERNEL_BYTES = 2**30
-"""Up to here kernels may be kept."""
-
-KERNEL_SHARE = 8
-"""Kernels of so many paths as F / 8 (were P infinite) take as long as factors do: measured on one
-core, F from 8 to 231, D from 4 to 256, when an evaluation by factors took P^2 D F more
-multiply-adds; since then only at P = 600, D = 16, F = 75, where factors are faster."""
-
-CURVATURE_SHARE = 20
-"""dG / dU is formed if that takes no longer than so many evaluations: about as many as a step of
-Newton's method needs without it."""
+from chapters.paths.attention_paths.size import Size
 
 
 @dataclass(eq=False)
@@ -69,7 +58,7 @@ class DataTerm:
         Raises:
             LinAlgError: K + T is not positive definite in float64.
         """
-        self.flops += evaluation_flops(*self._sizes)
+        self.flops += self._size.evaluation_flops
         regression = self._regression(factor)
         return regression.action, 2 * factor @ self.derivative(regression)
 
@@ -81,9 +70,9 @@ class DataTerm:
         Raises:
             LinAlgError: as `at`.
         """
-        if not forms_curvature(*self._sizes):
+        if not self._size.forms_curvature:
             return lambda other: self.at(other)[1]
-        self.flops += curvature_flops(*self._sizes)
+        self.flops += self._size.curvature_flops
         slope, change = self._curvature(self._regression(factor))
         begin = factor.T @ factor
 
@@ -94,9 +83,9 @@ class DataTerm:
         return derivative
 
     @property
-    def _sizes(self) -> tuple[int, int, int]:
+    def _size(self) -> Size:
         length, samples = self.features.shape
-        return samples, self.paths, length // self.paths
+        return Size(samples, self.paths, length // self.paths)
 
     def _regression(self, factor: Floats) -> Regression:
         return Regression(self.kernel(factor), self.labels, self.temperature)
@@ -125,9 +114,10 @@ def data_term(features: Floats, labels: Floats, temperature: float) -> DataTerm:
         MemoryError: it needs more memory than there is.
     """
     shorter = shortened(features)
-    samples, paths, _ = shorter.shape
-    arguments.fits(memory(*shorter.shape), f"solving for {samples} samples of {paths} paths")
-    form = with_kernels if keeps_kernels(*shorter.shape) else with_features
+    size = Size(*shorter.shape)
+    what = f"solving for {size.samples} samples of {size.paths} paths"
+    arguments.fits(size.memory, what)
+    form = with_kernels if size.keeps_kernels else with_features
     return form(shorter, labels, temperature)
 
 
@@ -139,71 +129,6 @@ def shortened(features: Floats) -> Floats:
     flat = features.reshape(-1, features.shape[-1])
     values, vectors = np.linalg.eigh(flat.T @ flat)
     return features @ vectors[:, values > np.finfo(float).eps * values[-1]]
-
-
-def keeps_kernels(samples: int, paths: int, size: int) -> bool:
-    """Whether kernels of P samples, D paths and F features are small, and the faster form."""
-    faster = KERNEL_SHARE * samples * paths <= size * (samples + paths)
-    return faster and kernel_bytes(samples, paths) <= KERNEL_BYTES
-
-
-def kernel_bytes(samples: int, paths: int) -> int:
-    """What the kernels of all pairs take."""
-    return 2 * samples * (samples + 1) * paths * (paths + 1)
-
-
-def forms_curvature(samples: int, paths: int, size: int) -> bool:
-    """Whether dG / dU takes less time than what it saves."""
-    sizes = samples, paths, size
-    return curvature_flops(*sizes) <= CURVATURE_SHARE * evaluation_flops(*sizes)
-
-
-def search_flops(samples: int, paths: int, size: int, steps: int) -> int:
-    """About what a search of so many steps takes; a multiply-add is 2.
-
-    Args:
-        samples: P.
-        paths: D.
-        size: F, as `shortened`.
-        steps: of Newton's method: an evaluation each, and dG / dU or what takes its place.
-    """
-    sizes = samples, paths, size
-    setup = samples**2 * paths * (paths + 1) * size if keeps_kernels(*sizes) else 0
-    evaluation = evaluation_flops(*sizes)
-    curvature = min(curvature_flops(*sizes), CURVATURE_SHARE * evaluation)
-    return setup + steps * (evaluation + curvature)
-
-
-def curvature_flops(samples: int, paths: int, size: int) -> int:
-    """Of dG / dU: L^-1 Phi, its products B and theirs."""
-    return paths * size * (2 * samples**2 + samples * paths * size + paths**3 * size)
-
-
-def evaluation_flops(samples: int, paths: int, size: int) -> int:
-    """Of the value and its derivative, to leading order."""
-    if keeps_kernels(samples, paths, size):
-        products = samples**2 * paths * (paths + 1)
-    else:
-        products = 2 * samples * paths * size * (samples + 2 * paths)
-    return products + 2 * samples**3 + 4 * samples**2
-
-
-def memory(samples: int, paths: int, size: int) -> int:
-    """Bytes that `solve` takes, besides its arguments.
-
-    Args:
-        samples: P.
-        paths: D.
-        size: F, as `shortened`.
-    """
-    sizes = samples, paths, size
-    kept = 2 * 8 * samples * paths * size  # Phi, and Z or L^-1 Phi
-    if keeps_kernels(*sizes):
-        kept += kernel_bytes(samples, paths)
-    if forms_curvature(*sizes):
-        kept += 2 * 8 * (paths * size) ** 2 + 3 * 8 * paths**4
-    searched = 25 * 8 * paths**2  # the factors and their derivatives
-    return kept + 6 * 8 * samples**2 + searched
 
 
 def with_kernels(features: Floats, labels: Floats, temperature: float) -> DataTerm:

@@ -28,9 +28,11 @@ class Predictor:
         temperature: T, > 0.
         order_parameter: U (D, D), symmetric, positive definite.
         iterations, flops: of the search that found U; none, unless it says otherwise.
+        residual, converged: of the search, likewise.
     """
 
     iterations = flops = 0
+    residual, converged = 0.0, True
 
     features: Floats
     labels: Floats

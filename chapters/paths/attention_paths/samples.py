@@ -52,14 +52,8 @@ class Estimate:
     by_chain: Floats
 
     def part(self, entries: slice) -> Estimate:
-        """Of some entries of the first axis."""
-        return Estimate(
-            mean=self.mean[entries],
-            error=self.error[entries],
-            r_hat=self.r_hat[entries],
-            effective_sample_size=self.effective_sample_size[entries],
-            by_chain=self.by_chain[:, entries],
-        )
+        """Of some entries of the last axis."""
+        return Estimate(**{name: each[..., entries] for name, each in vars(self).items()})
 
 
 def estimate(values: Floats) -> Estimate:

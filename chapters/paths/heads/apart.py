@@ -10,12 +10,12 @@ import torch
 
 from chapters.paths.attention_paths import path_features
 from chapters.paths.attention_paths.arguments import Floats
+from chapters.paths.heads.pruning import Outputs
 from chapters.paths.heads.scores import focus
 from chapters.paths.one_shot.episodes import Episodes, OneShotTask
 from chapters.paths.one_shot.model import AttentionPaths, signs
 from chapters.paths.posterior.methods import Split
 from study.cell import Cell
-from study.tasks.task import SPLITS
 
 BYTES_AT_ONCE = 2**26
 """Of attention in float64."""
@@ -28,22 +28,19 @@ class Apart:
     Attributes:
         digest: of its weights, see `study.models.kept.digest`.
         splits: as the theory takes them; `train` are its examples.
-        by_path: split -> (n, D), what each path adds to the output.
+        outputs: of the network, by split.
         focus: (sum of H_l,), of each head on the examples, see `scores.focus`.
         values: (L, H, N, N), of the heads.
     """
 
     digest: str
     splits: Mapping[str, Split]
-    by_path: Mapping[str, Floats]
+    outputs: Mapping[str, Outputs]
     focus: Floats
     values: Floats
 
-    def outputs(self, split: str) -> tuple[Floats, Floats]:
-        """What each path adds to the output, (n, D), and the labels, (n,)."""
-        return self.by_path[split], self.splits[split].labels
 
-
+@torch.no_grad()
 def take_apart(
     model: AttentionPaths, cell: Cell, task: OneShotTask, examples: int, digest: str
 ) -> Apart:
@@ -57,31 +54,27 @@ def take_apart(
         digest: of the weights.
     """
     model = model.double().cpu()
+    weights = model.classifier().numpy()
+    weights = weights * np.sqrt(weights.size)
     episodes = {
         "train": task.drawn("train", examples, cell.seed, stream="theory"),
         "validation": task.drawn("validation", cell.validation_size, cell.seed),
         "test": task.drawn("test", cell.test_size, cell.seed),
     }
-    read = {split: _read(model, episodes[split]) for split in SPLITS}
-    with torch.no_grad():
-        values = model.classifier().numpy()
-    weights = values * np.sqrt(values.size)
-    labels = {split: signs(episodes[split].labels).double().numpy() for split in SPLITS}
-    return Apart(
-        digest=digest,
-        splits={split: Split(features, labels[split]) for split, (features, _) in read.items()},
-        by_path={split: np.einsum("pdn,dn->pd", f, weights) for split, (f, _) in read.items()},
-        focus=read["train"][1],
-        values=model.classifier.values.detach().numpy(),
-    )
+    splits, outputs, focused = {}, {}, {}
+    for split, drawn in episodes.items():
+        features, focused[split] = _read(model, drawn)
+        splits[split] = Split(features, signs(drawn.labels).double().numpy())
+        by_path = np.einsum("pdn,dn->pd", features, weights)
+        outputs[split] = Outputs(by_path, splits[split].labels, model.heads)
+    values = model.classifier.values.numpy(force=True)
+    return Apart(digest, splits, outputs, focused["train"], values)
 
 
-@torch.no_grad()
 def _read(model: AttentionPaths, episodes: Episodes) -> tuple[Floats, Floats]:
     """Features (n, D, N_0) of all paths, and the focus (sum of H_l,) of heads."""
-    layers, heads = model.focus.queries.shape[:2]
-    features, focused = [], np.zeros(layers * heads)
-    at_once = max(1, BYTES_AT_ONCE // (8 * layers * heads * model.encoder.count**2))
+    features, focused = [], np.zeros(sum(model.heads))
+    at_once = max(1, BYTES_AT_ONCE // (8 * len(focused) * model.encoder.count**2))
     for rows in episodes.passes(at_once):
         inputs = model.encoder(episodes.batch(rows).segments.double())
         maps = model.focus(inputs).transpose(1, 2).numpy()  # (L, H, B, T, T), [t, s]

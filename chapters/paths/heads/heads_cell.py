@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
 from chapters.paths.one_shot.transformer import TransformerSettings
 from chapters.paths.posterior.posterior_cell import LIMIT, THEORY, WIDTH
+from chapters.paths.posterior.theory_cell import TheoryCell
 from study.cell import Cell
-from study.cell.any_cell import AnyCell, Options
+from study.cell.any_cell import Options
 from study.cell.checks import require
 from study.cell.declared import Name, Number, Whole, checked, declared, part
 
@@ -38,7 +38,7 @@ very test episodes that are reported, the limit's among five only; or a given on
 
 
 @dataclass(frozen=True, kw_only=True)
-class HeadsCell(AnyCell):
+class HeadsCell(TheoryCell):
     """One trained network, its heads scored by one method and removed in that order.
 
     Attributes:
@@ -49,7 +49,6 @@ class HeadsCell(AnyCell):
     """
 
     version: ClassVar = {"heads": 1, **Cell.version}
-    precision: ClassVar = "float64"
 
     network: Cell = part(Cell)
     method: str = declared(
@@ -66,7 +65,6 @@ class HeadsCell(AnyCell):
     width: int | None = None
     choice: str | None = checked(Name(CHOICES), None)
     temperature: float | None = checked(Number(0), None)
-    evaluation_points: tuple[float, ...] = (1.0,)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -75,14 +73,11 @@ class HeadsCell(AnyCell):
         require(has_heads, "architecture", name, "one with heads")
         if self.width is not None:
             WIDTH.checked("network_width", self.width)
-        for name, taken in (
-            ("width", self.method == THEORY),
-            ("choice", self.method in SOLVED),
-            ("temperature", self.choice == FIXED),
-        ):
-            value = getattr(self, name)
-            rule = "given" if taken else "none"
-            require((value is not None) == taken, name, value, f"{rule} for {self.method}")
+        self.require_only(
+            width=self.method == THEORY,
+            choice=self.method in SOLVED,
+            temperature=self.choice == FIXED,
+        )
 
     @property
     def task(self) -> str:
@@ -119,6 +114,14 @@ class HeadsCell(AnyCell):
     def heads_text(self) -> str:
         return "/".join(map(str, self.heads))
 
+    @property
+    def temperatures(self) -> tuple[float, ...]:
+        """Those that it tries, if it solves."""
+        if self.temperature is not None:
+            return (self.temperature,)
+        of_five = self.choice == PUBLISHED and self.method == LIMIT
+        return OF_THE_LIMIT if of_five else TEMPERATURES
+
     @cached_property
     def comparison_id(self) -> str:
         """Content hash of network and data: what methods are compared on, seed by seed."""
@@ -126,25 +129,15 @@ class HeadsCell(AnyCell):
         return self.content_hash({"network": network, "examples": self.examples})
 
     @property
-    def setting(self) -> str:
-        return self.comparison_id
-
-    @property
-    def label(self) -> str:
-        return self.method
-
-    @property
     def text(self) -> str:
-        width = "" if self.width is None else f" at N={self.width:,}"
         schedule = self.network.schedule.text
-        return f"{self.method}{width} on {self.task}, heads {self.heads_text}, {schedule}"
+        return f"{self.method}{self.at_width} on {self.task}, heads {self.heads_text}, {schedule}"
 
     @property
     def columns(self) -> dict[str, Any]:
         return {
-            "method": self.method,
+            **super().columns,
             "network": self.network.id,
             "heads": self.heads_text,
-            "network_width": math.inf if self.width is None else float(self.width),
             "temperature_choice": self.choice,
         }

@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
+from chapters.paths.attention_paths import Size
 from chapters.paths.heads import apart
-from chapters.paths.heads.heads_cell import (
-    OF_THE_LIMIT,
-    PUBLISHED,
-    SOLVED,
-    TEMPERATURES,
-    HeadsCell,
-)
+from chapters.paths.heads.heads_cell import SOLVED, HeadsCell
 from chapters.paths.one_shot.modality import IMAGES
-from chapters.paths.posterior import posterior_cost
-from chapters.paths.posterior.posterior_cell import LIMIT
+from chapters.paths.posterior.posterior_cost import Cost, too_much
 from study.tasks.task import Facts
 
 _STEPS = 8
@@ -24,48 +17,30 @@ _STEPS = 8
 
 def flops(cell: HeadsCell, facts: Facts) -> int:
     """About what a cell costs, before it is run."""
-    tokens, sizes, network = _tokens(cell, facts), _sizes(cell, facts), cell.sizes
-    maps = 2 * sum(cell.heads) * (2 * tokens * sizes.size * network.qk + tokens**2 * network.qk)
-    total = sizes.asked * (maps + 2 * sizes.paths * tokens * (tokens + sizes.size))
+    tokens, cost = _cost(cell, facts)
+    length = cost.size.length
+    maps = 2 * sum(cell.heads) * tokens * cell.sizes.qk * (2 * length + tokens)
+    total = cost.asked * (maps + 2 * cost.size.paths * tokens * (tokens + length))
     if cell.method in SOLVED:
-        tried = len(temperatures(cell))
         # Channels repeat a grey value, so the features that theory keeps are those of about one.
-        grey = sizes._replace(size=network.patch**2)
-        total += tried * posterior_cost.flops(cell.method, grey, _STEPS)
+        grey = Cost(cost.size._replace(length=cell.sizes.patch**2), cost.asked)
+        total += len(cell.temperatures) * grey.flops(cell.method, _STEPS)
     return total
-
-
-def temperatures(cell: HeadsCell) -> Sequence[float]:
-    """The temperatures that a cell tries."""
-    if cell.temperature is not None:
-        return (cell.temperature,)
-    of_five = cell.choice == PUBLISHED and cell.method == LIMIT
-    return OF_THE_LIMIT if of_five else TEMPERATURES
 
 
 def lacks_memory(cell: HeadsCell, facts: Facts) -> str | None:
     """Why a cell cannot run for want of memory; None if it can."""
-    tokens, sizes = _tokens(cell, facts), _sizes(cell, facts)
+    tokens, cost = _cost(cell, facts)
     # Attention of some episodes at a time, and the features of all.
-    needed = 4 * max(apart.BYTES_AT_ONCE, 8 * sum(cell.heads) * tokens**2)
-    needed += 8 * sizes.asked * sizes.size * sizes.paths
+    needed = 4 * max(apart.BYTES_AT_ONCE, 8 * sum(cell.heads) * tokens**2) + cost.features
     if cell.method in SOLVED:
-        needed += posterior_cost.memory_of(sizes)
-    return posterior_cost.too_much(
-        needed, "fewer examples, smaller splits, larger patches or fewer heads"
-    )
+        needed += cost.memory
+    return too_much(needed, "fewer examples, smaller splits, larger patches or fewer heads")
 
 
-def _tokens(cell: HeadsCell, facts: Facts) -> int:
-    """T."""
-    _, height, width = facts.input_shape
-    return IMAGES * (height // cell.sizes.patch) * (width // cell.sizes.patch)
-
-
-def _sizes(cell: HeadsCell, facts: Facts) -> posterior_cost.Sizes:
-    return posterior_cost.Sizes(
-        paths=math.prod(cell.heads),
-        samples=cell.examples,
-        asked=cell.examples + cell.network.validation_size + cell.network.test_size,
-        size=facts.input_shape[0] * cell.sizes.patch**2,
-    )
+def _cost(cell: HeadsCell, facts: Facts) -> tuple[int, Cost]:
+    """T, and what the cost of theory follows from."""
+    (channels, height, width), patch = facts.input_shape, cell.sizes.patch
+    size = Size(cell.examples, math.prod(cell.heads), channels * patch**2)
+    asked = cell.examples + cell.network.validation_size + cell.network.test_size
+    return IMAGES * (height // patch) * (width // patch), Cost(size, asked)

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from chapters.paths.heads.heads_cell import BOUND, FIXED, PUBLISHED, SOLVED, VALIDATION, HeadsCell
 from chapters.paths.posterior.posterior_cell import THEORY, WIDTH
+from chapters.paths.posterior.theory_kind import TheoryKind
 from study.cell import Cell
 from study.cell.declared import Axis, Number, axes_of
-from study.cell.events import Report, Runner
-from study.cell.work import Work
-from study.kind import Kind, Maker
+from study.kind import Maker
 from study.tasks.task import Facts, FactsOf
 from study.terminal import counted
 from study.train.training_kind import TRAINING
-
-if TYPE_CHECKING:
-    import torch
 
 TEMPERATURE = Axis(
     f"of the theory: {VALIDATION} (the best of ten on validation episodes), {PUBLISHED} (the best "
@@ -77,13 +73,11 @@ class HeadsMaker(Maker[HeadsCell]):
         return heads_cost.flops(cell, self.facts(cell))
 
 
-class Heads(Kind[HeadsCell]):
-    """Cells take a network apart that a cell of another kind has trained.
-
-    A cell takes a minute or so, so nothing is kept of one that was interrupted.
-    """
+class Heads(TheoryKind[HeadsCell]):
+    """Cells take a network apart that a cell of another kind has trained."""
 
     cell = HeadsCell
+    run = "chapters.paths.heads.run_heads:run"
     uses = ("training",)
     fastest = ("method", "network_width", "temperature")
     row_names = ("method", "N", "temperature")
@@ -105,12 +99,7 @@ class Heads(Kind[HeadsCell]):
         return HeadsMaker(facts_of)
 
     def needs(self, cells: Sequence[HeadsCell]) -> list[Cell]:
-        return list({cell.network.id: cell.network for cell in cells}.values())
-
-    def flops_a_second(self, cell: HeadsCell) -> float:
-        from chapters.paths.posterior.posterior_cost import flops_a_second
-
-        return flops_a_second(cell.examples)
+        return list(dict.fromkeys(cell.network for cell in cells))
 
     def row(self, cell: HeadsCell) -> tuple[str, ...]:
         width = "infinite" if cell.method in SOLVED else "-"
@@ -124,7 +113,7 @@ class Heads(Kind[HeadsCell]):
         self, cells: Sequence[HeadsCell], facts: Facts, flops: Mapping[str, Any]
     ) -> Iterator[str]:
         first = cells[0]
-        networks = counted(len({cell.network.id for cell in cells}), "network")
+        networks = counted(len(self.needs(cells)), "network")
         yield (
             f"heads {first.heads_text} of {networks} on {first.task}: theory from "
             f"P={first.examples:,} episodes, heads removed without training again"
@@ -134,16 +123,6 @@ class Heads(Kind[HeadsCell]):
         """Few episodes."""
         few = replace(TRAINING.short(cell.network), validation_size=20, test_size=20)
         return replace(cell, network=few, examples=min(cell.examples, 20))
-
-    def runner(self, work: Work, device: torch.device, report: Report | None = None) -> Runner:
-        from chapters.paths.heads.run_heads import run
-
-        return lambda cells, later: run(cells, work, report)
-
-    def run_name(self, row: Mapping[str, Any]) -> str:
-        width = row["network_width"]
-        at = "" if width == float("inf") else f" N={width:.0f}"
-        return f"{row['method']}{at} seed={row['seed']}"
 
 
 HEADS = Heads()

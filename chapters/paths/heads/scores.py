@@ -12,18 +12,12 @@ import numpy as np
 from scipy.special import entr
 
 from chapters.paths.attention_paths.arguments import Floats
+from chapters.paths.heads.pruning import Outputs
 
 
-def weight_norm(weights: Sequence[Floats]) -> Floats:
-    """The Frobenius norm of each head's weights.
-
-    Args:
-        weights: one (H_l, ...) a layer.
-
-    Returns:
-        (sum of H_l,).
-    """
-    return np.concatenate([np.linalg.norm(w.reshape(len(w), -1), axis=1) for w in weights])
+def weight_norm(weights: Floats) -> Floats:
+    """The Frobenius norm of each head's weights, (L, H, ...): (L H,)."""
+    return np.linalg.norm(weights.reshape(-1, weights[0, 0].size), axis=1)
 
 
 def focus(attention: Floats) -> Floats:
@@ -39,24 +33,19 @@ def focus(attention: Floats) -> Floats:
     return 1 - entropies / math.log(attention.shape[-1])
 
 
-def sensitivity(by_path: Floats, labels: Floats, heads: Sequence[int]) -> Floats:
+def sensitivity(outputs: Outputs) -> Floats:
     """First-order importance (Michel et al., NeurIPS 2019, equation 2), for squared loss.
 
     E |d loss / d xi_h| at xi = 1, where xi_h multiplies head h. Here the output is the sum of what
     each path adds, so the derivative is 2 (f - y) times the sum over the paths through h.
 
-    Args:
-        by_path: (n, D), what each path adds to the output, paths in C order.
-        labels: (n,), -1 or +1.
-        heads: (H_1, ..., H_L).
-
     Returns:
         (sum of H_l,), each layer divided by its l2 norm, as there.
     """
-    outputs = by_path.reshape(len(by_path), *heads)
-    slopes = 2 * (by_path.sum(axis=1) - labels)
-    axes = range(1, len(heads) + 1)
-    through = [outputs.sum(axis=tuple(a for a in axes if a != axis)) for axis in axes]
+    by_path = outputs.by_path.reshape(-1, *outputs.heads)
+    slopes = 2 * (outputs.by_path.sum(axis=1) - outputs.labels)
+    axes = range(1, by_path.ndim)
+    through = [by_path.sum(axis=tuple(a for a in axes if a != axis)) for axis in axes]
     return by_layer([np.abs(slopes[:, None] * each).mean(axis=0) for each in through])
 
 

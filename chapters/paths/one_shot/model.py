@@ -152,6 +152,12 @@ class AttentionPaths(Model):
     def __init__(self, tokens: Tokens, attention: Attention, values: Values) -> None:
         super().__init__(attention, values, tokens)
 
+    @property
+    def heads(self) -> tuple[int, ...]:
+        """(H_1, ..., H_L)."""
+        layers, heads, *_ = self.focus.queries.shape
+        return (heads,) * layers
+
     def forward(self, images: Tensor) -> Tensor:
         """Images (B, 3, C, P, P) -> f (B,), whose sign is the predicted label."""
         return self.by_path(images).sum(dim=1)

@@ -20,6 +20,7 @@ from chapters.paths.attention_paths import (
 )
 from chapters.paths.attention_paths.arguments import Floats
 from chapters.paths.heads.pruning import accuracy
+from chapters.paths.posterior.ended import Columns, Rows
 
 
 class Split(NamedTuple):
@@ -107,11 +108,10 @@ def at_best_temperature(
         try:
             predictor = theory(training, heads, width, heat, start)
             steps, flops = steps + predictor.iterations, flops + predictor.flops
-            if isinstance(predictor, Solution):
+            if not predictor.converged:
                 tried.append(f"{heat:g} (residual {predictor.residual:.2g})")
-                if not predictor.converged:
-                    continue
-                start = predictor
+                continue
+            start = predictor if isinstance(predictor, Solution) else None
             mean, variance = predictor.predict(held_out.features)
         except LinAlgError:
             tried.append(f"{heat:g} (K + T has no factor in float64)")
@@ -216,26 +216,29 @@ def sampled(
     )
 
 
-def evaluations(
-    splits: Mapping[str, Split], found: Found, seconds: float
-) -> dict[str, dict[str, Any]]:
-    """A row of `study.results.EVALUATIONS_SCHEMA` a split; `seconds` are what finding took.
+def recorded(
+    found: Found, splits: Mapping[str, Split], path_names: Sequence[str]
+) -> tuple[Columns, Rows]:
+    """Columns of the cell, and a row a split, of what was found.
+
+    Args:
+        found: by a method.
+        splits: of the network.
+        path_names: of D paths, in C order.
 
     Raises:
         LinAlgError: as `theory`.
     """
-    diagonal = without_interplay(found.predictor)
-    rows = {}
+    predictor = found.predictor
+    diagonal = without_interplay(predictor)
+    rows: Rows = {}
     for split, (features, labels) in splits.items():
         mean, variance, error, accuracy_error = found.predictions[split]
         rows[split] = {
             "step": found.steps,
-            "budget_fraction": 1.0,
             "compute_flops": found.flops,
-            "train_seconds": seconds,
-            "split": split,
             "num_evaluated": len(labels),
-            "loss": nats(labels, mean, variance + found.predictor.temperature),
+            "loss": nats(labels, mean, variance + predictor.temperature),
             "accuracy": accuracy(mean, labels),
             "accuracy_error": accuracy_error,
             "accuracy_diagonal": accuracy(diagonal.predict(features)[0], labels),
@@ -243,24 +246,14 @@ def evaluations(
             "predictor_variance": variance.tolist(),
             "predictor_mean_error": None if error is None else error.tolist(),
         }
-    return rows
-
-
-def solution_columns(found: Found, path_names: Sequence[str]) -> dict[str, Any]:
-    """Columns of `study.results.CELLS_SCHEMA` of what was found.
-
-    Args:
-        found: by a method.
-        path_names: of D paths, in C order.
-    """
-    predictor = found.predictor
-    return {
+    columns: Columns = {
         "steps": found.steps,
         "path_names": list(path_names),
         "order_parameter": predictor.order_parameter.ravel().tolist(),
         "overlaps": overlaps(predictor.kernel, predictor.labels).tolist(),
         **found.columns,
     }
+    return columns, rows
 
 
 def nats(labels: Floats, mean: Floats, variance: Floats) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,8 +16,9 @@ from chapters.paths.posterior.network import (
     reduced,
     variant_of,
 )
+from chapters.paths.posterior.theory_cell import TheoryCell
 from search_spaces.base import By
-from study.cell.any_cell import NO_OPTIONS, AnyCell, Options
+from study.cell.any_cell import NO_OPTIONS, Options
 from study.cell.checks import require
 from study.cell.declared import LARGEST, NONE, Name, Number, Text, Whole, declared
 
@@ -51,7 +51,7 @@ def _sampled(about: str, least: int, default: int, column: str, most: int = _DRA
 
 
 @dataclass(frozen=True, kw_only=True)
-class PosteriorCell(AnyCell):
+class PosteriorCell(TheoryCell):
     """The posterior of one network on one task, by one method.
 
     Attributes:
@@ -63,7 +63,6 @@ class PosteriorCell(AnyCell):
 
     version: ClassVar = {"posterior": 1}
     options: ClassVar[Options] = NO_OPTIONS
-    precision: ClassVar = "float64"
 
     seed: int = declared(
         "seeds of sequences, random heads and chains; 0-11 is a range", Whole(0, LARGEST)
@@ -127,7 +126,6 @@ class PosteriorCell(AnyCell):
     chains: int | None = _sampled(
         "chains, each from a start of its own", 2, 4, "number of chains", most=1_000
     )
-    evaluation_points: tuple[float, ...] = (1.0,)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -135,24 +133,13 @@ class PosteriorCell(AnyCell):
         for name in ("n", "validation_size", "test_size"):
             value = getattr(self, name)
             require(value % 2 == 0, name, value, "an even number, half of each class")
-        for name in ("width", *SAMPLING):
-            value = getattr(self, name)
-            taken = self.method != LIMIT if name == "width" else self.method == SLICE
-            rule = "a whole number" if taken else "none"
-            require((value is not None) == taken, name, value, f"{rule} for {self.method}")
+        sampled = dict.fromkeys(SAMPLING, self.method == SLICE)
+        self.require_only(width=self.method != LIMIT, **sampled)
 
     @cached_property
     def comparison_id(self) -> str:
         """Content hash of the task and its heads: what method, width and paths are compared on."""
         return self.hash_without("method", "width", "paths", *SAMPLING, "seed")
-
-    @property
-    def setting(self) -> str:
-        return self.comparison_id
-
-    @property
-    def label(self) -> str:
-        return self.method
 
     @property
     def variant(self) -> str:
@@ -166,11 +153,9 @@ class PosteriorCell(AnyCell):
 
     @property
     def text(self) -> str:
-        width = "" if self.width is None else f" at N={self.width:,}"
         paths = "" if self.paths == "all" else f", {self.paths} only"
-        return f"{self.method}{width}{paths}, {self.heads}, sigma_perp {self.sigma_perp:g}"
+        return f"{self.method}{self.at_width}{paths}, {self.heads}, sigma_perp {self.sigma_perp:g}"
 
     @property
     def columns(self) -> dict[str, Any]:
-        width = math.inf if self.width is None else float(self.width)
-        return {**super().columns, "variant": self.variant, "network_width": width}
+        return {**super().columns, "variant": self.variant}

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import functools
 import math
-import time
+import timeit
 from typing import NamedTuple
 
 import numpy as np
 
-from chapters.paths.attention_paths import memory, search_flops
+from chapters.paths.attention_paths import Size
 from chapters.paths.posterior import hidden_markov
 from chapters.paths.posterior.posterior_cell import LIMIT, SAMPLING, THEORY, PosteriorCell
 from study.limits import available_bytes
@@ -21,71 +21,67 @@ _SHRINKS = 6
 """Evaluations of the likelihood in a step of the slice sampler, as a rule."""
 
 
-class Sizes(NamedTuple):
+class Cost(NamedTuple):
     """What the cost of a method follows from.
 
     Attributes:
-        paths: D.
-        samples: P, training inputs.
+        size: of what it learns from: P training inputs of D paths, N_0 numbers of a token.
         asked: inputs to predict, P included.
-        size: N_0.
         draws, warmup, thin, chains: of samples; 0: nothing is sampled.
     """
 
-    paths: int
-    samples: int
+    size: Size
     asked: int
-    size: int
     draws: int = 0
     warmup: int = 0
     thin: int = 0
     chains: int = 0
 
+    @property
+    def features(self) -> int:
+        """Bytes of those of all inputs."""
+        return 8 * self.asked * self.size.length * self.size.paths
 
-def sizes_of(cell: PosteriorCell) -> Sizes:
-    """The sizes of a cell."""
-    return Sizes(
-        paths=math.prod(len(layer) for layer in cell.network),
-        samples=cell.n,
-        asked=cell.n + cell.validation_size + cell.test_size,
-        size=hidden_markov.VISIBLE + cell.tokens + 1,
+    @property
+    def memory(self) -> int:
+        """Bytes that a method takes, with the features of all inputs."""
+        return self.size.memory + self.features + 16 * self.chains * self.draws * self.asked
+
+    def flops(self, method: str, steps: int = STEPS) -> int:
+        """About what a method costs, before it is run; the result holds what it took.
+
+        Args:
+            method: one of `chapters.paths.posterior.posterior_cell.METHODS`.
+            steps: of the search for a saddle point.
+        """
+        samples, paths, length = self.size
+        kernels = self.size.kernel_flops
+        evidence = kernels + samples**3 // 3
+        if method == LIMIT:
+            return kernels * length + evidence
+        if method == THEORY:
+            return self.size.search_flops(steps)
+        predicted = evidence + self.asked * samples * (paths * (paths + 1) + samples)
+        searched = (self.warmup + self.draws * self.thin) * _SHRINKS * evidence
+        return kernels * length + self.chains * (searched + self.draws * predicted)
+
+
+def cost_of(cell: PosteriorCell) -> Cost:
+    """The cost of a cell."""
+    paths = math.prod(map(len, cell.network))
+    return Cost(
+        Size(cell.n, paths, hidden_markov.VISIBLE + cell.tokens + 1),
+        cell.n + cell.validation_size + cell.test_size,
         **{name: getattr(cell, name) or 0 for name in SAMPLING},
     )
 
 
-def flops(method: str, sizes: Sizes, steps: int = STEPS) -> int:
-    """About what a method costs, before it is run; the result holds the FLOPs that it took.
-
-    Args:
-        method: one of `chapters.paths.posterior.posterior_cell.METHODS`.
-        sizes: of the network and its inputs.
-        steps: of the search for a saddle point.
-    """
-    paths, samples, asked, size, draws, warmup, thin, chains = sizes
-    kernels = samples**2 * paths * (paths + 1)
-    evidence = kernels + samples**3 // 3
-    if method == LIMIT:
-        return kernels * size + evidence
-    if method == THEORY:
-        return search_flops(samples, paths, size, steps)
-    predictions = draws * (evidence + asked * samples * (paths * (paths + 1) + samples))
-    searched = (warmup + draws * thin) * _SHRINKS * evidence
-    return kernels * size + chains * (searched + predictions)
-
-
 def lacks_memory(cell: PosteriorCell) -> str | None:
     """Why a cell cannot run for want of memory; None if it can."""
-    sizes = sizes_of(cell)
+    cost = cost_of(cell)
     # Sequences, and one of their attention maps.
-    sequences = 8 * sizes.asked * sizes.size * 2 * (cell.tokens + 1)
-    return too_much(memory_of(sizes) + sequences, "fewer sequences (n), tokens, heads or draws")
-
-
-def memory_of(sizes: Sizes) -> int:
-    """Bytes that a method takes, with the features of all inputs."""
-    needed = memory(sizes.samples, sizes.paths, sizes.size)
-    needed += 8 * sizes.asked * sizes.size * sizes.paths
-    return needed + 16 * sizes.chains * sizes.draws * sizes.asked
+    sequences = 8 * cost.asked * cost.size.length * 2 * (cell.tokens + 1)
+    return too_much(cost.memory + sequences, "fewer sequences (n), tokens, heads or draws")
 
 
 def too_much(needed: int, fewer: str) -> str | None:
@@ -107,10 +103,7 @@ def too_much(needed: int, fewer: str) -> str | None:
 def flops_a_second(samples: int) -> float:
     """Measured FLOPs a second of the Cholesky factor of a (P, P) matrix."""
     size = min(samples, 1_000)
-    matrix = np.eye(size) + 1 / size
-    np.linalg.cholesky(matrix)
-    times, started = 0, time.perf_counter()
-    while (passed := time.perf_counter() - started) < 0.05 or not times:
-        np.linalg.cholesky(matrix)
-        times += 1
-    return times * size**3 / 3 / passed
+    factor = functools.partial(np.linalg.cholesky, np.eye(size) + 1 / size)
+    factor()  # the first call takes longer
+    times = 1 + 10**8 // size**3
+    return times * size**3 / 3 / timeit.timeit(factor, number=times)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import Any
 
 from chapters.paths.posterior.network import VARIANTS
 from chapters.paths.posterior.posterior_cell import (
@@ -14,17 +14,12 @@ from chapters.paths.posterior.posterior_cell import (
     SLICE,
     PosteriorCell,
 )
+from chapters.paths.posterior.theory_kind import TheoryKind
 from study.cell.declared import Axis, Name, axes_of
-from study.cell.events import Report, Runner
-from study.cell.work import Work
-from study.kind import Kind, Maker
+from study.kind import Maker
 from study.tasks.task import Facts, FactsOf
 
-if TYPE_CHECKING:
-    import torch
-
 _SIZES = ("n", "validation_size", "test_size")
-_NAMED = [each.name for each in fields(PosteriorCell) if "axis" in each.metadata]
 
 VARIANT = Axis(
     "the published heads and noise, unless heads and sigma_perp change them",
@@ -39,7 +34,7 @@ class PosteriorMaker(Maker[PosteriorCell]):
     def made(self, point: Mapping[str, Any]) -> PosteriorCell:
         from chapters.paths.posterior import hidden_markov
 
-        named = {name: point[name] for name in _NAMED}
+        named = {name: point[name] for name in axes_of(PosteriorCell)}
         if point["method"] == LIMIT:  # the width of the limit is infinite, whatever --set says
             named["width"] = None
         if point["method"] != SLICE:
@@ -57,32 +52,24 @@ class PosteriorMaker(Maker[PosteriorCell]):
     def flops(self, cell: PosteriorCell) -> int:
         from chapters.paths.posterior import posterior_cost
 
-        return posterior_cost.flops(cell.method, posterior_cost.sizes_of(cell))
+        return posterior_cost.cost_of(cell).flops(cell.method)
 
 
-class Posterior(Kind[PosteriorCell]):
-    """Cells solve or sample. NumPy is imported late, so that `--help` is quick.
-
-    A cell takes minutes at most, so nothing is kept of one that was interrupted.
-    """
+class Posterior(TheoryKind[PosteriorCell]):
+    """Cells solve or sample. NumPy is imported late, so that `--help` is quick."""
 
     cell = PosteriorCell
+    run = "chapters.paths.posterior.run_posterior:run"
     fastest = ("method", "paths", "width", *SAMPLING)
     row_names = ("method", "paths", "N")
 
     def axes(self, of_tasks: Sequence[str]) -> Mapping[str, Axis]:
-        found: dict[str, Axis] = {}
-        for name, axis in axes_of(PosteriorCell).items():
-            found |= {name: axis} | ({"variant": VARIANT} if name == "task" else {})
-        return found
+        own = dict(axes_of(PosteriorCell))
+        seed, task = (own.pop(name) for name in ("seed", "task"))
+        return {"seed": seed, "task": task, "variant": VARIANT, **own}
 
     def maker(self, facts_of: FactsOf) -> PosteriorMaker:
         return PosteriorMaker()
-
-    def flops_a_second(self, cell: PosteriorCell) -> float:
-        from chapters.paths.posterior.posterior_cost import flops_a_second
-
-        return flops_a_second(cell.n)
 
     def row(self, cell: PosteriorCell) -> tuple[str, ...]:
         return cell.method, cell.paths, "infinite" if cell.width is None else f"{cell.width:,}"
@@ -103,17 +90,6 @@ class Posterior(Kind[PosteriorCell]):
         if cell.method == SLICE:
             few |= {"draws": LEAST_DRAWS, "warmup": 1}
         return replace(cell, **few)
-
-    def runner(self, work: Work, device: torch.device, report: Report | None = None) -> Runner:
-        from chapters.paths.posterior.run_posterior import run
-
-        return lambda cells, later: run(cells, work, report)
-
-    def run_name(self, row: Mapping[str, Any]) -> str:
-        width, paths = row["network_width"], row["paths"]
-        at = "" if width == float("inf") else f" N={width:.0f}"
-        only = "" if paths == "all" else f" {paths}"
-        return f"{row['variant']} {row['method']}{at}{only} seed={row['seed']}"
 
 
 POSTERIOR = Posterior()

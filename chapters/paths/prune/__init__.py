@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from chapters.paths.prune.prune_options import SCORES, SUFFIXES, parser
+from chapters.paths.prune.prune_options import SUFFIXES, parser
 from study import terminal
 from study.errors import RequestError
 from study.terminal.command import DONE, guarded, importing
@@ -32,10 +32,12 @@ def _run(argv: Sequence[str] | None) -> int:
     out = Storage(args.out or file.with_name(f"{file.stem}-heads"), "the folder of the scores")
     out.require_writable()  # before the theory takes its time
     table, missing, theory = scored(arrays, args.by, args.width, args.temperature, args.readout)
-    by = args.by or next(name for name in SCORES if name in table)
+    heads = table.groupby("layer").size().tolist()
+    scores = list(table.columns[2:])
+    by = args.by or scores[0]
     orders = {}
-    for name in table.columns[2:]:
-        order = pruning.by_score(table[name], table.groupby("layer").size().tolist())
+    for name in scores:
+        order = pruning.by_score(table[name], heads)
         table[f"removed_{name}"] = pd.Series(range(1, len(order) + 1), order, "Int64")
         orders[name] = table.loc[order, ["layer", "head"]].to_numpy().tolist()
     facts = {"file": str(file), "by": by, "order": orders, "theory": theory, "missing": missing}
@@ -44,7 +46,7 @@ def _run(argv: Sequence[str] | None) -> int:
     out.write("order.json", f"{json.dumps(facts)}\n".encode())
 
     shown = table.sort_values(f"removed_{by}")
-    shown[list(orders)] = shown[list(orders)].map("{:.3g}".format)
+    shown[scores] = shown[scores].map("{:.3g}".format)
     cells = shown.astype("string").fillna("-").to_numpy().tolist()
     print(*terminal.tabulated(list(shown.columns), cells), sep="\n")
     said = [f"In the order of removal by {by}; each layer keeps its last head."]

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
-from chapters.paths.attention_paths import Solution, arguments, head_scores, path_features
+from chapters.paths.attention_paths import arguments, head_scores, path_features
 from chapters.paths.attention_paths.arguments import Floats
 from chapters.paths.attention_paths.features import Readout
 from chapters.paths.heads import scores
@@ -46,17 +45,17 @@ def scored(
     heads = [layer.shape[1] for layer in arrays["attention"]]
     table = pd.DataFrame({"layer": np.repeat(range(1, len(heads) + 1), heads)})
     table["head"] = table.groupby("layer").cumcount() + 1
-    missing = {}
-    for name, roles in SCORES.items():
-        if absent := [role for role in roles if not arrays[role]]:
-            lacks = " and no ".join(absent)
-            missing[name] = f"it needs {' and '.join(roles)}; the file has no {lacks}"
+    missing = {
+        name: f"it needs {' and '.join(roles)}; the file has no {' and no '.join(absent)}"
+        for name, roles in SCORES.items()
+        if (absent := [role for role in roles if not arrays[role]])
+    }
     solved = None
-    if not missing.keys() & {"theory", by}:  # it takes its time; a refusal comes before it
-        try:
+    try:
+        if not missing.keys() & {"theory", by}:  # it takes its time; a refusal comes before it
             table["theory"], solved = _theory(arrays, heads, width, temperature, readout)
-        except (ValueError, MemoryError) as error:
-            missing["theory"] = str(error).rstrip(".")
+    except (ValueError, MemoryError) as error:
+        missing["theory"] = str(error).rstrip(".")
     if by in missing:
         raise RequestError(f"--by {by} is not possible: {missing[by]}.")
     for name, rule in _RULES.items():
@@ -67,11 +66,8 @@ def scored(
 
 def _norm(arrays: Arrays) -> Floats:
     """The root mean square of each head's output."""
-    squares = [
-        np.einsum("phx,phx->h", each, each, dtype=float) / each[:, 0].size
-        for each in arrays["outputs"]
-    ]
-    return np.sqrt(np.concatenate(squares))
+    squares = [np.square(each, dtype=float) for each in arrays["outputs"]]
+    return np.sqrt(np.concatenate([each.mean(axis=(0, 2)) for each in squares]))
 
 
 def _sensitivity(arrays: Arrays) -> Floats:
@@ -85,15 +81,11 @@ def _entropy(arrays: Arrays) -> Floats:
     return np.concatenate([scores.focus(layer.swapaxes(0, 1)) for layer in arrays["attention"]])
 
 
-_RULES = {"norm": _norm, "sensitivity": _sensitivity, "entropy": _entropy}
+_RULES = {"sensitivity": _sensitivity, "norm": _norm, "entropy": _entropy}
 
 
 def _theory(
-    arrays: Arrays,
-    heads: Sequence[int],
-    width: int,
-    temperature: float | None,
-    readout: Readout,
+    arrays: Arrays, heads: list[int], width: int, temperature: float | None, readout: Readout
 ) -> tuple[Floats, dict[str, Any]]:
     """The theory's scores, solved on samples that are not held out, and what it was solved with.
 
@@ -101,42 +93,36 @@ def _theory(
         ValueError, MemoryError: it cannot be had; the message says why and what to do.
     """
     (labels,), (held_out,) = arrays["labels"], arrays["held_out"]
-    if not any(np.isin(labels, pair).all() for pair in ((-1, 1), (0, 1))):
+    classes = np.unique(labels).tolist()
+    if classes not in ([-1, 1], [0, 1]):
         raise ValueError(
-            "it needs two classes: labels must be -1 and +1, or 0 and 1, got "
-            f"{np.unique(labels)[:4]}"
+            f"it needs two classes: labels must be -1 and +1, or 0 and 1, got {classes[:4]}"
         )
     labels = np.where(labels > 0, 1.0, -1.0)
-    _require_classes(labels[~held_out], "samples that it learns from")
-    if temperature is None:
-        _require_classes(labels[held_out], "held-out samples")
+    parts = {"samples that it learns from": ~held_out, "held-out samples": held_out}
+    for of, part in parts.items():
+        if np.ptp(labels[part]) == 0 and (part is not held_out or temperature is None):
+            raise ValueError(
+                f"the {part.sum()} {of} are all of class {labels[part][0]:+.0f}: shuffle the "
+                "samples, or mark others in held_out"
+            )
     features = _features(arrays, heads, readout)
-    training, choosing = (Split(features[part], labels[part]) for part in (~held_out, held_out))
+    training, choosing = (Split(features[part], labels[part]) for part in parts.values())
     with working("solving the theory"), threadpool_limits(1):  # more make small products slower
-        best = at_best_temperature(
-            training, choosing, heads, width, [temperature] if temperature else TEMPERATURES
-        )
-    solution = best.predictor
-    assert isinstance(solution, Solution)
-    return np.concatenate(head_scores(solution.order_parameter, heads)), {
+        temperatures = [temperature] if temperature else TEMPERATURES
+        best = at_best_temperature(training, choosing, heads, width, temperatures)
+    order_parameter = best.predictor.order_parameter
+    return np.concatenate(head_scores(order_parameter, heads)), {
         "width": width,
-        "temperature": solution.temperature,
+        "temperature": best.predictor.temperature,
         "readout": readout,
-        "residual": solution.residual,
+        "residual": best.predictor.residual,
         "accuracy_held_out": best.accuracy,
-        "num_paths": len(solution.order_parameter),
+        "num_paths": len(order_parameter),
     }
 
 
-def _require_classes(labels: Floats, of: str) -> None:
-    if (labels == labels[0]).all():
-        raise ValueError(
-            f"the {len(labels)} {of} are all of class {labels[0]:+.0f}: shuffle the samples, or "
-            "mark others in held_out"
-        )
-
-
-def _features(arrays: Arrays, heads: Sequence[int], readout: Readout) -> Floats:
+def _features(arrays: Arrays, heads: list[int], readout: Readout) -> Floats:
     """Phi (P, D, F) of all samples."""
     (inputs,) = arrays["inputs"]
     paths = math.prod(heads)

@@ -58,8 +58,9 @@ def spoilt(at: tuple[int, ...], value: float) -> list[np.ndarray]:
     [
         (X * [1, np.nan, 1, 1], maps((2,), 2, 4), "last",
          r"finite, got nan at index \(0, 0, 1\) of the axes \(P, N, T\)"),
-        (X, spoilt((1, 0, 2, 3), 7.0), "last", "layer 2, head 1, sample 0, column 3"),
-        (X, spoilt((0, 0, slice(2), 1), [-1.0, 2.0]), "last", "negative entry"),
+        (X, spoilt((1, 0, 2, 3), 7.0), "last",
+         r"layer 2 must .* at \(1, 0, 3\) of the axes \(head, sample, column\)"),
+        (X, spoilt((0, 0, slice(2), 1), [-1.0, 2.0]), "last", r"least entry -1 at \(0, 0, 1\)"),
         (X, [], "last", "a list of layers, at least one"),
         (X, maps((2,), 2, 4), "first", "'last' or 'mean', got 'first'"),
     ],

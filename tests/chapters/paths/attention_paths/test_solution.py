@@ -188,7 +188,7 @@ def test_arrays_take_what_memory_says(
 ) -> None:
     """Of features that repeat, as the channels of a grey image, it is that of one of them."""
     features, labels = problem(samples, heads, size)
-    promised = ap.memory(*features.shape)
+    promised = ap.Size(*features.shape).memory
     features = np.tile(features, repeated)
     tracemalloc.start()
     try:
@@ -201,7 +201,7 @@ def test_arrays_take_what_memory_says(
 
 def test_too_many_samples_are_refused_with_the_bytes() -> None:
     many = np.broadcast_to(np.ones((1, 4, 1)), (5_000_000, 4, 1))
-    with pytest.raises(MemoryError, match=f"needs {ap.memory(5_000_000, 4, 1):,} bytes"):
+    with pytest.raises(MemoryError, match=f"needs {ap.Size(5_000_000, 4, 1).memory:,} bytes"):
         ap.solve(many, np.zeros(len(many)), (2, 2), 10, 0.1)
 
 

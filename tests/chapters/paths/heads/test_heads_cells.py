@@ -7,7 +7,6 @@ import dataclasses
 import pytest
 
 from chapters.paths.heads.heads_cell import OF_THE_LIMIT, TEMPERATURES, HeadsCell
-from chapters.paths.heads.heads_cost import temperatures
 from study.errors import RequestError
 from study.kinds import KINDS
 from tests.chapters.paths.small_networks import cells, plan
@@ -37,7 +36,7 @@ def test_a_cell_needs_the_network_that_it_takes_apart() -> None:
 def test_the_published_choice_gives_the_limit_five_of_ten() -> None:
     def tried(method: str, choice: str) -> tuple[float, ...]:
         (cell,) = cells(f"method={method}", f"temperature={choice}")
-        return tuple(temperatures(cell))
+        return cell.temperatures
 
     assert tried("theory", "published") == tried("gp", "validation") == TEMPERATURES
     assert tried("gp", "published") == OF_THE_LIMIT

@@ -109,7 +109,7 @@ def test_apart_is_the_network(
     episodes, first = (splits[name].batch(torch.arange(30)) for name in ("test", "train"))
     with torch.no_grad():
         expected = model.double()(episodes.segments.double()).numpy()
-    found = apart.by_path["test"][:30].sum(axis=1)
+    found = apart.outputs["test"].by_path[:30].sum(axis=1)
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
     labels = {name: each.labels.tolist() for name, each in apart.splits.items()}
     assert labels["test"][:30] == (2 * episodes.labels - 1).tolist()

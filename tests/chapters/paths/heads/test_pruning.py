@@ -15,13 +15,13 @@ from tests.chapters.paths.one_shot.test_attention_paths_model import images, net
 HEADS = st.lists(st.integers(1, 3), min_size=1, max_size=3).map(tuple)
 
 
-def outputs(heads: tuple[int, ...], seed: int = 0, count: int = 40) -> tuple[np.ndarray, ...]:
-    """What each path adds (n, D), and labels (n,), which the sum predicts better than chance."""
+def outputs(heads: tuple[int, ...], seed: int = 0, count: int = 40) -> pruning.Outputs:
+    """Of paths whose sum predicts the labels better than chance."""
     random = np.random.default_rng(seed)
     labels = random.choice([-1.0, 1.0], count)
     paths = int(np.prod(heads))
     by_path = random.standard_normal((count, paths)) + labels[:, None] * random.random(paths)
-    return by_path, labels
+    return pruning.Outputs(by_path, labels, heads)
 
 
 def test_removed_by_mask_is_left_out_with_the_rescale() -> None:
@@ -66,65 +66,65 @@ def test_orders_keep_a_head_in_each_layer() -> None:
 @settings(max_examples=60, deadline=None)
 def test_curves_are_accuracies_of_sets_of_heads(heads: tuple[int, ...], seed: int) -> None:
     """The bound is the best set of each size, and greedy the best next step."""
-    by_path, labels = outputs(heads, seed)
+    made = outputs(heads, seed)
     every, layers = range(sum(heads)), np.repeat(range(len(heads)), heads)
     without = {}
     for kept in itertools.product([True, False], repeat=sum(heads)):
         if set(layers[list(kept)]) == set(layers):
             (weights,) = pruning.path_weights(np.array([kept]), heads)
             removed = frozenset(head for head in every if not kept[head])
-            without[removed] = pruning.accuracy(by_path @ weights, labels)
+            without[removed] = pruning.accuracy(made.by_path @ weights, made.labels)
     best = [
         max(found for removed, found in without.items() if len(removed) == count)
         for count in range(sum(heads) - len(heads) + 1)
     ]
-    assert pruning.best_curve(by_path, labels, heads).tolist() == best
-    greedy = pruning.greedy(by_path, labels, heads)
+    assert made.best_curve().tolist() == best
+    greedy = made.greedy()
     scored = pruning.by_score(np.random.default_rng(seed).random(sum(heads)), heads)
     for order in (greedy, scored):
         expected = [without[frozenset(order[:count])] for count in range(len(best))]
-        assert pruning.curve(by_path, labels, order, heads).tolist() == expected
+        assert made.curve(order).tolist() == expected
     for step, head in enumerate(greedy):
         next_sets = [frozenset([*greedy[:step], each]) for each in every]
         tried = [without[each] for each in next_sets if len(each) > step and each in without]
         assert without[next_sets[head]] == max(tried)
     alone = [without.get(frozenset([head]), 0.5) for head in every]  # without any, it guesses
-    assert pruning.without_each_head(by_path, labels, heads).tolist() == alone
+    assert made.without_each_head().tolist() == alone
 
 
 def test_random_orders_are_all_orders_in_the_mean() -> None:
     """Of two layers of two heads: the mean over all orders, which many draws approach."""
     heads = (2, 2)
-    by_path, labels = outputs(heads, count=200)
+    made = outputs(heads, count=200)
     curves = [
-        pruning.curve(by_path, labels, pruning.by_score(list(each), heads), heads)
+        made.curve(pruning.by_score(list(each), heads))
         for each in itertools.permutations(range(4))
     ]
-    found = pruning.random_curve(by_path, labels, heads, 5_000, 0)
+    found = made.random_curve(5_000, 0)
     np.testing.assert_allclose(found, np.mean(curves, axis=0), atol=0.01)
-    np.testing.assert_array_equal(found, pruning.random_curve(by_path, labels, heads, 5_000, 0))
+    np.testing.assert_array_equal(found, made.random_curve(5_000, 0))
 
 
 # Rules
 
 
 def test_norms_by_hand() -> None:
-    weights = [np.array([[[3.0, 4.0]], [[0.0, 1.0]]]), np.array([[[2.0, 0.0]]])]
-    assert scores.weight_norm(weights).tolist() == [5, 1, 2]
+    weights = np.array([[[[3.0, 4.0]], [[0.0, 1.0]]], [[[2.0, 0.0]], [[-6.0, 8.0]]]])
+    assert scores.weight_norm(weights).tolist() == [5, 1, 2, 10]
 
 
 def test_sensitivity_is_the_gradient_of_a_factor_on_each_head() -> None:
     """By autograd, sample by sample; each layer has norm 1."""
     heads = (2, 3)
-    by_path, labels = outputs(heads)
-    found = scores.sensitivity(by_path, labels, heads)
+    made = outputs(heads)
+    found = scores.sensitivity(made)
     total = torch.zeros(5, dtype=torch.float64)
-    for row, label in zip(torch.from_numpy(by_path), labels, strict=True):
+    for row, label in zip(torch.from_numpy(made.by_path), made.labels, strict=True):
         factors = torch.ones(5, dtype=torch.float64, requires_grad=True)
         product = (factors[:2, None] * factors[None, 2:]).flatten()
         ((row * product).sum() - label).square().backward()
         total += factors.grad.abs()
-    mean = total.numpy() / len(labels)
+    mean = total.numpy() / len(made.labels)
     expected = np.concatenate(
         [mean[:2] / np.linalg.norm(mean[:2]), mean[2:] / np.linalg.norm(mean[2:])]
     )

@@ -61,7 +61,7 @@ def test_methods_widths_paths_and_seeds_of_one_setting_are_compared(
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"width": None}, "width must be a whole number for theory, got None"),
+        ({"width": None}, "width must be given for theory, got None"),
         ({"method": "gp"}, "width must be none for gp"),
         ({"temperature": 0}, "temperature must be a finite number > 0"),
         ({"n": 99}, "half of each class"),
