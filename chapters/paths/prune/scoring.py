@@ -81,7 +81,7 @@ def _entropy(arrays: Arrays) -> Floats:
     return np.concatenate([scores.focus(layer.swapaxes(0, 1)) for layer in arrays["attention"]])
 
 
-_RULES = {"norm": _norm, "sensitivity": _sensitivity, "entropy": _entropy}
+_RULES = {"sensitivity": _sensitivity, "norm": _norm, "entropy": _entropy}
 
 
 def _theory(
