@@ -398,7 +398,8 @@ def _compare(
     source = Source(given, compared)
     found = cut_cells(source, cut)
     # Of a comparison whose cells all failed nothing is known.
-    heads = _heads(source.cells[source.cells["cell_id"].isin(found.table["cell_id"])])
+    heads = _heads(source.cells)
+    heads = heads[heads["comparison_id"].isin(found.table["comparison_id"].unique())]
     ids = heads["comparison_id"]
     if ids.empty:
         return []

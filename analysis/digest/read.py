@@ -81,27 +81,31 @@ def load(results_dir: Directory, cell_ids: Iterable[str] | None = None) -> pd.Da
 
 
 def _joined(
-    results: Results,
-    cell_ids: Iterable[str] | None,
-    cell_columns: Sequence[str] | None = None,
-    columns: Sequence[str] | None = None,
+    results: Results, cell_ids: Iterable[str] | None, columns: Sequence[str] | None = None
 ) -> pd.DataFrame:
-    """As `load`, with some columns of the cells and of the evaluations; None: all of these."""
+    """As `load`, with some columns of the cells; None: all of these."""
     # Of one moment, so that a cell that finishes meanwhile is in both tables or in none.
-    cells, rows = results.tables(cell_ids, cell_columns, columns)
+    cells, rows = results.tables(cell_ids, columns)
     evaluations = rows.to_pandas(types_mapper=_EXACT.get)
     table = cells.to_pandas().merge(evaluations, on="cell_id", how="left", validate="one_to_many")
-    held = {name: results.base_images(name) for name in table["instances"].dropna().unique()}
+    return _with_images(results, with_measures(table))
+
+
+def _with_images(results: Results, rows: pd.DataFrame) -> pd.DataFrame:
+    """Evaluations, with a column `base_images`; missing where they are not at hand."""
+    held = {name: results.base_images(name) for name in rows["instances"].dropna().unique()}
     flat = {name: images.ravel() for name, images in held.items() if images is not None}
-    table["base_images"] = table["instances"].map(flat.get, na_action="ignore").astype(object)
-    return with_measures(table)
+    # `Series.map` would copy what it finds into arrays of its own: gigabytes.
+    of_each = pd.Series([flat.get(name) for name in rows["instances"]], rows.index, dtype=object)
+    return rows.assign(base_images=of_each)
 
 
 def with_measures(rows: pd.DataFrame) -> pd.DataFrame:
     """The rows with a column for each measure in the JSON of their column `measures`."""
     texts = rows["measures"].dropna()
     own = pd.DataFrame([*map(json.loads, texts)], texts.index, dtype=float)
-    return rows.join(own[own.columns.difference(rows.columns)])
+    further = own.columns.difference(rows.columns)
+    return rows.join(own[further]) if len(further) else rows  # a copy may be large
 
 
 def cells_of(
@@ -252,10 +256,14 @@ class Source:
 
         Args:
             cell_ids: of the cells.
-            columns: of the evaluations, `instances` among them; of a frame, all come.
+            columns: of the evaluations, `instances` and `measures` among them, without those of
+                their cells; None: all. Of a frame, all come.
         """
         if isinstance(self.given, Results):
-            return _joined(self.given, cell_ids, CELL_COLUMNS, columns)
+            if columns is None:
+                return _joined(self.given, cell_ids, CELL_COLUMNS)
+            rows = with_measures(self.given.evaluations(cell_ids, columns))
+            return _with_images(self.given, rows)
         return self.given[self.given["cell_id"].isin(set(cell_ids))].drop(columns="cell")
 
     def settings(self, cell_ids: Collection[str]) -> list[dict[str, Any]]:

@@ -12,7 +12,7 @@ import pytest
 
 import analysis
 from analysis.digest.compare import compare
-from analysis.page.comparisons import COMPARISONS, Compared
+from analysis.page.comparisons import COMPARISONS, section_of
 from analysis.page.sentences import answer, said
 from analysis.rules.overstated import optimism
 from analysis.rules.stages import cells_left
@@ -110,7 +110,7 @@ def test_a_half_finished_study_says_so(results: Results) -> None:
     confirm(results, "hard", planned_seeds=6)
     confirm(results, "soft", seeds=FRESH[1:4], planned_seeds=6)
     confirm(results, "soft", seeds=FRESH[:1], planned_seeds=6, status="failed", points=())
-    found = Compared(compared(results))
+    found = section_of(compared(results))
     assert COMPARISONS.answer([found])[-1] == "8 planned cells are left."
     assert re.findall("[36](?: of 6)?$", found.text(), re.MULTILINE) == ["6", "3 of 6"]
     for picture in found.pictures:
@@ -118,8 +118,8 @@ def test_a_half_finished_study_says_so(results: Results) -> None:
             assert "n: hard 6, soft 3 of 6;" in picture.caption
             (legend,) = picture.figure.legends
             assert [text.get_text() for text in legend.texts] == ["hard (n=6)", "soft (n=3 of 6)"]
-    other_options = found.comparison.choice.assign(lr=0.3)  # as at another cut
-    assert cells_left(found.comparison.cells, other_options) == 8
+    other_options = found.subject.choice.assign(lr=0.3)  # as at another cut
+    assert cells_left(found.subject.cells, other_options) == 8
 
 
 def test_seeds_that_one_paradigm_adds_are_left_of_it_alone(results: Results) -> None:
