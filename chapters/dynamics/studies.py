@@ -16,20 +16,21 @@ _ALPHAS = (0.2, 0.4, 0.6, 0.8, 1.0)
 _LINEAR = "linear-orthogonal"
 
 
-def _by_task(linear: Any, digits: Any, others: Any) -> By:
-    """One value for the linear orthogonal setting, one for digits, and one for all others."""
-    return By("task", {_LINEAR: (linear,), "digits": (digits,)}, (others,))
+def _by_task(linear: Any, others: Any, digits: Any = None) -> By:
+    """One value for the linear orthogonal setting and one for all others, maybe but digits."""
+    of_digits = {} if digits is None else {"digits": (digits,)}
+    return By("task", {_LINEAR: (linear,), **of_digits}, (others,))
 
 
 _FIXED: Mapping[str, Values | By] = {
     "task": ("cifar10", "cifar100", _LINEAR),
     "alpha": _ALPHAS,
-    "m": By("task", {_LINEAR: (20,)}, otherwise=(5,)),
-    "num_classes": By("task", {_LINEAR: (20,)}, otherwise=(None,)),
-    "n": By("task", {_LINEAR: (5_000,)}, otherwise=(10_000,)),
-    "architecture": _by_task("linear", "perceptron", "scripts"),
+    "m": _by_task(20, 5),
+    "num_classes": _by_task(20, None),
+    "n": _by_task(5_000, 10_000),
+    "architecture": _by_task("linear", "scripts", digits="perceptron"),
     "batch_size": (256,),
-    "momentum": By("task", {_LINEAR: (0.0,)}, otherwise=(0.9,)),
+    "momentum": _by_task(0.0, 0.9),
     "paradigm": ("soft", "hard", "lvml"),
     "budget_unit": ("mosaics",),
     "epochs": (100,),
@@ -51,12 +52,12 @@ FIXED_FOCUS = SearchSpace(
             axes={
                 **_FIXED,
                 "task": ("digits", _LINEAR),
-                "architecture": _by_task("linear", "perceptron", "small"),
-                "n": _by_task(10_000, 2_000, 1_000),
-                "batch_size": _by_task(250, 64, 32),
-                "lr": By("task", {_LINEAR: (2.0,)}, otherwise=(0.03,)),
-                "epochs": _by_task(25, 30, 15),
-                "evaluations": _by_task(25, 30, 15),
+                "architecture": _by_task("linear", "small", digits="perceptron"),
+                "n": _by_task(10_000, 1_000, digits=2_000),
+                "batch_size": _by_task(250, 32, digits=64),
+                "lr": _by_task(2.0, 0.03),
+                "epochs": _by_task(25, 15, digits=30),
+                "evaluations": _by_task(25, 15, digits=30),
                 "seed": tuple(range(6)),
                 "train_metrics_size": (1_000,),
                 "validation_size": (250,),
@@ -65,7 +66,7 @@ FIXED_FOCUS = SearchSpace(
         ),
         "paper": Preset(
             about="100 epochs and learning rate of the published scripts, 12 seeds",
-            axes={**_FIXED, "lr": By("task", {_LINEAR: (1.0,)}, otherwise=(0.004,))},
+            axes={**_FIXED, "lr": _by_task(1.0, 0.004)},
         ),
         "tuned": Preset(
             about="as paper, with the learning rates that A.2 chose for each paradigm",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+from analysis.section.section import Section
 from analysis.section.templates import page
 
 Form = Literal["html", "markdown"]
@@ -31,3 +32,11 @@ def page_of_chapters(
     told: dict[str, Any] = {"title": title, "chapters": chapters, "reload": reload}
     told |= {"results": "/my results", "published": True, "claim_tables": {}}
     return page(form, **told, warnings=[], notes=[], claim_counts=None)
+
+
+def page_of_section(section: Section[Any], form: Form = "html") -> str:
+    """A page of one section, without its pictures."""
+    told = {"template": section.chapter.template, "claims": section.claims, "shared": []}
+    facts = section.chapter.facts([section], published=True)
+    sections = [{**section.facts, "shown": []}]
+    return page_of_chapters([{**told, **facts, "sections": sections}], section.title, form)

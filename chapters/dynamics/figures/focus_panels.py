@@ -6,8 +6,7 @@ axis, the two of three panels that flatten would be a strip at the top.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from string import ascii_lowercase
 from typing import Any
 
@@ -45,60 +44,47 @@ _MARKS = 6
 _ROOM = 0.15
 """Of the range of the means, above and below them."""
 
-_CLOSED_FORM: dict[str, Any] = {"color": BLACK, "linestyle": (0, (3.2, 2.0)), "linewidth": 0.9}
-_FLOOR: dict[str, Any] = {"color": GREY, "linestyle": (0, (1.0, 1.6)), "linewidth": 1.3}
-
-
-@dataclass(frozen=True, eq=False)
-class Row:
-    """What one row of panels shows, a panel a paradigm.
-
-    Attributes:
-        name: name of the setting.
-        x_label: label of the horizontal axis.
-        lines: one row a point: `paradigm`, `line` (what the legend names), `x`, `mean`, `low`,
-            `high`; without an interval where the bounds are NaN.
-        closed_form: `paradigm`, `line`, `x`, `mean`, dashed over the lines; may be empty.
-        floors: `paradigm`, `line`, `floor`, dotted and horizontal; may be empty.
-    """
-
-    name: str
-    x_label: str
-    lines: pd.DataFrame
-    closed_form: pd.DataFrame
-    floors: pd.DataFrame
+_LOOKS: Mapping[str, dict[str, Any]] = {
+    "closed form": {"color": BLACK, "linestyle": (0, (3.2, 2.0)), "linewidth": 0.9},
+    "floor": {"color": GREY, "linestyle": (0, (1.0, 1.6)), "linewidth": 1.3},
+}
 
 
 @own_settings()
-def panels_figure(rows: Sequence[Row], y_label: str, band: bool = True) -> Figure:
-    """A quantity against time or alpha: a row of panels a setting, a column a paradigm.
+def panels_figure(
+    lines: pd.DataFrame, y_label: str, x_labels: Mapping[str, str], band: bool = True
+) -> Figure:
+    """A quantity against time or alpha: a row of panels per setting, a column per paradigm.
 
     Args:
-        rows: at least one.
+        lines: one row per point: `setting`, `paradigm`, `line` (what the legend names), `x`,
+            `mean`, `low` and `high`, without an interval where the bounds are NaN; `what`:
+            ``measured``; ``closed form``, dashed over it; or ``floor``, dotted and horizontal.
         y_label: the quantity with its unit.
+        x_labels: setting -> label of its horizontal axis, in the order of the rows.
         band: whether intervals are a band, else a bar each.
     """
-    height = _BESIDE_ROWS + _ROW_HEIGHT * len(rows)
+    height = _BESIDE_ROWS + _ROW_HEIGHT * len(x_labels)
     figure = Figure(figsize=(_WIDTH, height))
-    panels = figure.subplots(len(rows), len(PARADIGMS), sharex="row", sharey="row", squeeze=False)
-    names = list(dict.fromkeys(name for row in rows for name in row.lines["line"]))
+    shape = len(x_labels), len(PARADIGMS)
+    panels = figure.subplots(*shape, sharex="row", sharey="row", squeeze=False)
+    measured = lines[lines["what"] == "measured"]
+    names = [*dict.fromkeys(measured["line"])]
     styles = dict(zip(names, ordered_styles(len(names)), strict=True))
     letters = iter(ascii_lowercase)
-    for row, axes_of_row in zip(rows, panels, strict=True):
+    for (setting, x_label), axes_of_row in zip(x_labels.items(), panels, strict=True):
+        row = lines[lines["setting"] == setting]
         for paradigm, axes in zip(PARADIGMS, axes_of_row, strict=True):
-            _panel(axes, row, paradigm, styles, band)
-            y = f"{row.name}\n{y_label}" if axes is axes_of_row[0] else ""
-            label(axes, row.x_label, y, f"({next(letters)}) {paradigm}", loc="left")
-        _limit(axes_of_row[0], row)
+            _panel(axes, row[row["paradigm"] == paradigm], styles, band)
+            y = f"{setting}\n{y_label}" if axes is axes_of_row[0] else ""
+            label(axes, x_label, y, f"({next(letters)}) {paradigm}", loc="left")
+        _limit(axes_of_row[0], row["mean"])
     entries = {
         name: Line2D([], [], color=s.colour, marker=s.marker, markersize=4, linewidth=1.6)
         for name, s in styles.items()
     }
-    if any(len(row.closed_form) for row in rows):
-        entries["closed form"] = Line2D([], [], **_CLOSED_FORM)
-    if any(len(row.floors) for row in rows):
-        entries["floor"] = Line2D([], [], **_FLOOR)
-    legend_above(figure, entries)
+    there = {name: look for name, look in _LOOKS.items() if lines["what"].eq(name).any()}
+    legend_above(figure, entries | {name: Line2D([], [], **look) for name, look in there.items()})
     return figure
 
 
@@ -111,30 +97,28 @@ def ordered_styles(count: int) -> list[LineStyle]:
     ]
 
 
-def _panel(
-    axes: Axes, row: Row, paradigm: str, styles: Mapping[str, LineStyle], band: bool
-) -> None:
-    lines, closed_form, floors = (
-        table[table["paradigm"] == paradigm] for table in (row.lines, row.closed_form, row.floors)
-    )
+def _panel(axes: Axes, rows: pd.DataFrame, styles: Mapping[str, LineStyle], band: bool) -> None:
     axes.axhline(0, color=GREY, linewidth=0.7, zorder=1)
-    for name, style in styles.items():
-        for floor in floors.loc[floors["line"] == name, "floor"]:
-            axes.axhline(floor, zorder=1.5, **_FLOOR | {"color": style.colour})
-        line = lines[lines["line"] == name]
-        if len(line):
+    for key, line in rows.groupby(["line", "what"], sort=False):
+        name, what = map(str, key)
+        style = styles[name]
+        if what == "measured":
             draw(axes, line, style, name, band=band, size=4.0, most=_MARKS)
-        closed = closed_form[closed_form["line"] == name]
-        axes.plot(closed["x"], closed["mean"], zorder=4, **_CLOSED_FORM)
-    if lines.empty:
+        elif what == "floor":
+            axes.axhline(
+                line["mean"].iloc[0], zorder=1.5, **_LOOKS[what] | {"color": style.colour}
+            )
+        else:
+            axes.plot(line["x"], line["mean"], zorder=4, **_LOOKS[what])
+    if rows.empty:
         centre: dict[str, Any] = {"transform": axes.transAxes, "ha": "center"}
         axes.text(0.5, 0.5, "no cells", color=GREY, fontsize=SMALL, **centre)
 
 
-def _limit(axes: Axes, row: Row) -> None:
+def _limit(axes: Axes, means: pd.Series) -> None:
     """Limits y to the means, with some room: intervals of two seeds may be far wider."""
-    values = np.concatenate([row.lines["mean"], row.closed_form["mean"], row.floors["floor"], [0]])
-    low, high = np.nanmin(values.astype(float)), np.nanmax(values.astype(float))
+    values = [*means, 0.0]
+    low, high = np.nanmin(values), np.nanmax(values)
     room = _ROOM * (high - low) or 1.0
     now = axes.get_ylim()
     axes.set_ylim(max(now[0], low - room), min(now[1], high + room))

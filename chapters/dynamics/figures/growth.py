@@ -6,7 +6,7 @@ Figures of one column a (m, C) and one row a quantity, over the time of the grad
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -68,22 +68,22 @@ def trajectory_figure(
         levels: shares of log C that the panels of the loss mark.
     """
     styles = line_styles({*exact["paradigm"], *measured["paradigm"]})
-
-    def draw_column(column: Mapping[str, Axes], pair: Pair) -> None:
+    figure, columns = _panels(TRAJECTORY, pairs, 3.1, 7.6)
+    for pair, column in zip(pairs, columns, strict=True):
         theory, trained = of_pair(exact, *pair), of_pair(measured, *pair)
         start = _onset(theory, pair[1])
-        end = max(theory["t"].max(), trained["flow_time"].max() if len(trained) else 0.0)
+        column["loss"].set_xlim(start, max([*theory["t"], *trained["flow_time"]]))
+        later = trained[trained["flow_time"] > start]
         for name, axes in column.items():
-            axes.set_xlim(start, end)
             # Where lines meet, dots over dashes over a solid line show all of them.
             for paradigm, style in reversed(styles.items()):
-                of_theory, mine = (t[t["paradigm"] == paradigm] for t in (theory, trained))
+                of_theory, mine = (t[t["paradigm"] == paradigm] for t in (theory, later))
                 if len(of_theory):
                     _line(axes, of_theory["t"], of_theory[name], style, paradigm)
-                _points(axes, mine[mine["flow_time"] > start], name, style, paradigm)
+                _points(axes, mine, name, style, paradigm)
         _mark_levels(column["loss"], pair[1], levels, theory)
-
-    return _columns(TRAJECTORY, pairs, (3.1, 7.6), styles, draw_column)
+    shared_legend(figure, styles)
+    return figure
 
 
 @own_settings()
@@ -96,11 +96,10 @@ def curvature_figure(table: pd.DataFrame, pairs: Sequence[Pair]) -> Figure:
         pairs: which (m, C), in this order.
     """
     styles = line_styles(table["paradigm"])
-
-    def draw_column(column: Mapping[str, Axes], pair: Pair) -> None:
+    figure, columns = _panels(CURVATURE, pairs, 3.6, 8.8)
+    for pair, column in zip(pairs, columns, strict=True):
         mine = of_pair(table, *pair)
         for name, axes in column.items():
-            axes.set_xlim(mine["t"].min(), mine["t"].max())
             for paradigm, style in reversed(styles.items()):
                 rows = mine[mine["paradigm"] == paradigm]
                 values = _through_poles(rows) if name == "condition_number" else rows[name]
@@ -109,9 +108,11 @@ def curvature_figure(table: pd.DataFrame, pairs: Sequence[Pair]) -> Figure:
                 axes.axhline(0, color=GREY, linewidth=0.7)
             else:
                 axes.set_yscale("log")
-        column["condition_number"].set_ylim(0.9, LARGEST)
-
-    return _columns(CURVATURE, pairs, (3.6, 8.8), styles, draw_column)
+        column["condition_number"].set(
+            xlim=(mine["t"].min(), mine["t"].max()), ylim=(0.9, LARGEST)
+        )
+    shared_legend(figure, styles)
+    return figure
 
 
 def of_pair(table: pd.DataFrame, m: int, num_classes: int) -> pd.DataFrame:
@@ -119,26 +120,19 @@ def of_pair(table: pd.DataFrame, m: int, num_classes: int) -> pd.DataFrame:
     return table[(table["m"] == m) & (table["num_classes"] == num_classes)]
 
 
-def _columns(
-    rows: Mapping[str, str],
-    pairs: Sequence[Pair],
-    size: tuple[float, float],
-    styles: Mapping[str, LineStyle],
-    draw_column: Callable[[Mapping[str, Axes], Pair], None],
-) -> Figure:
-    """Panels against the logarithm of time; `size` is of a column, in inches."""
-    width, height = size
+def _panels(
+    rows: Mapping[str, str], pairs: Sequence[Pair], width: float, height: float
+) -> tuple[Figure, list[dict[str, Axes]]]:
+    """Panels against the logarithm of time, by column and row; a column is so many inches wide."""
     figure = Figure(figsize=(0.7 + width * len(pairs), height))
     panels = figure.subplots(len(rows), len(pairs), squeeze=False, sharex="col")
     for column, (m, num_classes) in zip(panels.T, pairs, strict=True):
+        column[0].set_xscale("log")
         for axes, y_label in zip(column, rows.values(), strict=True):
-            axes.set_xscale("log")
             title = f"m = {m}, C = {num_classes:,}" if axes is column[0] else ""
             x_label = "time t of the gradient flow" if axes is column[-1] else ""
             label(axes, x_label, y_label, title, fontsize=TEXT + 1)
-        draw_column(dict(zip(rows, column, strict=True)), (m, num_classes))
-    shared_legend(figure, styles)
-    return figure
+    return figure, [dict(zip(rows, column, strict=True)) for column in panels.T]
 
 
 def _onset(theory: pd.DataFrame, num_classes: int) -> float:
@@ -153,11 +147,10 @@ def _line(axes: Axes, x: pd.Series, y: pd.Series, style: LineStyle, name: str) -
 
 
 def _points(axes: Axes, rows: pd.DataFrame, name: str, style: LineStyle, paradigm: str) -> None:
-    """Some of the evaluations, evenly in the logarithm of time; each setting in a shade."""
+    """Some of the evaluations, evenly in the logarithm of time; those of one setting are full."""
     for number, (_, setting) in enumerate(rows.groupby("setting", sort=True)):
-        ends = {"x": "flow_time", "mean": name, "low": f"{name}_low", "high": f"{name}_high"}
-        shown = _spread(setting).assign(**{end: setting[column] for end, column in ends.items()})
-        shown["filled"] = number == 0
+        ends = {"flow_time": "x", name: "mean", f"{name}_low": "low", f"{name}_high": "high"}
+        shown = _spread(setting)[[*ends]].rename(columns=ends).assign(filled=number == 0)
         draw(axes, shown, style._replace(dashes=""), paradigm)
 
 
@@ -166,7 +159,7 @@ def _spread(rows: pd.DataFrame) -> pd.DataFrame:
         return rows
     times = np.log(rows["flow_time"].to_numpy(float))
     wanted = np.linspace(times[0], times[-1], _MARKERS)
-    return rows.iloc[sorted({int(np.abs(times - each).argmin()) for each in wanted})]
+    return rows.iloc[np.unique(np.abs(np.subtract.outer(wanted, times)).argmin(axis=1))]
 
 
 def _mark_levels(
@@ -178,21 +171,15 @@ def _mark_levels(
         axes.set_ylim(theory["loss"].min() / 1.5, 1.8 * top)
     for share in levels:
         axes.axhline(share * top, color=GREY, linewidth=0.7, linestyle=(0, (1, 2)))
-        axes.annotate(
-            f"{100 * share:g} %",
-            (1, share * top),
-            xycoords=("axes fraction", "data"),
-            ha="right",
-            va="bottom",
-            fontsize=SMALL - 1,
-            color=GREY,
-        )
+        place: dict[str, Any] = {"transform": axes.get_yaxis_transform(), "ha": "right"}
+        text = f"{100 * share:g} %"
+        axes.text(1, share * top, text, va="bottom", fontsize=SMALL - 1, color=GREY, **place)
 
 
 def _through_poles(rows: pd.DataFrame) -> pd.Series:
     """Condition numbers that leave the frame on both sides of where an eigenvalue passes 0."""
-    negative = rows["eigenvalue_min"].to_numpy() < 0
-    passes = negative[1:] != negative[:-1]
-    beside = np.append(passes, False) | np.insert(passes, 0, False)
+    negative = rows["eigenvalue_min"] < 0
+    passes = negative != negative.shift(fill_value=negative.iloc[0])
+    beside = passes | passes.shift(-1, fill_value=False)
     values = rows["condition_number"]
     return values.mask(beside | ~np.isfinite(values), 10 * LARGEST)

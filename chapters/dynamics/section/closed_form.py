@@ -14,7 +14,6 @@ import pandas as pd
 
 from analysis.forms import known, number
 from analysis.groups import PARADIGMS, paradigm_order
-from analysis.section.columns import by_columns, plain
 from chapters.dynamics import linear_orthogonal
 from chapters.dynamics.linear_orthogonal import curvature
 
@@ -25,7 +24,7 @@ LEVELS = (0.5, 0.1, 0.01)
 """Shares of log C, the loss at the start, at which the time is taken."""
 
 TIMES = [f"time_to_{100 * share:g}" for share in LEVELS]
-"""Columns of `convergence`, one a level."""
+"""Columns of `convergence`, one per level."""
 
 HORIZON = 4e5
 """Gradient-flow time to which the published scripts integrate."""
@@ -51,7 +50,7 @@ def curves(pairs: Sequence[Pair], horizon: float) -> pd.DataFrame:
     """The trajectories of Theorem 2 for a figure, from before they begin to move up to a time.
 
     Returns:
-        One row a (m, C), paradigm and time: `m`, `num_classes`, `paradigm` and the columns of
+        One row per (m, C), paradigm and time: `m`, `num_classes`, `paradigm` and the columns of
         `chapters.dynamics.linear_orthogonal.trajectory`; times evenly in their logarithm, the same
         for all paradigms.
     """
@@ -69,7 +68,7 @@ def convergence(pairs: Sequence[Pair]) -> pd.DataFrame:
     """How fast each paradigm converges, by several measures.
 
     Returns:
-        One row a (m, C) and paradigm: `time_to_50`, `time_to_10` and `time_to_1`, at which the
+        One row per (m, C) and paradigm: `time_to_50`, `time_to_10` and `time_to_1`, at which the
         loss is that per cent of log C; `time_to_focus`, at which attention on the foreground is
         `CONFIDENT`; `mu`, `nu` and `loss` at `HORIZON`.
     """
@@ -82,25 +81,6 @@ def at_time(m: int, num_classes: int, time: float) -> pd.DataFrame:
     return pd.concat(rows).set_index(pd.Index(NAMES))[["mu", "nu", "loss"]]
 
 
-def convergence_cells(table: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
-    """One row a (m, C, paradigm); the first to get there is marked with *."""
-    columns = [*TIMES, "time_to_focus"]
-    times = table[columns]
-    first = times == table.groupby(["m", "num_classes"])[columns].transform("min")
-    texts = times.map(time_text) + first.map({True: " *", False: ""}.get)
-    headers = [*(f"{100 * share:g} %" for share in LEVELS), f"attention {CONFIDENT:g}"]
-    return by_columns(
-        [
-            ("setting", lambda row: f"m={row['m']}, C={row['num_classes']}"),
-            plain("paradigm"),
-            *map(plain, headers, columns),
-            plain("nu", form="{:.2f}".format),
-            plain("loss", form=number),
-        ],
-        table.drop(columns=columns).join(texts),
-    )
-
-
 def time_text(time: float) -> str:
     """Three significant digits, as people write them: ``53.7``, ``1,270``, ``400,000``."""
     if not known(time) or abs(time) < 1_000:
@@ -111,20 +91,15 @@ def time_text(time: float) -> str:
 @functools.cache
 def _convergence(m: int, num_classes: int) -> pd.DataFrame:
     losses = math.log(num_classes) * np.array(LEVELS)
-    to = linear_orthogonal.time_to
-    rows = [
-        [
-            m,
-            num_classes,
-            name,
-            *to(name, m, num_classes, "loss", losses),
-            float(to(name, m, num_classes, "alpha", CONFIDENT)),
-        ]
-        for name in NAMES
-    ]
-    table = pd.DataFrame(rows, columns=["m", "num_classes", "paradigm", *TIMES, "time_to_focus"])
-    ends = at_time(m, num_classes, HORIZON).reset_index(drop=True)
-    return table.assign(horizon=HORIZON).join(ends)
+    ends = at_time(m, num_classes, HORIZON)
+    records = []
+    for name in NAMES:
+        to = functools.partial(linear_orthogonal.time_to, name, m, num_classes)
+        times = dict(zip(TIMES, to("loss", losses), strict=True))
+        times["time_to_focus"] = float(to("alpha", CONFIDENT))
+        of = {"m": m, "num_classes": num_classes, "paradigm": name}
+        records.append({**of, **times, "horizon": HORIZON, **ends.loc[name]})
+    return pd.DataFrame(records)
 
 
 @functools.cache

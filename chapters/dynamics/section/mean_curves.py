@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import pandas as pd
 
-from analysis.rules.statistics import CONFIDENCE, interval_columns, named_interval
+from analysis.rules.statistics import interval_columns, named_interval
 
 
 def mean_curves(
@@ -20,27 +21,25 @@ def mean_curves(
     Elsewhere, a change of seeds would look like a change of the mean.
 
     Args:
-        rows: one row a (cell, evaluation), with `cell_id`, `seed` and `budget_fraction`.
+        rows: one row per (cell, evaluation), with `cell_id` and `budget_fraction`.
         line: columns that identify a line.
         means: columns to average, in their unit.
         measures: columns that also get an interval.
 
     Returns:
-        One row a (line, evaluation), lines in the given order: the columns `line`,
-        `budget_fraction`, `num_seeds`, `means`, and each of `measures` with its `_low` and
-        `_high`: bounds NaN when n < 2, all NaN where a seed's value is.
+        One row per (line, evaluation), sorted: the columns `line`, `budget_fraction`, `num_seeds`,
+        `means`, and each of `measures` with its `_low` and `_high`: bounds NaN when n < 2, all NaN
+        where a seed's value is.
     """
-    records = []
-    for key, group in rows.sort_values("seed", kind="stable").groupby([*line], sort=False):
-        seeds = group["cell_id"].nunique()
-        for fraction, point in group.groupby("budget_fraction"):
-            if len(point) < seeds:
-                continue
-            record = dict(zip(line, key, strict=True))
-            record |= {"budget_fraction": fraction, "num_seeds": seeds}
-            record |= {name: float(point[name].mean(skipna=False)) for name in means}
-            for name in measures:
-                record |= named_interval(name, point[name], CONFIDENCE)
-            records.append(record)
-    columns = [*line, "budget_fraction", "num_seeds", *means]
-    return pd.DataFrame(records, columns=[*columns, *interval_columns(*measures)])
+    seeds = rows.groupby([*line])["cell_id"].transform("nunique")
+    point = [*line, "budget_fraction", "num_seeds"]
+    records: list[dict[str, Any]] = []
+    for key, group in rows.assign(num_seeds=seeds).groupby(point):
+        if len(group) < group["num_seeds"].iloc[0]:
+            continue
+        record: dict[str, Any] = dict(zip(point, key, strict=True))
+        record |= {name: group[name].mean(skipna=False) for name in means}
+        for name in measures:
+            record |= named_interval(name, group[name])
+        records.append(record)
+    return pd.DataFrame(records, columns=[*point, *means, *interval_columns(*measures)])

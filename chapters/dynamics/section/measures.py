@@ -1,19 +1,19 @@
-"""Curves of a fixed focus as the claims measure them: a number a seed beside a threshold."""
+"""Curves of a fixed focus as the claims measure them: a number per seed beside a threshold."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 from itertools import compress, pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from analysis.forms import points
-from analysis.rules.claim import TOO_FEW, Finding, Side, evidence, lost_text
-from analysis.rules.statistics import CONFIDENCE, MIN_SEEDS, ROUNDING, t_interval
-from chapters.dynamics.section.focus_settings import Setting
+from analysis.rules.claim import TOO_FEW, Finding, Role, Side, evidence, lost_text
+from analysis.rules.statistics import MIN_SEEDS, ROUNDING, t_interval
+from chapters.dynamics.section.focus import Focus
 
 WIDEST_GAP = 0.1
 """Largest share of the epochs between two evaluations of a curve: the distance of the default
@@ -23,6 +23,20 @@ BELOW_ONE = 1 - 2 * ROUNDING
 """The largest alpha that is not 1."""
 
 Values = NDArray[np.float64]
+
+
+def share_text(share: float) -> str:
+    """.05 -> ``5 %``, .123 -> ``12.3 %``."""
+    return f"{round(100 * share, 1) + 0.0:.1f}".removesuffix(".0") + " %"
+
+
+def signed_text(share: float) -> str:
+    """.123 -> ``+12.3 %``."""
+    return f"{points(share)} %"
+
+
+def _nats(value: float) -> str:
+    return f"{value + 0.0:.3g}"
 
 
 @dataclass(frozen=True)
@@ -62,19 +76,20 @@ class Curves:
         return self.values[..., inside].mean(axis=-1)
 
     @property
-    def too_coarse(self) -> str:
+    def too_coarse(self) -> list[Finding]:
         """Why they are too coarse to show when things happen; empty where they are not."""
-        if not self.values.size:
-            return ""  # no seed, which is reported elsewhere
-        if self.times[0] > ROUNDING:
-            return f"a curve begins at {share_text(self.times[0])} of the epochs, not at the start"
         gap = float(np.diff(self.times, append=1.0).max())
-        if gap <= WIDEST_GAP + ROUNDING:
-            return ""
-        return (
-            f"the evaluations lie up to {share_text(gap)} of the epochs apart, "
-            f"{share_text(WIDEST_GAP)} are needed"
-        )
+        if not self.values.size:
+            return []  # no seed, which is reported elsewhere
+        if self.times[0] > ROUNDING:
+            begins = share_text(self.times[0])
+            reason = f"a curve begins at {begins} of the epochs, not at the start"
+        elif gap > WIDEST_GAP + ROUNDING:
+            needed = f"{share_text(WIDEST_GAP)} are needed"
+            reason = f"the evaluations lie up to {share_text(gap)} of the epochs apart, {needed}"
+        else:
+            return []
+        return [Finding("", reason=reason)]
 
     def beside(
         self,
@@ -82,33 +97,31 @@ class Curves:
         values: Values,
         threshold: float,
         claimed: Side,
-        form: Callable[[float], str] | None = None,
+        form: Callable[[float], str] = share_text,
+        role: Role = "both",
         places: Sequence[str] = (),
     ) -> Finding:
         """Compares numbers of its seeds with a threshold.
 
         Args:
             name: what was measured.
-            values: (S,) one number a seed, or (A, S), a test each.
+            values: (S,) one number per seed, or (A, S), a test each.
             threshold: in the unit of `values`.
             claimed: the claimed side.
-            form: formats a value; by default a share, in per cent.
+            form: formats a value.
+            role: how the tests count.
             places: names of the rows of `values`; by default the alphas.
         """
         rows = np.atleast_2d(values)
-        if values.ndim == 1:
-            wheres = [""]
-        else:
-            wheres = [f" at {each}" for each in places or [f"alpha {a:g}" for a in self.alphas]]
-        texts = [
-            _estimate(row, form or share_text) + where
-            for where, row in zip(wheres, rows, strict=True)
-        ]
+        places = places or [f"alpha {alpha:g}" for alpha in self.alphas]
+        wheres = [f" at {each}" for each in places] if values.ndim > 1 else [""]
+        texts = [_estimate(row, form) + where for row, where in zip(rows, wheres, strict=True)]
         n = rows.shape[1]
         return Finding(
             f"{name}: {', '.join(texts)} (n={n}){lost_text(self.lost)}",
             [evidence(row, threshold, claimed, self.lost) for row in rows],
             TOO_FEW if n < MIN_SEEDS else "",
+            role=role,
         )
 
     def steps(
@@ -126,51 +139,48 @@ class Curves:
         largest = np.fmax.reduce(levels)
         shown = Finding(self.beside(what, means, 0, "above", _nats).text)
         if not largest > 0:
-            return [replace(shown, reason="no incentive is above 0")]
+            return [shown, Finding("", reason="no incentive is above 0")]
         # An unknown one is tested, and so decides nothing.
         tested = ~(np.maximum(levels[1:], levels[:-1]) < negligible * largest)
-        places = compress((f"{a:g} to {b:g}" for a, b in pairwise(self.alphas)), tested)
+        places = [*compress((f"{a:g} to {b:g}" for a, b in pairwise(self.alphas)), tested)]
         changes = np.diff(means, axis=0)[tested] / largest
         name = "steps as shares of the largest"
-        return [shown, self.beside(name, changes, 0, claimed, signed_text, [*places])]
+        return [shown, self.beside(name, changes, 0, claimed, signed_text, places=places)]
 
 
 def within(
-    setting: Setting, paradigms: Sequence[str], low: float = 0.0, high: float = BELOW_ONE
+    focus: Focus, paradigms: Collection[str], low: float = 0.0, high: float = BELOW_ONE
 ) -> list[float]:
     """The alphas but 0 from low to high at which all paradigms have cells, sorted."""
-    return [
-        alpha
-        for alpha in setting.alphas(paradigms)
-        if alpha > 0 and low - ROUNDING <= alpha <= high + ROUNDING
-    ]
+    cells = focus.chosen[focus.chosen["paradigm"].isin(paradigms)]
+    inside = cells["alpha"].between(low - ROUNDING, high + ROUNDING) & (cells["alpha"] > 0)
+    counts = cells[inside].groupby("alpha")["paradigm"].nunique()
+    return [float(alpha) for alpha in counts.index[counts == len(paradigms)]]
 
 
 def curves_of(
-    setting: Setting, measure: str, alphas: Sequence[float], *paradigms: str, unit: float = 1.0
+    focus: Focus, measure: str, alphas: Sequence[float], *paradigms: str
 ) -> list[Curves]:
     """The curves of each paradigm for the seeds that all of them have at all of the alphas.
 
     Args:
-        setting: has all paradigms at all alphas.
-        measure: one of `MEASURES`.
+        focus: of one setting, which has all paradigms at all alphas.
+        measure: a column of its runs.
         alphas: sorted, at least one.
         paradigms: at least one.
-        unit: what the values are divided by.
     """
-    runs = setting.runs[setting.runs["alpha"].isin(alphas)]
-    runs = runs[runs["paradigm"].isin(paradigms)]
-    counts = runs.groupby("seed")["cell_id"].nunique()
-    seeds = counts.index[counts == len(alphas) * len(paradigms)]
-    runs = runs[runs["seed"].isin(seeds)]
-    lost = setting.cells["seed"].nunique() - len(seeds)
+    runs = focus.runs
+    runs = runs[runs["alpha"].isin(alphas) & runs["paradigm"].isin(paradigms)]
+    cells = runs.groupby("seed")["cell_id"].transform("nunique")
+    runs = runs[cells == len(alphas) * len(paradigms)]
+    num_seeds = runs["seed"].nunique()
     found = []
     for name in paradigms:
         mine = runs[runs["paradigm"] == name]
         table = mine.pivot(index=["alpha", "seed"], columns="budget_fraction", values=measure)
-        times = table.columns.to_numpy(float) if len(seeds) else np.array([0.0, 1.0])
-        values = table.to_numpy(float).reshape(len(alphas), len(seeds), len(times))
-        found.append(Curves(alphas, times, values / unit, lost))
+        times = table.columns.to_numpy(float) if num_seeds else np.array([0.0, 1.0])
+        values = table.to_numpy(float).reshape(len(alphas), num_seeds, len(times))
+        found.append(Curves(alphas, times, values, focus.cells["seed"].nunique() - num_seeds))
     return found
 
 
@@ -183,24 +193,10 @@ def _estimate(values: Values, form: Callable[[float], str]) -> str:
     """``1.2 % [1.0 to 1.4]``, mean and 95 % interval."""
     if not len(values):
         return "no seed"
-    mean, low, high = t_interval(values, CONFIDENCE)
+    mean, low, high = t_interval(values)
     if math.isnan(mean):
         return "not known"
     if math.isnan(low):
         return form(mean)
     low_text, high_text = (form(bound).removesuffix(" %") for bound in (low, high))
     return f"{form(mean)} [{low_text} to {high_text}]"
-
-
-def share_text(share: float) -> str:
-    """.05 -> ``5 %``, .123 -> ``12.3 %``."""
-    return f"{round(100 * share, 1) + 0.0:.1f}".removesuffix(".0") + " %"
-
-
-def signed_text(share: float) -> str:
-    """.123 -> ``+12.3 %``."""
-    return f"{points(share)} %"
-
-
-def _nats(value: float) -> str:
-    return f"{value + 0.0:.3g}"

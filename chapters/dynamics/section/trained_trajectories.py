@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from analysis.forms import percent
-from analysis.groups import PARADIGMS, in_order, paradigm_order
+from analysis.groups import PARADIGMS, in_order
 from analysis.settings import differences, setting_words
 from chapters.dynamics import linear_orthogonal
 from study.results import Results, ResultsError
@@ -20,8 +19,12 @@ QUANTITIES = ("mu", "nu", "loss")
 LINE = ["setting", "m", "num_classes", "paradigm"]
 """Columns that identify a curve."""
 
+ORDER = ["m", "num_classes", "setting", "paradigm"]
+"""The same, in the order in which curves stand."""
+
 _COLUMNS = ["cell_id", "split", "budget_fraction", "compute_flops", "flow_time", *QUANTITIES]
 _KEPT = ["cell_id", "setting", "m", "num_classes", "paradigm", "lr", "seed"]
+_OFF = ["deviation", "at_time", "mean_deviation", "seed_spread", "range"]
 _SHARES = {
     "relative": "deviation",
     "mean_relative": "mean_deviation",
@@ -56,8 +59,7 @@ def read(results: Results, cells: pd.DataFrame) -> pd.DataFrame:
             "number. Only the architecture linear has a trajectory: leave other cells out with "
             "--study NAME, or move its files away and run its study again."
         )
-    by = ["m", "num_classes", "setting", "paradigm", "seed", "cell_id", "flow_time"]
-    return in_order(rows.assign(**numbers), by)
+    return in_order(rows.assign(**numbers), [*ORDER, "seed", "cell_id", "flow_time"])
 
 
 def with_settings(cells: pd.DataFrame) -> pd.DataFrame:
@@ -67,24 +69,25 @@ def with_settings(cells: pd.DataFrame) -> pd.DataFrame:
     rates, each of them is a setting; where each has one, they may differ. Names state what tells
     settings of one (m, C) apart.
     """
-    rates = [_rates(row) for row in cells.to_dict("records")]
-    keyed = cells.assign(rates=rates)
+    key = ["comparison_id", "rates"]
+    keyed = cells.assign(rates=[_rates(row) for row in cells.to_dict("records")])
     tried = keyed.groupby(["comparison_id", "paradigm"])["rates"].transform("nunique")
     most = tried.groupby(cells["comparison_id"]).transform("max")
     keyed["rates"] = keyed["rates"].where(most > 1, "")
-    key = ["comparison_id", "rates"]
-    names: dict[tuple[str, str], str] = {}
-    for (m, num_classes), group in keyed.groupby(["m", "num_classes"]):
-        examples = group.drop_duplicates(key).sort_values(key)
-        settings = [json.loads(text) for text in examples["cell"]]
-        alike = f"m={m}, C={num_classes}"
-        differs = differences([alike] * len(settings), settings)
-        of_each = examples[key].itertuples(index=False, name=None)
-        for (comparison_id, lr), fields, own in zip(of_each, differs, settings, strict=True):
-            name = ", ".join([alike, *setting_words(own, fields), *[f"lr={lr}"] * bool(lr)])
-            again = f" ({comparison_id[:8]})" if name in names.values() else ""
-            names[comparison_id, lr] = name + again
-    return cells.assign(setting=[names[each] for each in keyed[key].itertuples(index=False)])
+    examples = keyed.drop_duplicates(key).sort_values(["m", "num_classes", *key])
+    alike = [f"m={each['m']}, C={each['num_classes']}" for each in examples.to_dict("records")]
+    shared = [json.loads(text) for text in examples["cell"]]
+    names = [
+        ", ".join([name, *setting_words(own, fields), *[f"lr={rate}"] * bool(rate)])
+        for name, own, fields, rate in zip(
+            alike, shared, differences(alike, shared), examples["rates"], strict=True
+        )
+    ]
+    named = examples[key].assign(setting=names)
+    ids = " (" + named["comparison_id"].str[:8] + ")"
+    named["setting"] += ids.where(named["setting"].duplicated(), "")
+    found = keyed[key].merge(named, "left", key)
+    return cells.assign(setting=found["setting"].to_numpy())
 
 
 def deviations(rows: pd.DataFrame) -> pd.DataFrame:
@@ -101,43 +104,29 @@ def deviations(rows: pd.DataFrame) -> pd.DataFrame:
         with one seed); `range`, how far the closed form goes meanwhile; `relative`,
         `mean_relative` and `relative_spread`, as shares of it. In the unit of the quantity.
     """
-    records = []
+    records: list[Any] = []
     for line, group in rows[rows["paradigm"].isin(PARADIGMS)].groupby(LINE, sort=False):
-        m, num_classes, paradigm = group[LINE[1:]].iloc[0]
+        of: dict[str, Any] = dict(zip(LINE, line, strict=True))
         seeds, times = group["cell_id"].nunique(), np.unique(group["flow_time"])
-        theory = linear_orthogonal.trajectory(paradigm, int(m), int(num_classes), times)
+        named = of["paradigm"], of["m"], of["num_classes"]
+        theory = linear_orthogonal.trajectory(*named, times)[[*QUANTITIES]]
         exact = theory.iloc[np.searchsorted(times, group["flow_time"])]
-        for name in QUANTITIES:
-            off = group[name] - exact[name].to_numpy()
-            at_once = off.groupby(group["budget_fraction"])
-            spread = (at_once.max() - at_once.min()).max() if seeds > 1 else np.nan
-            size = np.ptp(theory[name])
-            record = [off.abs().max(), group["flow_time"][off.abs().idxmax()]]
-            records.append([*line, name, seeds, *record, at_once.mean().abs().max(), spread, size])
-    columns = [*LINE, "quantity", "num_seeds", "deviation", "at_time"]
-    table = pd.DataFrame(records, columns=[*columns, "mean_deviation", "seed_spread", "range"])
+        off = group[[*QUANTITIES]] - exact.to_numpy()
+        at_once = off.groupby(group["budget_fraction"])
+        found = {
+            **of,
+            "quantity": QUANTITIES,
+            "num_seeds": seeds,
+            "deviation": off.abs().max(),
+            "at_time": group["flow_time"][off.abs().idxmax()].to_numpy(),
+            "mean_deviation": at_once.mean().abs().max(),
+            "seed_spread": (at_once.max() - at_once.min()).max() if seeds > 1 else np.nan,
+            "range": np.ptp(theory, axis=0),
+        }
+        records += pd.DataFrame(found).to_dict("records")
+    table = pd.DataFrame(records, columns=[*LINE, "quantity", "num_seeds", *_OFF])
     size = table["range"].where(table["range"] > 0)
     return table.assign(**{share: table[column] / size for share, column in _SHARES.items()})
-
-
-def deviation_cells(table: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
-    """One row a (setting, paradigm); each quantity with the spread of the seeds beside it."""
-    header = ["setting", "paradigm", "n"]
-    for name in QUANTITIES:
-        header += [f"{name} %", "between seeds", "of the mean"]
-    shown = ["relative", "relative_spread", "mean_relative"]
-    lines = table.groupby(["setting", "paradigm", "num_seeds"], sort=False)
-    rows = [
-        [*map(str, line), *(percent(share, 2) for share in group[shown].to_numpy().ravel())]
-        for line, group in lines
-    ]
-    return header, rows
-
-
-def lost_seeds(cells: pd.DataFrame, status: str = "diverged") -> dict[str, int]:
-    """Paradigm -> number of its cells that ended that way; absent where there are none."""
-    counts = cells.loc[cells["status"] == status, "paradigm"].value_counts()
-    return {name: int(counts[name]) for name in paradigm_order(counts.index)}
 
 
 def _rates(cell: Mapping[Hashable, Any]) -> str:

@@ -9,13 +9,14 @@ import math
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
 from analysis.groups import PARADIGMS
 from analysis.kinds import find
-from chapters.dynamics.section.fixed_focus import FixedFocus
-from chapters.dynamics.section.focus_settings import MEASURES, Setting, read_settings
+from analysis.section.section import Section
+from chapters.dynamics.section.focus import MEASURES, Focus, closed_form, final, read
 from study.results import Results
 from tests.chapters.dynamics.focus_results import (
     ALPHAS,
@@ -28,18 +29,23 @@ from tests.chapters.dynamics.focus_results import (
     record_linear,
 )
 from tests.made_up.comparisons import NUM_CLASSES
-from tests.made_up.pages import page_of
+from tests.made_up.pages import page_of_section
 from tests.made_up.summaries import metrics_of
 
 
-def setting_in(results: Results) -> Setting:
-    (found,) = read_settings(results, results.cells())
+def focus_in(results: Results) -> Focus:
+    found = read(results, results.cells())
+    assert found
     return found
 
 
-def only(results: Results) -> FixedFocus:
+def last(focus: Focus) -> pd.DataFrame:
+    return final(focus.curves)
+
+
+def only(results: Results) -> Section[Focus]:
     (found,) = find(results)
-    assert isinstance(found, FixedFocus)
+    assert isinstance(found.subject, Focus)
     return found
 
 
@@ -48,14 +54,13 @@ def test_curves_are_means_over_seeds_of_the_train_split_against_epochs(results: 
     record_all(results, seeds=3)
     record(results, focus_cell("hard", 0.2, 3), 9.0, status="diverged")
     found = only(results)
-    (setting,) = found.settings
-    row = setting.final.set_index(["paradigm", "alpha"]).loc[("hard", 0.2)]
+    row = last(found.subject).set_index(["paradigm", "alpha"]).loc[("hard", 0.2)]
     ends = np.array([0.8, 0.9, 1.0])
     interval = stats.t.interval(0.95, 2, ends.mean(), stats.sem(ends))
     numbers = row[["loss", "loss_low", "loss_high", "epoch", "num_seeds"]].tolist()
     assert numbers == pytest.approx([0.9, *interval, EPOCHS, 3])
     assert "1 at alpha 0.2" in found.text()
-    hard = setting.curves.query("paradigm == 'hard' and alpha == 0.2")
+    hard = found.subject.curves.query("paradigm == 'hard' and alpha == 0.2")
     line = next(
         each for each in found.pictures[0].figure.axes[1].lines if len(each.get_xdata()) == 11
     )
@@ -70,7 +75,7 @@ def test_values_that_are_not_known_are_missing(results: Results) -> None:
     for name in PARADIGMS:
         record(results, focus_cell(name), 0.5, **unknown)
     found = only(results)
-    curves = found.settings[0].curves
+    curves = found.subject.curves
     assert curves[["incentive", "incentive_slope", "loss_low"]].isna().all(axis=None)
     assert curves["loss"].notna().all()
     assert found.pictures[1].png.startswith(b"\x89PNG")
@@ -123,17 +128,17 @@ def test_the_learning_rate_is_chosen_by_validation(
             scored = {"accuracy": accuracy + 0.02 * seed, "validation_loss": loss}
             cell = focus_cell("soft", alpha, seed, lr)
             record(results, cell, lr, status=status, **scored)
-    setting = setting_in(results)
-    assert setting.choice["lr"].tolist() == [chosen]
-    assert setting.options["validation_accuracy"].tolist() == pytest.approx(means)
-    assert setting.final["loss"].tolist() == pytest.approx([chosen] * len(setting.final))
+    focus = focus_in(results)
+    assert focus.choice["lr"].tolist() == [chosen]
+    assert focus.options["validation_accuracy"].tolist() == pytest.approx(means)
+    assert last(focus)["loss"].tolist() == pytest.approx([chosen] * len(last(focus)))
 
 
 def test_rates_that_were_all_stopped_early_leave_no_curve_and_a_gap(results: Results) -> None:
     record_all(results, paradigms=("soft", "lvml"), alphas=(0.8,))
     record(results, focus_cell("hard", 0.8), status="censored")
     found = only(results)
-    assert set(found.settings[0].choice["paradigm"]) == {"soft", "lvml"}
+    assert set(found.subject.choice["paradigm"]) == {"soft", "lvml"}
     assert "hard: no learning rate can be chosen" in found.text()
     assert [run.params["paradigm"] for run in found.summaries()] == ["soft", "lvml"]
     for picture in found.pictures:
@@ -145,7 +150,7 @@ def test_all_diverged_leaves_no_picture(results: Results) -> None:
         record(results, focus_cell(name), status="diverged")
     found = only(results)
     assert found.pictures == found.summaries() == []
-    assert page_of(found.blocks([], "results"))
+    assert "no curve" in page_of_section(found)
 
 
 # --- settings
@@ -156,7 +161,7 @@ def test_settings_differ_in_more_than_alpha_schedule_and_seed(results: Results) 
     for changes in ({}, {"n": 4_000}, {"batch_size": 32}):
         record_all(results, **one, **changes)
     record_linear(results, **one)
-    assert len({setting.name for setting in read_settings(results, results.cells())}) == 4
+    assert focus_in(results).settings["setting"].nunique() == 4
 
 
 # --- the closed form
@@ -164,11 +169,11 @@ def test_settings_differ_in_more_than_alpha_schedule_and_seed(results: Results) 
 
 def test_trained_linear_models_lie_on_the_closed_form(results: Results) -> None:
     record_linear(results, seeds=2)
-    setting = setting_in(results)
-    keys = ["paradigm", "alpha", "budget_fraction"]
-    both = setting.curves.merge(setting.closed_form, on=keys, suffixes=("", "_exact"))
-    assert len(both) == len(setting.closed_form) == len(PARADIGMS) * len(ALPHAS) * len(TIMES)
+    focus, keys = focus_in(results), ["paradigm", "alpha", "budget_fraction"]
+    exact = closed_form(focus)
+    both = focus.curves.merge(exact, on=keys, suffixes=("", "_exact"))
+    assert len(both) == len(exact) == len(PARADIGMS) * len(ALPHAS) * len(TIMES)
     for measure in MEASURES:
         np.testing.assert_allclose(both[measure], both[f"{measure}_exact"], rtol=1e-12)
-    final = only(results).tables()["fixed-focus-final"].set_index(["paradigm", "alpha"])
-    assert final["floor"]["hard", 0.8] == pytest.approx(0.2 * math.log(CLASSES))
+    ends = only(results).tables()["fixed-focus-final"].set_index(["paradigm", "alpha"])
+    assert ends["floor"]["hard", 0.8] == pytest.approx(0.2 * math.log(CLASSES))

@@ -11,26 +11,28 @@ from analysis.digest.read import load
 from analysis.groups import PARADIGMS
 from analysis.kinds import find
 from analysis.rules.claim import Claim
+from analysis.section.section import Section
 from chapters.dynamics.linear_orthogonal import trajectory
 from chapters.dynamics.section.closed_form import convergence, time_text
 from chapters.dynamics.section.convergence import exact_claim, nu_gap
 from chapters.dynamics.section.trajectories import Trajectories
 from study.results import Results, ResultsError
 from tests.chapters.dynamics.trajectory_results import make_cell, write, write_study
+from tests.made_up.pages import page_of_section
 
 
-def found(results: Results) -> Trajectories:
-    (dynamics,) = find(results)
-    assert isinstance(dynamics, Trajectories)
-    return dynamics
+def found(results: Results) -> Section[Trajectories]:
+    (section,) = find(results)
+    assert isinstance(section.subject, Trajectories)
+    return section
 
 
 def trained_claim(results: Results, setting: str = "m=5, C=3") -> Claim:
     return claim_of(found(results), f"{setting}, trained")
 
 
-def claim_of(dynamics: Trajectories, setting: str) -> Claim:
-    (claim,) = [each for each in dynamics.claims if each.setting == setting]
+def claim_of(section: Section[Trajectories], setting: str) -> Claim:
+    (claim,) = [each for each in section.claims if each.setting == setting]
     return claim
 
 
@@ -40,8 +42,8 @@ def claim_of(dynamics: Trajectories, setting: str) -> Claim:
 def test_a_directory_of_diverged_cells_has_theory_alone(results: Results) -> None:
     write(results, make_cell("lvml"), status="diverged", points=())
     dynamics = found(results)
-    assert dynamics.curves.empty
-    assert dynamics.deviations.empty
+    assert dynamics.subject.curves.empty
+    assert dynamics.subject.deviations.empty
     assert dynamics.summaries() == []
     assert claim_of(dynamics, "m=5, C=3, trained").verdict == "undecided"
     assert claim_of(dynamics, "m=20, C=20, closed form").verdict == "holds"
@@ -59,17 +61,16 @@ def test_a_paradigm_without_closed_form_is_shown_and_said(results: Results) -> N
     write_study(results, seeds=2, noise=0)
     write(results, make_cell("hard-sampled"), follows="hard")
     dynamics = found(results)
-    assert set(dynamics.curves["paradigm"]) - set(dynamics.deviations["paradigm"]) == {
-        "hard-sampled"
-    }
-    assert "no closed form of hard-sampled" in str(dynamics.blocks([], "results"))
+    measured, beside = dynamics.subject.curves, dynamics.subject.deviations
+    assert {*measured["paradigm"]} - {*beside["paradigm"]} == {"hard-sampled"}
+    assert "no closed form of hard-sampled" in page_of_section(dynamics)
     assert len(dynamics.summaries()) == 4
 
 
 def test_the_closed_form_is_drawn_as_far_as_cells_were_trained(results: Results) -> None:
     write(results, make_cell(), end=5e5)
     dynamics = found(results)
-    assert dynamics.exact["t"].max() == pytest.approx(5e5)
+    assert dynamics.subject.exact()["t"].max() == pytest.approx(5e5)
     assert "up to t = 500,000." in dynamics.pictures[0].caption
 
 
@@ -85,7 +86,7 @@ def test_settings_are_named_by_what_differs(results: Results) -> None:
         write(results, make_cell(paradigm, m=20, lr=lr))
     dynamics = found(results)
     names = {"m=5, C=3, n=5000", "m=5, C=3, n=20000", "m=20, C=3"}
-    assert set(dynamics.curves["setting"]) == names
+    assert set(dynamics.subject.curves["setting"]) == names
     assert compare_results(results) == compare(load(results)) == []
 
 
