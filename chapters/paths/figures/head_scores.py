@@ -28,7 +28,7 @@ from analysis.figures.style import (
     panel,
     shared_legend,
 )
-from chapters.paths.figures.path_figures import Series
+from chapters.paths.heads.heads_cell import BOUND
 
 PUBLISHED = "published"
 """Name of the published drops in the legend."""
@@ -47,21 +47,27 @@ _APART = 0.055
 
 
 @own_settings()
-def scores_figure(scores: Series, drops: Series, published: Sequence[float]) -> Figure:
+def scores_figure(
+    name: str, scores: pd.DataFrame, drops: pd.DataFrame, published: Sequence[float] = ()
+) -> Figure:
     """Scores of heads above, and what the network loses without each, by rank of the score.
 
     Args:
-        scores: `x` is the rank, 1 the lowest.
+        name: of the scores.
+        scores: as `draw` takes them; `x` is the rank, 1 the lowest.
         drops: likewise, in points.
-        published: drops of the paper in points, by rank; may be empty.
+        published: drops of the paper in points, by rank.
     """
     figure = Figure(figsize=(WIDTH, 1.25 * HEIGHT))
     above, below = figure.subplots(2, 1, sharex=True)
-    for axes, (name, table), colour in ((above, scores, BLUE), (below, drops, VERMILION)):
+    for axes, text, table, colour in (
+        (above, name, scores, BLUE),
+        (below, "lost without the head", drops, VERMILION),
+    ):
         axes.bar(table["x"], table["mean"], 0.62, color=colour, alpha=0.4)
-        draw(axes, table, LineStyle(colour, "", "o"), name)
-    if published:
-        ranks = np.arange(1, len(published) + 1)
+        draw(axes, table, LineStyle(colour, "", "o"), text)
+    if len(published):
+        ranks = range(1, len(published) + 1)
         table = pd.DataFrame({"x": ranks, "mean": published, "low": np.nan, "high": np.nan})
         draw(below, table.assign(filled=False), LineStyle(BLACK, "", "D"), PUBLISHED, size=4.5)
     below.axhline(0, color=GREY, linewidth=0.7)
@@ -74,25 +80,25 @@ def scores_figure(scores: Series, drops: Series, published: Sequence[float]) -> 
 
 
 @own_settings()
-def pruning_figure(lines: Mapping[str, Series], bound: Series | None, chance: float) -> Figure:
+def pruning_figure(lines: Mapping[str, tuple[str, pd.DataFrame]], chance: float) -> Figure:
     """Accuracy against the number of removed heads, a line an order.
 
     Args:
-        lines: method, or reverse for theory's order backwards -> its line.
-        bound: the best of all subsets, if it is known.
+        lines: method, or reverse for theory's order backwards -> its name in the legend and its
+            rows as `draw` takes them, in %. The bound is a line without marks.
         chance: accuracy in % that guessing reaches.
     """
     figure, axes = panel()
-    if bound is not None:
-        name, best = bound
+    orders = {order: line for order, line in lines.items() if order != BOUND}
+    for name, best in [lines[BOUND]] if BOUND in lines else []:
         look: dict[str, Any] = {"color": BLACK, "linestyle": "--", "linewidth": 1.3, "zorder": 1}
         axes.plot(best["x"], best["mean"], label=name, url=name, **look)
-    for number, (order, (name, table)) in [*enumerate(lines.items())][::-1]:  # theory on top
-        shift = _APART * (number - (len(lines) - 1) / 2)
+    for number, (order, (name, table)) in [*enumerate(orders.items())][::-1]:  # theory on top
+        shift = _APART * (number - (len(orders) - 1) / 2)
         shifted = table.assign(x=table["x"] + shift, at=table["x"])
         draw(axes, shifted, _STYLES[order], name, unit=" %", size=4.2)
     axes.axhline(chance, color=GREY, linewidth=0.9, linestyle=(0, (1.0, 3.0)), label="chance")
     label(axes, "removed heads", "accuracy (%)")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=12))
-    shared_legend(figure, [series.name for series in lines.values()])
+    shared_legend(figure, [name for name, _ in orders.values()])
     return figure

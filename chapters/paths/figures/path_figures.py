@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import SymLogNorm
 from matplotlib.figure import Figure
@@ -37,9 +36,12 @@ from analysis.figures.style import (
 _BESIDE_LINE = 1.1
 """Factor on N that moves sampled points off the line, so that both bars are seen."""
 
-_LINE = LineStyle(BLUE, "-", "o")
-_DROPPED = LineStyle(GREY, "--", "v")
-_POINTS = LineStyle(BLACK, "", "s")
+_LINES = {
+    "theory": LineStyle(BLUE, "-", "o"),
+    "sampled": LineStyle(BLACK, "", "s"),
+    "whole U": LineStyle(BLUE, "-", "o"),
+    "diagonal of U alone": LineStyle(GREY, "--", "v"),
+}
 _LIMITS = ("-", (0, (5.0, 2.0)), (0, (1.0, 1.6)), (0, (5.0, 1.5, 1.0, 1.5)))
 
 _SIDE, _BESIDE, _ABOVE = 0.95, 1.6, 0.75
@@ -55,88 +57,62 @@ _TINY = 6.5
 _COLOURS = "RdBu_r"
 
 
-class Series(NamedTuple):
-    """Values of a measure with their intervals.
-
-    Attributes:
-        name: in the legend.
-        table: one row a point: `x`, `mean`, `low` and `high`; bounds NaN: no interval.
-    """
-
-    name: str
-    table: pd.DataFrame
-
-
 @own_settings()
 def accuracy_figure(
-    theory: Series | None,
-    sampled: Series | None,
-    limits: Mapping[str, float],
+    lines: Mapping[str, pd.DataFrame],
+    limits: Mapping[str, float] = MappingProxyType({}),
     trained: Mapping[str, float] = MappingProxyType({}),
+    filled: bool = False,
 ) -> Figure:
-    """Accuracy against the width: theory as a line, samples as points, limits as lines across.
+    """Accuracy against the width: theory as lines, samples as points, limits as lines across.
 
     Args:
-        theory, sampled: their networks, if any.
+        lines: names of `_LINES` -> one row a network: `x`, its width, `mean`, `low` and `high` in
+            %; bounds NaN: no interval. At least one.
         limits: name -> accuracy in %.
         trained: the same of networks that gradient descent trained.
+        filled: whether to fill what lies between the first two lines.
     """
     figure, axes = panel()
-    if theory:
-        draw(axes, theory.table, _LINE, theory.name)
-    if sampled:
-        table = sampled.table
+    for name, table in lines.items():
         beside = table.assign(x=_BESIDE_LINE * table["x"], at=table["x"])
-        draw(axes, beside, _POINTS, sampled.name)
+        draw(axes, beside if name == "sampled" else table, _LINES[name], name)
+    if filled:
+        upper, lower, *_ = lines.values()
+        look: dict[str, Any] = {"color": BLUE, "alpha": 0.08, "linewidth": 0}
+        axes.fill_between(upper["x"], lower["mean"], upper["mean"], **look)
     for across, colour, styles in (
         (limits, VERMILION, _LIMITS),
         (trained, GREEN, reversed(_LIMITS)),
     ):
         for (name, value), dashes in zip(across.items(), styles, strict=False):
-            look: dict[str, Any] = {"color": colour, "linestyle": dashes, "linewidth": 1.4}
+            look = {"color": colour, "linestyle": dashes, "linewidth": 1.4}
             axes.axhline(value, **look, label=name, url=f"{name}: {number(value)} %", zorder=1)
-    _widths(axes, [each for each in (theory, sampled) if each])
+    label_values(axes, [x for table in lines.values() for x in table["x"]], logarithmic=True)
     return finished(figure, "width N", "accuracy (%)")
 
 
 @own_settings()
-def interplay_figure(whole: Series, dropped: Series) -> Figure:
-    """Accuracy against the width with the whole order parameter, and with its diagonal alone.
-
-    Args:
-        whole, dropped: of the same networks.
-    """
-    figure, axes = panel()
-    draw(axes, whole.table, _LINE, whole.name)
-    draw(axes, dropped.table, _DROPPED, dropped.name)
-    x = whole.table["x"].to_numpy()
-    lower, upper = dropped.table["mean"].to_numpy(), whole.table["mean"].to_numpy()
-    axes.fill_between(x, lower, upper, color=BLUE, alpha=0.08, linewidth=0)
-    _widths(axes, [whole])
-    return finished(figure, "width N", "accuracy (%)")
-
-
-@own_settings()
-def overlap_figure(mine: Series, limit: Series) -> Figure:
+def overlap_figure(name: str, mine: pd.DataFrame, limit: pd.DataFrame) -> Figure:
     """Overlap of the kernel's principal components with the labels, by falling eigenvalue.
 
     Args:
-        mine: of a network; `x` is the number of the component, from 1.
-        limit: of the limit of infinite width.
+        name: of a network.
+        mine: its rows as `draw` takes them; `x` is the number of the component, from 1.
+        limit: those of the limit of infinite width.
     """
     figure, axes = panel()
-    for series, style, shift in (
-        (limit, LineStyle(VERMILION, "", "s"), 0.15),
-        (mine, LineStyle(BLUE, "", "o"), -0.15),
+    for text, table, style, shift in (
+        ("limit", limit, LineStyle(VERMILION, "", "s"), 0.15),
+        (name, mine, LineStyle(BLUE, "", "o"), -0.15),
     ):
-        table = series.table.assign(x=series.table["x"] + shift, at=series.table["x"])
-        axes.vlines(table["x"], 0, table["mean"], color=style.colour, linewidth=1.6, alpha=0.4)
-        draw(axes, table, style, series.name, size=3.6)
+        moved = table.assign(x=table["x"] + shift, at=table["x"])
+        axes.vlines(moved["x"], 0, moved["mean"], color=style.colour, linewidth=1.6, alpha=0.4)
+        draw(axes, moved, style, text, size=3.6)
     axes.axhline(0, color=GREY, linewidth=0.7)
     label(axes, "principal component of the kernel", "overlap with the labels")
-    last = int(mine.table["x"].max())
-    axes.set_xticks([1, *range(5, last + 1, 5)])
-    shared_legend(figure, [mine.name, limit.name])
+    axes.set_xticks([1, *range(5, int(mine["x"].max()) + 1, 5)])
+    shared_legend(figure, [name, "limit"])
     return figure
 
 
@@ -188,8 +164,3 @@ def order_parameter_figure(
     if bar.solids:
         bar.solids.set_rasterized(True)  # 256 steps of colour
     return figure
-
-
-def _widths(axes: Axes, drawn: Sequence[Series]) -> None:
-    """A logarithmic axis that names the widths there are."""
-    label_values(axes, [x for series in drawn for x in series.table["x"]], logarithmic=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,11 +17,12 @@ import pytest
 import analysis
 from analysis.digest.compare import compare, compare_results
 from analysis.kinds import find
+from analysis.section.section import Section
+from analysis.section.templates import table
 from chapters.paths.figures.head_scores import PUBLISHED, scores_figure
-from chapters.paths.figures.path_figures import Series, order_parameter_figure
-from chapters.paths.section import path_tables
-from chapters.paths.section.paths_section import PathsSection
-from chapters.paths.section.pruned import paired
+from chapters.paths.figures.path_figures import order_parameter_figure
+from chapters.paths.section.heads.heads_orders import paired
+from chapters.paths.section.path_pictures import evenly
 from study.results import Results, ResultsError
 from tests.chapters.paths import heads_results
 from tests.chapters.paths import path_results as paths
@@ -33,9 +35,8 @@ write = partial(paths.write, law=paths.Law())
 score = partial(heads_results.write, law=TRAINED)
 
 
-def only(results: Results) -> PathsSection:
+def only(results: Results) -> Section[Any]:
     (section,) = find(results)
-    assert isinstance(section, PathsSection)
     return section
 
 
@@ -109,17 +110,15 @@ def test_nothing_is_decided_where_the_test_episodes_chose(results: Results) -> N
     heads_results.write_study(results, law, widths=(10.0,), rules=rules)
     section, why = only(results), "the temperature was chosen on the test episodes"
     assert {claim.verdict for claim in section.claims} == {"undecided"}
-    assert set(paired(section.setting)["verdict"]) == {"undecided"}
-    (against,) = (
-        each for each in path_tables.of_trained(section.setting) if "against" in each.heading
-    )
-    assert {row[-1] for row in against.table.rows} == {"-"}
+    assert set(paired(section.subject)["verdict"]) == {"undecided"}
+    _, rows = table("chapters.paths.section:tables/paired.j2", brief=False, **section.facts)
+    assert {row[-1] for row in rows} == {"-"}
     assert f"Undecided, as {why}: theory against " in " ".join(section.chapter.answer([section]))
     assert f"Undecided: every pair: {why}." in section.text()
 
 
 def test_of_many_removed_heads_both_ends_are_shown() -> None:
-    shown = path_tables.evenly(range(23), 9)
+    shown = evenly(range(23), 9)
     assert (shown[0], shown[-1], len(shown)) == (0, 22, 9)
 
 
@@ -156,11 +155,9 @@ def test_matrices_share_one_scale_and_name_as_many_paths_as_have_room() -> None:
 
 def test_the_published_drops_are_marked() -> None:
     means = pd.Series([1.0, 2.0])
-    series = Series(
-        "name", pd.DataFrame({"x": [1, 2], "mean": means, "low": means, "high": means})
-    )
-    _, below = scores_figure(series, series, [2.0, 0.8]).axes
-    said = {text for marks in below.collections for text in marks.get_urls() if text}
+    marks = pd.DataFrame({"x": [1, 2], "mean": means, "low": means, "high": means})
+    _, below = scores_figure("name", marks, marks, [2.0, 0.8]).axes
+    said = {text for drawn in below.collections for text in drawn.get_urls() if text}
     assert {f"{PUBLISHED}, 1: 2", f"{PUBLISHED}, 2: 0.8"} <= said
 
 
@@ -172,7 +169,7 @@ def test_the_published_drops_are_marked() -> None:
     [
         (
             partial(paths.write_study, law=paths.Law(noise=0.0), seeds=2),
-            "theory N=10, theory N=100, theory N=1000, slice N=10, limit all paths, "
+            "theory N=10, theory N=100, theory N=1000, slice N=10, limit, "
             "limit good path alone, limit good and denoising path",
             {
                 "theory N=10": {"gain": 0.14, "largest_overlap": 0.8},
@@ -209,7 +206,7 @@ def test_cells_that_took_other_weights_apart_are_in_no_number(results: Results) 
         score(results, seed=seed, network_digest="new" if seed else "old")
         score(results, method="random", seed=seed, network_digest="new")
     section = only(results)
-    found = paired(section.setting)
+    found = paired(section.subject)
     assert found["num_pairs"].tolist() == [2, 2]
     assert found["num_lost"].tolist() == [1, 1]
     assert "other weights, so these cells are in no number: theory N=10 seed 0" in section.text()

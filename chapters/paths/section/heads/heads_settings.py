@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -19,21 +18,26 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from chapters.paths.heads.heads_cell import FIXED, PUBLISHED, VALIDATION
-from chapters.paths.posterior.posterior_cell import THEORY
-from chapters.paths.section.networks import ALL
+from chapters.paths.heads.heads_cell import FIXED, PUBLISHED, SOLVED, VALIDATION
+from chapters.paths.section.means import in_bounds, over_seeds
+from chapters.paths.section.networks import ALL, NETWORK
 from chapters.paths.section.settings import (
     Setting,
-    known_of,
     last_evaluations,
     named,
+    once,
     require,
     vectors,
+    with_numbers,
 )
 from study.results import SPLITS, Results
 
 ON_TEST = "the temperature was chosen on the test episodes"
 """Why nothing is decided where it was chosen as published."""
+
+MEASURES = ("accuracy", "accuracy_diagonal", "interplay", "gain", "loss")
+"""Measures of theory and limit that have a mean and an interval, on the test split; see
+`chapters.paths.section.settings.with_numbers`."""
 
 _OF_TRAINED = ["cell_id", "seed", "lr", "schedule", "status", "status_reason"]
 _PREPOSITIONS = {VALIDATION: "by ", PUBLISHED: "as "}
@@ -64,26 +68,6 @@ class Trained(Setting):
     num_classes: int
 
     @property
-    def variant(self) -> str:
-        """omniglot or digits-one-shot."""
-        return self.task
-
-    @property
-    def label(self) -> str:
-        """Tells it apart in tables of several sections."""
-        return self.name
-
-    @property
-    def said(self) -> str:
-        """What all of its cells share, in words."""
-        return f"{self.task}: {', '.join(self.facts.values())}"
-
-    @property
-    def reference(self) -> float:
-        """Smallest finite width of theory, even if all of its cells diverged; NaN: no theory."""
-        return min(self.widths_of(THEORY), default=math.nan)
-
-    @property
     def seeds(self) -> list[int]:
         """Every seed that was scored here, or whose network did not train to its end.
 
@@ -93,19 +77,51 @@ class Trained(Setting):
         lost = self.trained.loc[self.trained["status"] != "done", "seed"]
         return sorted({*lost, *self.cells["seed"], *self.outdated["seed"]})
 
-    def num_seeds(self, *methods: str) -> int:
-        """How many `seeds` there are, whatever the method."""
-        return len(self.seeds)
-
     @property
     def chosen_on_test(self) -> bool:
-        """Whether theory's temperature was chosen on the test episodes, as published."""
+        """Whether theory's temperature was chosen on the test episodes: nothing is decided."""
         return bool((self.cells["temperature_choice"] == PUBLISHED).any())
 
     @property
     def networks(self) -> pd.DataFrame:
         """The rows of `trained` that are done."""
         return self.trained[self.trained["status"] == "done"]
+
+    @property
+    def num_removed(self) -> int:
+        """K, the largest number of removed heads: every layer keeps one."""
+        return sum(self.heads) - len(self.heads)
+
+
+@once
+def trained(setting: Trained) -> pd.DataFrame:
+    """The networks that gradient descent trained, by learning rate.
+
+    Returns:
+        One row a schedule: `lr`, `schedule`, `num_seeds` that are done, `num_diverged`,
+        `num_censored`, and `accuracy_<split>` (fractions) and `loss_test` (mean squared error)
+        at the end, each with `_low` and `_high`.
+    """
+    measures = [*(f"accuracy_{split}" for split in SPLITS), "loss_test"]
+    lost = ("diverged", "censored")
+    return in_bounds(over_seeds(setting.trained, ["lr", "schedule"], measures, lost))
+
+
+@once
+def solved(setting: Trained) -> pd.DataFrame:
+    """Theory and limit: what their mean predictors reach on the test split.
+
+    Returns:
+        One row a method and width: `NETWORK`, `num_seeds`, `num_diverged`, each of `MEASURES`
+        with `_low` and `_high`, and the temperature over these seeds: `temperature_median`,
+        `_least` and `_most`.
+    """
+    cells = setting.cells[setting.cells["method"].isin(SOLVED)]
+    ends = setting.rows.groupby(NETWORK)["temperature"].agg(
+        temperature_median="median", temperature_least="min", temperature_most="max"
+    )
+    table = in_bounds(over_seeds(cells, NETWORK, MEASURES, ["diverged"]))
+    return table.join(ends, on=NETWORK)
 
 
 def read(results: Results, cells: pd.DataFrame) -> list[Trained]:
@@ -127,7 +143,7 @@ def read(results: Results, cells: pd.DataFrame) -> list[Trained]:
         recorded = mine[mine["cell_id"].isin(shown)].reset_index(drop=True)
         shown -= set(recorded["cell_id"])
         drafts.append(_setting(part, recorded, last))
-    return named(sorted(drafts, key=lambda each: (each.task, each.cells.empty, each.id)))
+    return named(sorted(drafts, key=lambda each: (each.variant, each.cells.empty, each.id)))
 
 
 class _Part(NamedTuple):
@@ -179,25 +195,29 @@ def _setting(part: _Part, recorded: pd.DataFrame, last: pd.DataFrame) -> Trained
     theirs, mine = part.scored["network"].map(own), part.scored["network_digest"]
     other = theirs.notna() & mine.notna() & (theirs != mine)
     outdated, part = part.scored[other], part._replace(scored=part.scored[~other])
-    kept, rows, unconverged = known_of(part.scored, last)
     trained, heads = _trained(part.trained, last), _heads(part)
-    curve = sum(heads) - len(heads) + 1
-    for table, column, length in (
-        (rows, "head_scores", sum(heads)),
-        (rows, "accuracy_pruned", curve),
-        (rows, "accuracy_pruned_reverse", curve),
-        (trained, "without_head", sum(heads)),
-    ):
-        fits = table[column].map(len).isin([0, length])
-        require(table, fits, f"a list {column} that has not {length} values")
     classes = pd.concat([part.trained, part.scored])["num_classes"].dropna()
-    return Trained(
-        part.id, "", recorded, kept, rows, unconverged, _facts(part, heads),
+    setting = Trained(
+        id=part.id,
+        name="",
+        variant=str(recorded["task"].iloc[0]),
+        recorded=recorded,
+        cells=with_numbers(part.scored, last),
+        facts=_facts(part, heads),
         outdated=outdated,
         trained=trained,
         heads=heads,
         num_classes=int(classes.iloc[0]) if len(classes) else 2,
-    )  # fmt: skip
+    )
+    for table, column, length in (
+        (setting.rows, "head_scores", sum(heads)),
+        (setting.rows, "accuracy_pruned", setting.num_removed + 1),
+        (setting.rows, "accuracy_pruned_reverse", setting.num_removed + 1),
+        (trained, "without_head", sum(heads)),
+    ):
+        fits = table[column].map(len).isin([0, length])
+        require(table, fits, f"a list {column} that has not {length} values")
+    return setting
 
 
 def _trained(cells: pd.DataFrame, last: pd.DataFrame) -> pd.DataFrame:

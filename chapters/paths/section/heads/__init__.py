@@ -1,0 +1,1 @@
+"""Trained networks: settings, orders and scores of heads, claims and figures."""

@@ -1,0 +1,1 @@
+"""Theory beside sampling: settings, claims, figures and numbers of others."""
