@@ -112,7 +112,7 @@ class Comparisons(Chapter):
 COMPARISONS = Comparisons(
     name="Attention at equal compute",
     about="Attention at equal compute",
-    template="comparisons.j2",
+    template="comparisons",
     compares=True,
     has_published=True,
 )

@@ -110,6 +110,7 @@ def claim_matrix(claims: pd.DataFrame) -> pd.DataFrame:
 def claim_counts(matrix: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
     """Header and rows for print: in how many settings a claim got each verdict."""
     counts = matrix.apply(pd.Series.value_counts).reindex([*_MARKS]).fillna(0).astype(int).T
+    counts = counts.sort_index(key=lambda names: names.map(lambda name: (len(name), name)))
     return ["claim", *counts], counts.reset_index().astype(str).to_numpy().tolist()
 
 

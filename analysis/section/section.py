@@ -2,10 +2,8 @@
 
 A *kind*, a module, finds its sections in a directory: it makes frames of their cells, tests the
 paper's claims on them, and names the template that prints them. Sections of one *chapter* stand
-together on the page: comparisons, which ask what paradigm is better at equal compute, learning
-dynamics, which ask how a paradigm learns, attention paths, which ask whether a theory of finite
-width is right, or one-shot images, which ask whether it says which heads of a trained network
-matter.
+together on the page: comparisons, which ask what paradigm is better at equal compute, or what a
+package asks.
 """
 
 from __future__ import annotations
@@ -140,7 +138,8 @@ class Chapter:
         name: its name in the title of a page that has a chapter before it.
         about: its name in the title of a page that begins with it.
         lead: a sentence on all of its sections.
-        template: place of what prints it: the macros `head`, `across` and `details`.
+        template: place of what prints it, without its end: the macros `head`, `across` and
+            `details`.
         compares: whether the options of comparisons concern it, see `Question.of_comparisons`.
         has_published: whether numbers of others can be shown beside the measured ones.
     """
@@ -148,7 +147,7 @@ class Chapter:
     name: str
     about: str
     lead: str = ""
-    template: str = "chapter.j2"
+    template: str = "chapter"
     compares: bool = False
     has_published: bool = False
 

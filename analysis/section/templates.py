@@ -3,6 +3,12 @@
 Those of `analysis` stand in its folder `templates` and are found by name alone. One of a package,
 as a chapter, has a place: ``chapters.dynamics.section:focus.j2`` is the file in that package.
 
+A page is said in the words of a form, HTML or Markdown, which `page.j2` imports as `out`: its
+macros `heading`, `text`, `points`, `code`, `table`, `pictures` and `details`. Beside them the
+templates of chapters and sections read `results`, the directory, and `published`, whether numbers
+of others are asked for; `parts.j2`, imported ``with context``, has what sections share; `table`
+fills a template of rows.
+
 A name that a template reads and was not given is an error, so that no fact is silently nothing.
 """
 
@@ -71,7 +77,7 @@ def page(form: Literal["html", "markdown"], **facts: Any) -> str:
         facts: what `page.j2` and the templates of its chapters read.
     """
     template = _environment(form == "html").get_template("page.j2")
-    text = template.render(facts, form=f"{form}.j2", parts=[], looks_style=STYLE)
+    text = template.render(facts, form=f"{form}.j2", headings=[], looks_style=STYLE)
     return _PARAGRAPH.sub("\n\n", text).lstrip()
 
 
@@ -141,7 +147,7 @@ def _of_a_package(name: str) -> tuple[str, str, Callable[[], bool]] | None:
     if not file:
         return None
     path = importlib.resources.files(package) / file
-    return path.read_text(), str(path), lambda: True
+    return path.read_text("utf-8"), str(path), lambda: True
 
 
 @functools.cache

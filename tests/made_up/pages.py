@@ -18,7 +18,7 @@ def page_of(
     reload: float | None = None,
 ) -> str:
     """A page that says something: names of the macros of a form, each with what it is given."""
-    chapter = {"template": "tests.made_up:said.j2", "sections": [], "said": said}
+    chapter = {"template": "tests.made_up:said", "sections": [], "said": said}
     return page_of_chapters([chapter], title, form, reload)
 
 

@@ -77,8 +77,8 @@ def _readable(name: str) -> Path:
     file = Path(name)
     if file.suffix.lower() not in SUFFIXES:
         raise RequestError(
-            f"{file} must be a file, {' or '.join(SUFFIXES)}. See `attention-study "
-            "prune --help` for what it holds."
+            f"{file} does not end in {' or '.join(SUFFIXES)}. See `attention-study prune --help` "
+            "for what such a file holds."
         )
     if not file.exists():
         raise RequestError(f"{file}: there is no such file.")

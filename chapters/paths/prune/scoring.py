@@ -103,7 +103,7 @@ def _theory(
     for of, part in parts.items():
         if np.ptp(labels[part]) == 0 and (part is not held_out or temperature is None):
             raise ValueError(
-                f"the {part.sum()} {of} are all of class {labels[part][0]:+.0f}: shuffle the "
+                f"all {of} (n={part.sum()}) are of class {labels[part][0]:+.0f}: shuffle the "
                 "samples, or mark others in held_out"
             )
     features = _features(arrays, heads, readout)

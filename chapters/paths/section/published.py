@@ -16,7 +16,7 @@ OURS = ["num_seeds", *interval_columns("ours")]
 
 def of_others(file: str) -> pd.DataFrame:
     """The numbers in a file of this folder, one a row."""
-    with (importlib.resources.files(__package__) / file).open() as text:
+    with (importlib.resources.files(__package__) / file).open(encoding="utf-8") as text:
         return pd.read_csv(text)
 
 

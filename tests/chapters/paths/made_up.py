@@ -71,7 +71,7 @@ BROUGHT = Brought(
             {
                 "": "the following arguments are required: FILE",
                 "missing.npz": "missing.npz: there is no such file",
-                "README.md": "README.md must be a file, .npz or .safetensors",
+                "README.md": "README.md does not end in .npz or .safetensors",
                 "net.npz --width 0": "argument --width: must be an integer >= 1, got 0",
                 "net.npz --temperature 0": "must be a finite number > 0, got 0.0",
                 "net.npz --by loss": "argument --by: invalid choice: 'loss'",

@@ -291,11 +291,11 @@ def unsolved(prune: Prune, file: Path, *args: object) -> str:
     ("arrays", "words"),
     [
         (A | {"labels": np.arange(SAMPLES) % 3}, "-1 and +1, or 0 and 1, got [0.0, 1.0, 2.0]"),
-        (A | {"labels": np.arange(SAMPLES) >= 18}, "it learns from are all of class -1: shuffle"),
-        (A | {"labels": np.arange(SAMPLES) >= 12}, "the 6 held-out samples are all of class +1"),
+        (A | {"labels": np.arange(SAMPLES) >= 18}, "(n=18) are of class -1: shuffle"),
+        (A | {"labels": np.arange(SAMPLES) >= 12}, "all held-out samples (n=6) are of class +1"),
         (
             A | {"held_out": np.arange(SAMPLES) > 0},
-            "the 1 samples that it learns from are all of class -1",
+            "all samples that it learns from (n=1) are of class -1",
         ),
         (A | {"inputs": 1e200 * A["inputs"]}, "its numbers overflow"),
         (
