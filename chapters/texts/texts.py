@@ -125,7 +125,7 @@ class NumberedPosts(NamedTuple):
         )
 
 
-@dataclass
+@dataclass(eq=False)  # one object of its own, as a key, too
 class TextTask:
     """Classification of posts, some of whose words are the reason for the label.
 
