@@ -73,11 +73,14 @@ def embedding(
     """
     size = EMBEDDING_SIZE
     with torch.random.fork_rng(devices=[]):  # construction draws from the global stream
-        encoder = Embedding(input_shape[0])
+        encoder = (
+            ContextualEmbedding(input_shape[0], precision)
+            if contextual
+            else Embedding(input_shape[0])
+        )
         focus = _perceptron(size, 50 if contextual else 200, 1, width)
         classifier = _perceptron(size, 200, num_classes, width)
         if contextual:
-            encoder = ContextualEmbedding(input_shape[0], precision)
             focus = [Part(size, 2 * size), *focus]
             classifier = [Part(0, size), *classifier]
     f = Network(*focus, nn.Flatten(0), precision=precision)

@@ -125,7 +125,7 @@ class NumberedPosts(NamedTuple):
         )
 
 
-@dataclass(eq=False)  # one object of its own, as a key, too
+@dataclass(eq=False)  # hashable: tasks are keys of caches
 class TextTask:
     """Classification of posts, some of whose words are the reason for the label.
 
