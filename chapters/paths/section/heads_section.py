@@ -44,7 +44,7 @@ from chapters.paths.section.heads.heads_settings import (
 from chapters.paths.section.means import order_parameters, over_seeds, overlaps
 from chapters.paths.section.networks import NETWORK, network_text
 from chapters.paths.section.path_pictures import evenly
-from chapters.paths.section.setting_section import cell_rows, sentences, summary, told
+from chapters.paths.section.setting_section import section_of, summary, told
 from study.results import Results
 from study.tracking.runs import Run
 
@@ -62,22 +62,16 @@ def find(
 
 
 def _section(setting: Trained) -> Section[Trained]:
-    facts = _tell(setting)
-    return Section(
-        chapter=CHAPTER,
-        template="chapters.paths.section:heads",
-        title=f"{CHAPTER.about}: {setting.name}",
-        key=setting.id[:8],
-        cells=setting.recorded,
-        labels={"task": setting.variant, "variant": setting.name, "key": setting.id[:8]},
-        subject=setting,
+    return section_of(
+        CHAPTER,
+        "heads",
+        setting,
+        label=setting.name,
+        facts=_tell(setting),
         claims=claims(setting),
-        tell=lambda _: facts,
         draw=pictures,
         tabulate=_tables,
-        list_cells=cell_rows,
         summarise=_summaries,
-        finding=" ".join(sentences("heads_finding", **facts)),
     )
 
 

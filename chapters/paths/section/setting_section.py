@@ -5,14 +5,14 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import pandas as pd
 
 from analysis.forms import level, percent, points, three_decimals
 from analysis.page.exports import LONG_COLUMNS
 from analysis.rules.statistics import CONFIDENCE
-from analysis.section.section import Section
+from analysis.section.section import Chapter, Section
 from analysis.section.summary import claims_note, summary_run
 from analysis.section.templates import paragraphs
 from chapters.paths.heads.heads_cell import SOLVED
@@ -20,6 +20,8 @@ from chapters.paths.posterior.posterior_cell import SLICE
 from chapters.paths.section.networks import network_text, r_hat_text
 from chapters.paths.section.settings import LONGER_CHAINS, Setting
 from study.tracking.runs import Run
+
+S = TypeVar("S", bound=Setting)
 
 _LISTS = [
     "path_names", "order_parameter", "order_parameter_error", "overlaps", "temperatures",
@@ -36,6 +38,35 @@ FORMS: Mapping[str, Callable[[float], str]] = {
     "two_digits": functools.partial(percent, digits=2),
 }
 """Forms of numbers, for intervals."""
+
+
+def section_of(
+    chapter: Chapter, kind: str, setting: S, label: str, facts: Mapping[str, Any], **what: Any
+) -> Section[S]:
+    """A section of a setting.
+
+    Args:
+        chapter: that it is part of.
+        kind: names its templates: `theory` or `heads`.
+        setting: what it is of.
+        label: tells it apart in tables of several sections.
+        facts: see `told`.
+        what: the other attributes of `analysis.section.section.Section`.
+    """
+    key, cells = setting.id[:8], setting.recorded
+    return Section(
+        chapter=chapter,
+        template=f"{__package__}:{kind}",
+        title=f"{chapter.about}: {setting.name}",
+        key=key,
+        cells=cells,
+        labels={"task": cells["task"].iloc[0], "variant": label, "key": key},
+        subject=setting,
+        tell=lambda _: facts,
+        list_cells=cell_rows,
+        finding=" ".join(sentences(f"{kind}_finding", **facts)),
+        **what,
+    )
 
 
 def told(setting: Setting, template: str, **facts: Any) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from analysis.section.section import Chapter, Question, Section
 from chapters.paths.posterior.posterior_cell import LIMIT, THEORY
 from chapters.paths.section.means import order_parameters, overlaps
 from chapters.paths.section.networks import NETWORK, line, network_text, of_network
-from chapters.paths.section.setting_section import cell_rows, sentences, summary, told
+from chapters.paths.section.setting_section import section_of, summary, told
 from chapters.paths.section.settings import Setting
 from chapters.paths.section.theory.theory_claims import claims
 from chapters.paths.section.theory.theory_pictures import pictures
@@ -43,26 +43,16 @@ def find(
 
 
 def _section(setting: Setting) -> Section[Setting]:
-    facts = _tell(setting)
-    return Section(
-        chapter=CHAPTER,
-        template="chapters.paths.section:theory",
-        title=f"{CHAPTER.about}: {setting.name}",
-        key=setting.id[:8],
-        cells=setting.recorded,
-        labels={
-            "task": setting.recorded["task"].iloc[0],
-            "variant": setting.variant,
-            "key": setting.id[:8],
-        },
-        subject=setting,
+    return section_of(
+        CHAPTER,
+        "theory",
+        setting,
+        label=setting.variant,
+        facts=_tell(setting),
         claims=claims(setting),
-        tell=lambda _: facts,
         draw=pictures,
         tabulate=_tables,
-        list_cells=cell_rows,
         summarise=_summaries,
-        finding=" ".join(sentences("theory_finding", **facts)),
     )
 
 
