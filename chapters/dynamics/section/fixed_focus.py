@@ -84,7 +84,8 @@ def _section(focus: Focus, others: pd.Series) -> Section[Focus]:
 
 def _facts(focus: Focus, missing: list[str]) -> dict[str, Any]:
     last = final(focus.curves)
-    return {"f": focus, "final": last, "missing": missing, "PARADIGMS": PARADIGMS}
+    facts = {"f": focus, "final": last, "form": number, "missing": missing}
+    return facts | {"PARADIGMS": PARADIGMS}
 
 
 def _summaries(section: Section[Focus]) -> Iterator[Run]:
