@@ -273,7 +273,7 @@ def progress(this: Slice) -> tuple[int, int]:
     """How many cells are done, and how many there are; of one option each, so none tunes."""
     request = requested(asked(this))
     plan = staged(planned(request), looked_at(this.results.url), request.confirm)
-    return len(plan.finished), len(plan.cells)
+    return int(plan.known["done"].sum()), len(plan.known)
 
 
 def close(this: Slice) -> int:

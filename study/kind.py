@@ -7,14 +7,13 @@ runs cells. All else is shared: plan, launch, resume, record, MLflow and report.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from study import terminal
 from study.cell import AnyCell, Cell
 from study.cell.declared import Axis
 from study.cell.events import Report, Runner
-from study.cell.grouped import grouped
 from study.cell.work import Work
 from study.errors import RequestError
 from study.storage.storage import Storage
@@ -25,9 +24,6 @@ if TYPE_CHECKING:
     import torch
 
 C = TypeVar("C", bound=AnyCell)
-
-Column = Callable[[Sequence[Any]], str]
-"""Cells of one row of a table -> its entry."""
 
 
 class Maker(ABC, Generic[C]):
@@ -113,39 +109,31 @@ class Kind(ABC, Generic[C]):
         """At what rate a cell computes, measured; of cells that train the plan times steps."""
         raise NotImplementedError
 
-    def describe(
-        self, cells: Sequence[C], facts: Facts, flops: Mapping[str, Any]
-    ) -> Iterator[str]:
+    def describe(self, rows: pd.DataFrame, facts: Facts) -> Iterator[str]:
         """A setting as the plan shows it: a heading, the facts' notes, and a table.
 
         Args:
-            cells: of one setting.
+            rows: of cells of one setting, see `study.plan.plan.rows_of`.
             facts: of their data.
-            flops: cell id -> as `Maker.flops` gives it.
         """
-        rows = grouped(cells, self.row)
-        counted: dict[str, Column] = {
-            "cells": lambda some: str(len(some)),
-            "seeds": lambda some: str(len({cell.seed for cell in some})),
-            **self.measured(cells, flops),
-        }
-        yield from self.heading(cells, facts, flops)
-        yield from terminal.tabulated(
-            [*self.row_names, *counted],
-            [[*row, *(text(some) for text in counted.values())] for row, some in rows.items()],
-        )
+        yield from self.heading(rows, facts)
+        table = []
+        for row, mine in rows.groupby(rows["cell"].map(self.row), sort=False):
+            counted = {"cells": len(mine), "seeds": mine["seed"].nunique(), **self.measured(mine)}
+            table.append([*row, *map(str, counted.values())])
+        yield from terminal.tabulated([*self.row_names, *counted], table)
 
     @abstractmethod
     def row(self, cell: C) -> tuple[str, ...]:
         """In which row of the plan's table a cell counts."""
 
     @abstractmethod
-    def heading(self, cells: Sequence[C], facts: Facts, flops: Mapping[str, Any]) -> Iterator[str]:
+    def heading(self, rows: pd.DataFrame, facts: Facts) -> Iterator[str]:
         """The lines above the table, see `describe`."""
 
-    def measured(self, cells: Sequence[C], flops: Mapping[str, Any]) -> dict[str, Column]:
-        """Further columns of the table: their cost."""
-        return {"FLOPs <=": lambda some: f"{max(flops[cell.id] for cell in some):.2g}"}
+    def measured(self, rows: pd.DataFrame) -> dict[str, str]:
+        """Further columns of the table, by their names: what the cells of a row cost."""
+        return {"FLOPs <=": f"{rows['flops'].max():.2g}"}
 
     @abstractmethod
     def short(self, cell: C) -> C:

@@ -51,7 +51,7 @@ def _run(argv: Sequence[str] | None) -> int:
                 place.prepare()
             search = Search.of(request, grid, place) if request.search else None
             launcher = (
-                AsShard(request, place, request.shard, grid, began)
+                AsShard(request, place, request.shard, began)
                 if request.shard
                 else OnRay(request, place, search)
             )

@@ -107,6 +107,11 @@ class AnyCell(Declared, ABC):
         return self.comparison_id, self.label
 
     @property
+    def option(self) -> Hashable:
+        """What only cells share that differ in their seed alone."""
+        return self.hash_without("seed")
+
+    @property
     @abstractmethod
     def text(self) -> str:
         """The cell for people, but for its seed."""

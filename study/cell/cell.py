@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -168,6 +168,16 @@ class Cell(AnyCell):
         Only cells with equal ids may be compared at equal compute.
         """
         return self.hash_without("schedule", "seed")
+
+    def compared(self, schedule: Schedule, seed: int) -> Cell:
+        """A cell of the same comparison, whose id is not hashed again."""
+        other = replace(self, schedule=schedule, seed=seed)
+        other.__dict__["comparison_id"] = self.comparison_id
+        return other
+
+    @property
+    def option(self) -> tuple[str, Schedule]:
+        return self.comparison_id, self.schedule
 
     @cached_property
     def setting(self) -> tuple[str, bool]:

@@ -1,4 +1,10 @@
-"""Trains a share of a study in this process, beside other shards, again and again."""
+"""Trains a share of a study in this process, beside other shards, again and again.
+
+The cells of a plan are numbered group by group, a group being what one paradigm of a comparison
+tries, and shard K of N takes every N-th of them: each group is spread evenly. The numbers follow
+from the grid alone. So all shards agree on them, whenever each is started and whatever is recorded
+by then.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +26,6 @@ from study.plan.describe import describe
 from study.plan.divide import cores_for
 from study.plan.estimate import cell_seconds, choose_packing
 from study.plan.plan import Plan
-from study.plan.share import Share
 from study.request import Request, Shard
 from study.terminal import counted
 from study.terminal.command import DONE, FAILED
@@ -34,22 +39,19 @@ class AsShard(Launcher):
         request: what was asked for.
         place: where they run, shared with the other shards.
         shard: whose share.
-        grid: the plan of all cells of the study, before it is compared with what is recorded.
         began: when the command did, in seconds of `time.monotonic`.
     """
 
-    def __init__(
-        self, request: Request, place: Workplace, shard: Shard, grid: Plan, began: float
-    ) -> None:
+    def __init__(self, request: Request, place: Workplace, shard: Shard, began: float) -> None:
         super().__init__(request, place)
         self._shard = shard
-        self._share = Share(shard, grid, request.confirm)
+        self._waiting, self._lacking = 0, 0
         self._end = began + 60 * request.minutes
         self._left = ""
         cores = cores_for(request.threads)
         asked = request.threads or _openmp_threads()
         self._threads = min(asked or cores, cores)
-        may_use_gpu = KINDS[grid.kind].trains and request.gpus_per_trial != 0
+        may_use_gpu = KINDS[request.space.kind].trains and request.gpus_per_trial != 0
         self._gpu = hardware.set_up(self._threads, may_use_gpu).type == "cuda"
         self._note = ""
         if shard.of > 1 and cores > 1 and not (asked or self._gpu):
@@ -60,27 +62,31 @@ class AsShard(Launcher):
 
     def taken(self, plans: Sequence[Plan]) -> Sequence[Plan]:
         """Its share of the first plan of which anything is left to run, by whomever."""
-        return [self._share.next(plans)]
+        first = next((plan for plan in plans if plan.to_run), plans[-1])
+        mine, last = share_of(first, self._shard), share_of(plans[-1], self._shard)
+        self._waiting = 0 if first is plans[-1] else len(last.left)
+        self._lacking = len(first.tuning(first.left)) - len(mine.tuning(mine.left))
+        return [mine]
 
     def divide(self, plan: Plan) -> Plan:
-        plan = replace(
-            plan,
+        how = replace(
+            plan.how,
             threads=self._threads,
             concurrent=1,
             gpus_per_trial=None if self._gpu else 0,
             notes=(self._note,) if self._note else (),
             no_share_reason="a shard trains every cell from its start",
         )
-        places, timed = self.request.places, [*plan.to_run, *plan.examples]
+        plan, places = replace(plan, how=how), self.request.places
         with working("timing cells"):
             packing = choose_packing(plan, places, self.request.pack, share=False)
-            plan = replace(plan, packing=packing)
-            return replace(plan, costs=cell_seconds(plan, places, timed))
+            plan = replace(plan, how=replace(how, packing=packing))
+            return plan.timed(cell_seconds(plan, places))
 
     def describe(self, plans: Sequence[Plan]) -> str:
         (plan,) = plans
         lines = [f"shard {self._shard}"]
-        if plan.cells or plan.to_come:
+        if not plan.runnable.empty:
             about, price = self.request.about, self.request.price_per_hour
             lines.append(describe(plan, about, price))
         return "\n".join([*lines, *self._still_to_come(plan)])
@@ -104,8 +110,8 @@ class AsShard(Launcher):
         say(trained.failures)
         if trained.failures:
             aside("the same command tries the failed cells again")
-        for skip in plan.skipped:
-            print(f"skipped: {skip.what}: {skip.reason}")
+        for text in plan.skipped:
+            print(f"skipped: {text}")
         print(f"results: {self.place.results.url}")
         if to_come := self._still_to_come(plan):
             print(*to_come, sep="\n")
@@ -115,25 +121,32 @@ class AsShard(Launcher):
 
     def _still_to_come(self, plan: Plan) -> list[str]:
         """Lines on the cells of a share that cannot train yet."""
-        lines, share = [], self._share
-        if plan.num_to_come:
-            confirm = counted(plan.num_to_come, "cell confirms", "cells confirm")
+        lines, to_come = [], len(plan.to_come)
+        if to_come:
+            confirm = counted(to_come, "cell confirms", "cells confirm")
             lines.append(f"to come: {confirm} what is not chosen yet")
-        if share.waiting:
-            take = counted(len(share.waiting), "cell takes", "cells take")
+        if self._waiting:
+            take = counted(self._waiting, "cell takes", "cells take")
             lines.append(f"to come: {take} apart networks that train first")
         then = "Once all shards have ended, run them again"
-        if share.lacking:
-            them = "tuning cell" if plan.num_to_come else "cell"
+        if self._lacking:
+            them = "tuning cell" if to_come else "cell"
             are = (f"{them} of other shards is", f"{them}s of other shards are")
-            then = f"{counted(share.lacking, *are)} not in this directory: once they are, run this"
+            then = f"{counted(self._lacking, *are)} not in this directory: once they are, run this"
             then += " again"
         return [f"{line}. {then}" for line in lines]
 
 
+def share_of(plan: Plan, shard: Shard) -> Plan:
+    """What a plan leaves to a shard, and what cannot run."""
+    rows = plan.rows
+    mine = rows["number"] % shard.of == shard.number - 1
+    return replace(plan, rows=rows[mine | rows["skipped"].notna()])
+
+
 def estimate(plan: Plan, job: Job) -> float:
     """Seconds of a pack; a smaller one than was measured takes as long, or as its cells alone."""
-    measured = plan.packing.measured_of(job.cells[0])
+    measured = plan.how.packing.measured_of(job.cells[0])
     shares = sum(plan.seconds[cell_id] for cell_id in job.ids)
     return shares * min(measured.speedup, measured.members / len(job.cells))
 

@@ -15,6 +15,7 @@ from study.cell import AnyCell
 from study.drive.launcher import Trained
 from study.launch.failures import say
 from study.launch.workplace import Workplace
+from study.plan.stages import unchosen
 from study.request import Request
 from study.results import report_files, report_folder
 from study.terminal.command import DONE, FAILED, importing
@@ -34,7 +35,7 @@ def close(request: Request, place: Workplace, trained: Trained) -> int:
         return FAILED
     report(request, place, trained)
     say(trained.failures)
-    for cell in trained.unchosen:
+    for cell in unchosen(trained.plans[-1]):
         aside(
             f"not confirmed: {cell.paradigm} of {cell.task} m={cell.m}, as no option can be "
             "chosen: cells of each failed or were stopped early. The same command tries failed "
@@ -87,7 +88,7 @@ def report(request: Request, place: Workplace, trained: Trained) -> None:
         print(terminal.fitted(f"the report also shows {more} of the study"))
     notes = [
         f"The last command: preset {made}; {added}." if added else f"Preset {made}.",
-        *(f"Skipped: {skip.what}: {skip.reason}." for skip in trained.skipped),
+        *(f"Skipped: {text}." for text in trained.skipped),
         *([f"{terminal.counted(len(failed), 'cell')} failed: no numbers."] * bool(failed)),
     ]
     page = None

@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
+import pandas as pd
+
 from study import tasks
 from study.drive.launcher import Launcher, Trained, record_failures
 from study.errors import RequestError
@@ -15,7 +17,7 @@ from study.launch.watching import RECORD_SECONDS, Watch
 from study.launch.workplace import Workplace
 from study.plan.networks_first import with_networks
 from study.plan.plan import Plan
-from study.plan.stages import staged, unchosen
+from study.plan.stages import staged
 from study.results import ResultsError
 from study.terminal import counted
 from study.terminal.progress import Progress
@@ -54,7 +56,7 @@ class Study:
 
     def ends_with(self, stage: Plan) -> bool:
         """Whether nothing becomes known by a stage that has run, so that none follows."""
-        return stage.kind == self.known().kind and not stage.to_come
+        return stage.kind == self.known().kind and stage.to_come.empty
 
 
 def train(study: Study, plans: Sequence[Plan]) -> Trained:
@@ -72,8 +74,8 @@ def train(study: Study, plans: Sequence[Plan]) -> Trained:
     uri = "none" if place.shared else launcher.request.tracking
     with working("opening MLflow"):
         tracker = open_tracker(place.results, plans[-1].study, uri)
-    score = tasks.modality(study.known().shown[0].task).score
-    progress = Progress(max(plan.concurrent for plan in plans), score=score)
+    score = tasks.modality(study.known().runnable["cell"].iloc[0].task).score
+    progress = Progress(max(plan.how.concurrent for plan in plans), score=score)
     watch = Watch(
         progress,
         on_ended=lambda cell_id, status: tracker.log_cells({cell_id: status}),
@@ -91,8 +93,7 @@ def train(study: Study, plans: Sequence[Plan]) -> Trained:
         place.results.sweep()  # a worker may have been killed as it wrote
         for kind in {plan.kind for plan in plans}:
             KINDS[kind].sweep(place.results.storage, place.finished)
-    cells = [cell for plan in plans for cell in plan.cells]
-    return Trained(plans, watch.failures, unchosen(cells, plans[-1].confirm), tracker)
+    return Trained(plans, watch.failures, tracker)
 
 
 def run_stages(study: Study, plans: Sequence[Plan], watch: Watch) -> Sequence[Plan]:
@@ -163,26 +164,26 @@ def _look(place: Workplace, watch: Watch, stage: Plan) -> None:
 
 
 def _expect(plans: Sequence[Plan], watch: Watch) -> None:
+    done = pd.concat([plan.known.loc[plan.known["done"], "id"] for plan in plans])
+    to_come = pd.concat([plan.to_come["seconds"] for plan in plans])
     watch.progress.expect(
         [cell for plan in plans for cell in plan.to_run],
-        {cell_id: s for plan in plans for cell_id, s in plan.seconds.items()},
-        finished=sum(len(plan.finished - watch.statuses.keys()) for plan in plans),
-        to_come=sum(plan.num_to_come for plan in plans),
-        seconds_to_come=sum(plan.seconds_to_come for plan in plans),
+        pd.concat([plan.seconds for plan in plans]).to_dict(),
+        finished=int((~done.isin(watch.statuses)).sum()),
+        to_come=len(to_come),
+        seconds_to_come=float(to_come.sum()),
     )
 
 
 def _stage_line(plan: Plan, progress: Progress) -> str:
     """Which stage begins, what was chosen for it, and how long the rest takes."""
-    confirming = [cell for cell in plan.to_run if cell.seed in plan.confirm]
-    others = len(plan.to_run) - len(confirming)
-    if not plan.to_run:
-        others = plan.to_come[0].count
+    rows = plan.to_come if plan.left.empty else plan.left
+    others, confirming = len(plan.tuning(rows)), plan.confirming(rows)["cell"]
     what = []
     if others:
         stage = "tuning" if plan.confirm or plan.watched else plan.kind
         what.append(f"{stage}: {counted(others, 'cell')}")
-    if confirming:
+    if len(confirming):
         options = ", ".join(dict.fromkeys(cell.schedule.text for cell in confirming))
         what.append(f"confirming {options}: {counted(len(confirming), 'cell')}")
     if left := progress.seconds_left():

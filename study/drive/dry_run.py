@@ -30,9 +30,10 @@ def dry_run(request: Request, plan: Plan) -> int:
         Exception: whatever is wrong with a cell.
     """
     threads = request.threads or cores_for(None)
-    plan = replace(plan, threads=threads, gpus_per_trial=request.gpus_per_trial)
-    networks = KINDS[plan.kind].needs(plan.shown)
-    for kind, cells in ((TRAINING, networks), (plan.kind, plan.shown)):
+    how = replace(plan.how, threads=threads, gpus_per_trial=request.gpus_per_trial)
+    plan, every = replace(plan, how=how), [*plan.runnable["cell"]]
+    networks = KINDS[plan.kind].needs(every)
+    for kind, cells in ((TRAINING, networks), (plan.kind, every)):
         of_kind = replace(plan, kind=kind)
         work = replace(work_of(request, of_kind, results_in(request.results).url), dry_run=True)
         for cell in _sorts(cells):

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from study import parts
-from study.cell import AnyCell, Cell
+from study.cell import AnyCell
 from study.cell.version import code_version
 from study.cell.work import CONFIRM, Job, Work
 from study.launch.failures import Failure
@@ -17,7 +17,7 @@ from study.launch.run_job import record_failure
 from study.launch.watching import Watch
 from study.launch.workplace import Workplace
 from study.plan.divide import like
-from study.plan.plan import Plan, Skip
+from study.plan.plan import Plan
 from study.request import Request
 from study.tracking.tracker import Tracker
 
@@ -33,13 +33,11 @@ class Trained:
     Attributes:
         plans: of this command, with the cells that became known while it ran.
         failures: final ones.
-        unchosen: a cell of each group that was not confirmed, since no option could be chosen.
         tracker: logs the cells that ended.
     """
 
     plans: Sequence[Plan]
     failures: Sequence[Failure]
-    unchosen: Sequence[Cell]
     tracker: Tracker
 
     @property
@@ -47,8 +45,9 @@ class Trained:
         return [cell for plan in self.plans for cell in plan.cells]
 
     @property
-    def skipped(self) -> list[Skip]:
-        return [skip for plan in self.plans for skip in plan.skipped]
+    def skipped(self) -> list[str]:
+        """What could not run, and why, for people."""
+        return [text for plan in self.plans for text in plan.skipped]
 
     @property
     def bug(self) -> Failure | None:
@@ -90,7 +89,7 @@ class Launcher(ABC):
         if first := self._first.get(plan.kind):
             return like(plan, first)
         found = self.divide(plan)
-        if found.costs:  # else nothing is known of such cells
+        if found.rows["seconds"].any():  # else nothing is known of such cells
             self._first[plan.kind] = found
         return found
 
@@ -143,8 +142,8 @@ def work_of(request: Request, plan: Plan, results: str) -> Work:
         results=results,
         code_version=code_version(),
         confirm=plan.confirm,
-        threads=plan.threads,
-        gpu=plan.gpus_per_trial != 0,
+        threads=plan.how.threads,
+        gpu=plan.how.gpus_per_trial != 0,
         places=request.places,
         parts=parts.loaded(),
         micro_batch=request.micro_batch,

@@ -14,7 +14,6 @@ from study.launch.here import Pace
 from study.launch.watching import Watch
 from study.launch.workplace import Workplace
 from study.plan.describe import describe
-from study.plan.divide import Costs
 from study.plan.plan import Plan
 from study.plan.planning import divided
 from study.request import Request
@@ -85,30 +84,30 @@ class OnRay(Launcher):
         Raises:
             NoRay: it does not start.
         """
-        watch.progress.note(f"starting Ray's workers on {plans[-1].where}")  # most of the time
+        watch.progress.note(f"starting Ray's workers on {plans[-1].how.where}")  # most of the time
         results, cluster = self.place.results, self.place.cluster
         origin = results.origin()
         if cluster is not None:
             cluster.require(results.url, origin)
         source = source_digest() if cluster else None
-        cores = max(plan.concurrent * plan.threads for plan in plans)
+        cores = max(plan.how.concurrent * plan.how.threads for plan in plans)
         own = ray_session(cores, watch.progress.note)
         with contextlib.nullcontext(cluster.ray) if cluster else own as ray:
             with importing():
                 from study.launch.tune import run_trials
 
             def launch(plan: Plan) -> bool:
-                gpus = plan.gpus_per_trial
+                gpus = plan.how.gpus_per_trial
                 if gpus is None:
                     gpus = 1 if ray.cluster_resources().get("GPU") else 0
                 # Of what is suggested, else one worker would start after the other.
-                most = plan.concurrent if plan.searches else None
+                most = plan.how.concurrent if plan.searches else None
                 run_trials(
                     self.suggestions(plan, watch) if plan.searches else plan.jobs,
                     replace(self.work(plan), origin=origin, source=source, gpu=gpus > 0),
                     watch,
                     gpus_per_trial=gpus,
-                    max_concurrent=plan.max_concurrent or most,
+                    max_concurrent=self.request.max_concurrent or most,
                     max_retries=self.request.max_retries,
                     scheduler=self.scheduler(),
                 )
@@ -121,8 +120,8 @@ class OnRay(Launcher):
         from study.search.under_tune import Suggestions
 
         assert self._search  # the plan says so
-        costs = Costs(plan)
-        return Suggestions(self._search, watch, lambda cell: costs.of(cell).alone)
+        seconds = plan.to_come.groupby("label")["seconds"].mean()
+        return Suggestions(self._search, watch, lambda cell: seconds[cell.label])
 
     def scheduler(self) -> Any:
         """What stops options early; None: nothing does."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
+from operator import attrgetter
 
+import pandas as pd
 import torch
 
 from study import terminal
-from study.cell import AnyCell
-from study.cell.grouped import grouped
 from study.kinds import KINDS
 from study.plan.jobs import MOST_TRIALS
 from study.plan.plan import Plan
@@ -27,10 +27,10 @@ def describe(plan: Plan, about: str, price_per_hour: float | None = None) -> str
         price_per_hour: of a GPU; of a CPU core if trials use no GPU.
     """
     lines = [f"study {plan.study}, preset {plan.preset}: {about}", *_cells(plan), *_settings(plan)]
-    lines += [f"skipped: {skip.what}: {skip.reason}" for skip in plan.skipped]
-    if plan.to_run or plan.to_come:
+    lines += [f"skipped: {text}" for text in plan.skipped]
+    if not (plan.left.empty and plan.to_come.empty):
         lines += ["", *_time(plan, price_per_hour), *_trials(plan)]
-        lines += [f"note: {note}" for note in plan.notes]
+        lines += [f"note: {note}" for note in plan.how.notes]
     return terminal.fitted("\n".join(lines))
 
 
@@ -38,11 +38,11 @@ def _cells(plan: Plan) -> Iterator[str]:
     """How many cells there are, and by what they differ."""
     if plan.search:
         yield plan.search
-    if not plan.cells:
+    if plan.known.empty:
         yield "below: one example a paradigm and seed, in the middle of its ranges"
     else:
-        done, left = len(plan.finished), len(plan.to_run) + plan.num_to_come
-        yield f"{counted(done + left, 'cell')}: {done} done already, {left} to run"
+        every, done = len(plan.runnable), plan.runnable["done"].sum()
+        yield f"{counted(every, 'cell')}: {done} done already, {every - done} to run"
     if plan.confirm:
         yield from _stages(plan)
     if plan.grid:
@@ -54,28 +54,23 @@ def _cells(plan: Plan) -> Iterator[str]:
 def _stages(plan: Plan) -> Iterator[str]:
     """A line each stage of a study that has two: how many cells."""
 
-    def part(cells: Sequence[AnyCell], to_come: int = 0) -> str:
-        """``36 cells, 12 done already``."""
-        done = sum(cell.id in plan.finished for cell in cells)
+    def part(rows: pd.DataFrame) -> str:
+        """``on 3 seeds, 36 cells, 12 done already``."""
+        done = rows["done"].sum()
         said = f", {done} done already" if done else ""
-        return f"{counted(len(cells) + to_come, 'cell')}{said}"
+        return f"{counted(len(rows), 'cell')}{said}"
 
-    tuning, suggested = plan.tuning, plan.suggested
-    if tuning or suggested:
-        known = [*tuning, *(cell for each in suggested for cell in each.examples)]
-        options = counted(len({cell.hash_without("seed") for cell in tuning}), "option")
-        seeds = counted(len({cell.seed for cell in known}), "seed")
-        number_to_come = sum(each.count for each in suggested)
-        what = "what is suggested" if suggested else options
-        yield f"1. tune: {what} on {seeds}, {part(tuning, number_to_come)}"
-    number, which = (2, "chosen") if tuning or plan.search else (1, "only")
-    to_come = [each for each in plan.to_come if each.group]
-    groups = counted(len({cell.group for cell in plan.confirming}) + len(to_come), "group")
+    tuning, confirming = plan.tuning(plan.runnable), plan.confirming(plan.runnable)
+    if not tuning.empty:
+        options = "what is suggested"
+        if tuning["known"].all():
+            options = counted(tuning["option"].nunique(), "option")
+        seeds = counted(tuning["seed"].nunique(), "seed")
+        yield f"1. tune: {options} on {seeds}, {part(tuning)}"
+    number, which = (1, "only") if tuning.empty and not plan.search else (2, "chosen")
+    groups = counted(confirming["group"].nunique(), "group")
     seeds = counted(len(plan.confirm), "fresh seed")
-    yield (
-        f"{number}. confirm: the {which} option of {groups} on {seeds}, "
-        f"{part(plan.confirming, sum(each.count for each in to_come))}"
-    )
+    yield f"{number}. confirm: the {which} option of {groups} on {seeds}, {part(confirming)}"
     if which == "only":
         yield "nothing is tuned, so the axis seed is not used (confirm=none uses it)"
 
@@ -83,30 +78,33 @@ def _stages(plan: Plan) -> Iterator[str]:
 def _settings(plan: Plan) -> Iterator[str]:
     """The lines of all settings; notes on data that several of them share are in the first."""
     told: set[str] = set()
-    for cells in grouped(plan.shown, lambda cell: cell.setting).values():
-        facts = plan.facts[cells[0].task, cells[0].options]
+    rows = plan.known if not plan.known.empty else plan.to_come.drop_duplicates("id")
+    for _, mine in rows.groupby(rows["cell"].map(attrgetter("setting")), sort=False):
+        first = mine["cell"].iloc[0]
+        facts = plan.facts[first.task, first.options]
         if facts.digest in told:
             facts = replace(facts, notes=())
         told.add(facts.digest)
         yield ""
-        yield from KINDS[plan.kind].describe(cells, facts, plan.flops)
-        tuned = {cell.group for cell in cells if cell.seed not in plan.confirm}
-        confirming = (cell for cell in cells if cell.seed in plan.confirm)
-        if chosen := {c.group: c.schedule.text for c in confirming if c.group in tuned}:
-            yield f"chosen: {', '.join(chosen.values())}"
+        yield from KINDS[plan.kind].describe(mine, facts)
+        confirming = plan.confirming(mine)
+        tuned = confirming["group"].isin(plan.tuning(mine)["group"])
+        chosen = confirming[tuned].drop_duplicates("group")["cell"]
+        if not chosen.empty:
+            yield f"chosen: {', '.join(cell.schedule.text for cell in chosen)}"
 
 
 def _time(plan: Plan, price_per_hour: float | None) -> Iterator[str]:
     """Estimated time of what is left, and what that costs."""
-    seconds = sum(plan.seconds[cell.id] for cell in plan.to_run) + plan.seconds_to_come
+    how, seconds = plan.how, plan.seconds.sum() + plan.to_come["seconds"].sum()
     what = "training and evaluation" if KINDS[plan.kind].trains else "its cells"
-    yield f"estimated time on {plan.where}: {duration(seconds / plan.concurrent)} for {what}"
-    yield f"trials at a time: {plan.concurrent}, CPU threads each: {plan.threads}"
+    yield f"estimated time on {how.where}: {duration(seconds / how.concurrent)} for {what}"
+    yield f"trials at a time: {how.concurrent}, CPU threads each: {how.threads}"
     if price_per_hour is not None:
-        gpus = plan.gpus_per_trial
+        gpus = how.gpus_per_trial
         if gpus is None:
             gpus = min(1, torch.cuda.device_count())
-        hours = seconds / 3600 * (gpus or plan.threads)
+        hours = seconds / 3600 * (gpus or how.threads)
         money = hours * price_per_hour
         yield (
             f"estimated {'GPU' if gpus else 'core'} hours: {hours:.3g}, which cost "
@@ -117,15 +115,15 @@ def _time(plan: Plan, price_per_hour: float | None) -> Iterator[str]:
 
 def _trials(plan: Plan) -> Iterator[str]:
     """Which cells are a job together, a trial of Ray Tune or a shard's next work, and why."""
-    jobs, choice = plan.jobs, plan.packing.choice
+    jobs, packing = plan.jobs, plan.how.packing
     if KINDS[plan.kind].trains:
-        if choice == "none":
-            yield f"packs: none ({plan.packing.reason})"
+        if packing.choice == "none":
+            yield f"packs: none ({packing.reason})"
         else:
             largest = max((len(pack) for job in jobs for pack in job.packs), default=1)
             yield (
-                f"packs: cells that differ only in {choice.replace(',', ' and ')} train "
-                f"together, up to {largest} ({plan.packing.reason})"
+                f"packs: cells that differ only in {packing.choice.replace(',', ' and ')} train "
+                f"together, up to {largest} ({packing.reason})"
             )
         yield f"shared prefixes: {_shared(plan)}"
     if not jobs:
@@ -134,9 +132,9 @@ def _trials(plan: Plan) -> Iterator[str]:
         return
     reasons = {
         "the seeds of an option side by side": any(job.watched for job in jobs),
-        "a pack each": choice != "none",
+        "a pack each": packing.choice != "none",
         "cells that share a prefix in turn, unless workers would idle at the end": plan.forks,
-        "short cells in batches": len(plan.to_run) > MOST_TRIALS
+        "short cells in batches": len(plan.left) > MOST_TRIALS
         and any(len(job.packs) > 1 for job in jobs),
     }
     given = "; ".join(reason for reason, holds in reasons.items() if holds)
@@ -145,15 +143,18 @@ def _trials(plan: Plan) -> Iterator[str]:
 
 def _shared(plan: Plan) -> str:
     """How much training shared prefixes save."""
-    if not plan.share:
-        return f"none ({plan.no_share_reason})"
+    if not plan.how.share:
+        return f"none ({plan.how.no_share_reason})"
     if not plan.forks:
         return "none (no two cells of a trial begin alike)"
-    stops = {cell.id: timeline(cell, plan.flops[cell.id]) for cell in plan.to_run}
-    total = sum(of_cell[-1].compute_flops for of_cell in stops.values())
+    left = plan.left
+    stops = [timeline(*each) for each in zip(left["cell"], left["flops"], strict=True)]
+    total = sum(of_cell[-1].compute_flops for of_cell in stops)
+    forked = left["id"].isin([cell.id for cell in plan.forks])
     saved = sum(
-        max(stop.compute_flops for stop in stops[cell.id] if stop.phase == 0)
-        for cell in plan.forks
+        max(stop.compute_flops for stop in of_cell if stop.phase == 0)
+        for of_cell, is_fork in zip(stops, forked, strict=True)
+        if is_fork
     )
     return (
         f"{len(plan.forks)} of the cells start from the steps of another one, which saves "

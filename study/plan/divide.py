@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
+import pandas as pd
 import torch
 
-from study.cell.grouped import grouped
 from study.errors import RequestError
 from study.launch.nodes import slots_on
 from study.limits import usable_cores
-from study.plan.jobs import Seconds
 from study.plan.plan import Plan
 from study.terminal import counted
 from study.train.steps.packs import Packing, form
@@ -34,6 +32,7 @@ def with_packing(
     no_share_reason: str = "as asked",
     room: Room | None = None,
     threads: int | None = None,
+    max_concurrent: int | None = None,
 ) -> Plan:
     """The plan with packs or shared prefixes, and this machine divided among its trials.
 
@@ -46,10 +45,12 @@ def with_packing(
         no_share_reason: why not, for people.
         room: of a cluster; None: this machine.
         threads: CPU threads a trial; None: the cores divided among the trials, on a cluster 1.
+        max_concurrent: most trials at a time; None: no limit.
 
     Raises:
         RequestError: this machine lacks the GPUs or cores that a trial asks for.
     """
+    asked = plan.how.gpus_per_trial
     # Divided by the whole study, so that a resumed one trains with as many threads as before.
     if room is not None:
         threads = threads or CLUSTER_THREADS
@@ -57,12 +58,12 @@ def with_packing(
         concurrent = min(slots, _trials(plan, packing, slots))
     else:
         gpus, cores = torch.cuda.device_count(), cores_for(threads)
-        if (plan.gpus_per_trial or 0) > gpus:
+        if (asked or 0) > gpus:
             raise RequestError(
-                f"--gpus-per-trial {plan.gpus_per_trial:g}, but this machine has "
-                f"{counted(gpus, 'GPU')}. Leave it out to use what is there."
+                f"--gpus-per-trial {asked:g}, but this machine has {counted(gpus, 'GPU')}. Leave "
+                "it out to use what is there."
             )
-        each = 1 if plan.gpus_per_trial is None else plan.gpus_per_trial
+        each = 1 if asked is None else asked
         slots = slots_on(gpus, each) if each else 0
         trials = _trials(plan, packing, slots or cores)
         concurrent, share_of_cores = share_cores(trials, cores, slots)
@@ -70,27 +71,27 @@ def with_packing(
             concurrent = min(concurrent, cores // threads)
         threads = threads or share_of_cores
     # Fewer trials at a time get no more threads, so that this option does not change results.
-    concurrent = min(concurrent, plan.max_concurrent or concurrent)
+    concurrent = min(concurrent, max_concurrent or concurrent)
     packed = packing.choice != "none"
-    return replace(
-        plan,
+    how = replace(
+        plan.how,
         packing=packing,
         concurrent=concurrent,
         threads=threads,
         share=share and not packed,
         no_share_reason="packed cells do not fork" if packed else no_share_reason,
     )
+    return replace(plan, how=how)
 
 
 def _trials(plan: Plan, packing: Packing, workers: int) -> int:
     """How many trials the cells of a plan are at most."""
     if plan.watched:  # the seeds of an option are one
-        seeds = len({cell.seed for each in plan.suggested for cell in each.examples}) or 1
-        suggested = sum(each.count for each in plan.suggested)
-        options = len({cell.hash_without("seed") for cell in plan.tuning})
-        options += math.ceil(suggested / seeds)
-        return options + len(plan.confirming) + plan.num_to_come - suggested
-    return len(form(plan.cells, packing, workers)) + plan.num_to_come
+        options = plan.tuning(plan.known)["option"].nunique()
+        suggested = plan.tuning(plan.to_come)
+        options += math.ceil(len(suggested) / max(1, suggested["seed"].nunique()))
+        return options + len(plan.confirming(plan.runnable))
+    return len(form(plan.cells, packing, workers)) + len(plan.to_come)
 
 
 def cores_for(threads: int | None) -> int:
@@ -117,45 +118,16 @@ def share_cores(trials: int, cores: int, slots: int) -> tuple[int, int]:
     return concurrent, max(1, cores // concurrent)
 
 
-class Costs:
-    """Estimated seconds of the cells of a study, also of those that were not known at first.
-
-    Args:
-        divided: a plan of all that was known, timed.
-    """
-
-    def __init__(self, divided: Plan) -> None:
-        self._known = divided.costs
-        self._confirm = divided.confirm
-        known = [cell for cell in (*divided.cells, *divided.examples) if cell.id in divided.costs]
-        self._mean = {
-            label: _mean([divided.costs[cell.id] for cell in cells])
-            for label, cells in grouped(known, lambda cell: cell.label).items()
-        }
-        self._overall = _mean([*divided.costs.values()] or [Seconds(1.0, 0.0)])
-
-    def of(self, cell: Any) -> Seconds:
-        """As estimated for its option, or for cells that differ in options alone."""
-        if cell.id in self._known:
-            return self._known[cell.id]
-        option = replace(cell, seed=self._confirm[0]).id if self._confirm else cell.id
-        return self._known.get(option) or self._mean.get(cell.label) or self._overall
-
-
-def _mean(costs: Sequence[Seconds]) -> Seconds:
-    return Seconds(*(sum(column) / len(costs) for column in zip(*costs, strict=True)))
-
-
 def like(plan: Plan, divided: Plan) -> Plan:
-    """A later plan of a study, divided and timed as an earlier one of the same kind."""
-    costs = Costs(divided)
-    return replace(
-        plan,
-        packing=divided.packing,
-        concurrent=divided.concurrent,
-        threads=divided.threads,
-        share=divided.share,
-        gpus_per_trial=divided.gpus_per_trial,
-        where=divided.where,
-        costs={cell.id: costs.of(cell) for cell in (*plan.to_run, *plan.examples)},
-    )
+    """A later plan of a study, divided and timed as an earlier one of the same kind.
+
+    Each of its cells takes as long as one of its option, else as those that differ in options
+    alone, or as all.
+    """
+    timed, rows = divided.rows[divided.rows["seconds"] > 0], plan.rows
+    found = {}
+    for name in ("seconds", "forked"):
+        of = {by: timed.groupby(by, sort=False)[name].mean() for by in ("option", "label")}
+        found[name] = rows["option"].map(of["option"]).fillna(rows["label"].map(of["label"]))
+    seconds = pd.DataFrame(found).fillna(timed[["seconds", "forked"]].mean())
+    return replace(plan, how=divided.how, rows=rows.assign(**seconds))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import pandas as pd
 import torch
 from threadpoolctl import threadpool_limits
 
@@ -35,38 +36,43 @@ WORTHWHILE = 1.1
 """Least speedup at which cells are packed, over cells alone that share prefixes if they may."""
 
 
-def cell_seconds(plan: Plan, places: Places, cells: Sequence[Cell]) -> dict[str, Seconds]:
-    """Estimated seconds of each cell at the plan's threads, evaluations included, by cell id.
+def cell_seconds(plan: Plan, places: Places) -> pd.DataFrame:
+    """Estimated seconds of all that is left or to come, at the plan's threads.
 
     Of each shape of cell one is timed, on its data, for some tenths of a second.
 
     Args:
-        plan: gives the FLOPs of the cells.
+        plan: of cells that are packed as it says.
         places: of the data.
-        cells: of its kind.
+
+    Returns:
+        `seconds` and `forked` of these rows, as `study.plan.plan.rows_of` says; evaluations
+        included.
     """
-    kind = KINDS[plan.kind]
+    kind, how = KINDS[plan.kind], plan.how
+    rows = plan.runnable[~plan.runnable["done"]]
+    first = rows.drop_duplicates("option")
+    options = [*zip(first["option"], first["cell"], first["flops"], strict=True)]
+    found: dict[Hashable, Seconds] = {}
     if not kind.trains:
-        with threadpool_limits(plan.threads):
-            whole = {c.id: plan.flops[c.id] / kind.flops_a_second(c) for c in cells}
-        return {cell_id: Seconds(seconds, seconds) for cell_id, seconds in whole.items()}
-    rates: dict[Shape, float] = {}
-    with (
-        _timing(plan, places) as timing,
-        working("timing cells", unit="timed", measured=lambda: len(rates)),
-    ):
-        for cell in cells:
-            shape = packs.shape(cell)
-            if shape not in rates:
-                rates[shape] = timing.rate([cell])
-    return {
-        cell.id: _seconds(
-            cell,
-            plan.flops[cell.id],
-            rates[packs.shape(cell)] * plan.packing.measured_of(cell).speedup,
-        )
-        for cell in cells
-    }
+        with threadpool_limits(how.threads):
+            for option, cell, flops in options:
+                seconds = flops / kind.flops_a_second(cell)
+                found[option] = Seconds(seconds, seconds)
+    else:
+        rates: dict[Shape, float] = {}
+        with (
+            _timing(plan, places) as timing,
+            working("timing cells", unit="timed", measured=lambda: len(rates)),
+        ):
+            for option, cell, flops in options:
+                shape = packs.shape(cell)
+                if shape not in rates:
+                    rates[shape] = timing.rate([cell])
+                rate = rates[shape] * how.packing.measured_of(cell).speedup
+                found[option] = _seconds(cell, flops, rate)
+    every = [found[option] for option in rows["option"]]
+    return pd.DataFrame(every, rows.index, ["seconds", "forked"], dtype=float)
 
 
 def lacks_bfloat16(plan: Plan) -> bool:
@@ -90,22 +96,21 @@ def choose_packing(plan: Plan, places: Places, requested: str, share: bool = Tru
         return Packing(reason="only cells that train are packed")
     if requested != "auto":
         return Packing(requested)
-    if not hardware.has_gpu() or plan.gpus_per_trial == 0:
+    if not hardware.has_gpu() or plan.how.gpus_per_trial == 0:
         return Packing(reason="on CPUs packed cells only take turns")
-    candidates = Packing("seed,lr")
-    if all(len(pack) < 2 for pack in packs.form(plan.to_run, candidates)):
+    candidates, cells = Packing("seed,lr"), plan.to_run
+    if all(len(pack) < 2 for pack in packs.form(cells, candidates)):
         return Packing(reason="no two cells to run differ in seed and learning rates only")
     with _timing(plan, places) as timing:
-        rates, measured = _measured(plan.to_run, timing)
+        rates, measured = _measured(cells, timing)
     took = {
-        cell.id: _seconds(cell, plan.flops[cell.id], rates[packs.shape(cell)])
-        for cell in plan.to_run
+        cell.id: _seconds(cell, plan.flops[cell.id], rates[packs.shape(cell)]) for cell in cells
     }
-    groups = families(plan.to_run) if share else [[cell] for cell in plan.to_run]
+    groups = families(cells) if share else [[cell] for cell in cells]
     alone = sum(took[first.id].alone for first, *_ in groups)
     alone += sum(took[cell.id].forked for _, *forks in groups for cell in forks)
-    packed = sum(took[cell.id].alone / measured[packs.shape(cell)].speedup for cell in plan.to_run)
-    forks = len(plan.to_run) > len(groups)
+    packed = sum(took[cell.id].alone / measured[packs.shape(cell)].speedup for cell in cells)
+    forks = len(cells) > len(groups)
     than = "cells alone that share prefixes" if forks else "its cells alone"
     if alone < WORTHWHILE * packed:
         return Packing(reason=f"measured {alone / packed:.2f} times as fast in packs as {than}")
@@ -151,7 +156,8 @@ def _timing(plan: Plan, places: Places) -> Iterator[_Timing]:
     """
     before = torch.get_num_threads()
     try:
-        yield _Timing(plan, places, hardware.set_up(plan.threads, gpu=plan.gpus_per_trial != 0))
+        how = plan.how
+        yield _Timing(plan, places, hardware.set_up(how.threads, gpu=how.gpus_per_trial != 0))
     except (RuntimeError, MemoryError) as error:
         if failure_of(error).kind != "out of memory":
             raise
@@ -169,7 +175,7 @@ class _Timing:
     """Times a few steps of cells.
 
     Attributes:
-        plan: gives FLOPs of the cells.
+        plan: of the cells.
         places: of their data.
         device: on which they train.
     """
@@ -186,8 +192,10 @@ class _Timing:
         """
         task = task_of(cells[0], self.places)
         short = [self._short(cell) for cell in cells]
-        with hardware.memory_limit(self.device, self.plan.gpus_per_trial or 1):
-            outcome, *_ = train_pack(short, task, self.device, micro_batch=self.plan.micro_batch)
+        with hardware.memory_limit(self.device, self.plan.how.gpus_per_trial or 1):
+            outcome, *_ = train_pack(
+                short, task, self.device, micro_batch=self.plan.how.micro_batch
+            )
         ends = [
             timeline(few, self.plan.flops[cell.id])[-1]
             for few, cell in zip(short, cells, strict=True)

@@ -13,7 +13,7 @@ from study.cell.declared import Axis
 from study.errors import RequestError
 from study.kinds import KINDS
 from study.plan.axes import as_assignments, tasks_of
-from study.plan.plan import Plan, Skip
+from study.plan.plan import Plan, rows_of
 from study.tasks.task import FactsOf
 from study.terminal.working import working
 
@@ -51,29 +51,20 @@ def plan_of(
 ) -> Plan:
     """The plan of points (axis -> value); arguments and errors as of `make_plan`."""
     maker = KINDS[space.kind].maker(facts_of)
-    cells: dict[str, Any] = {}
-    skipped: dict[Skip, None] = {}
     with working("laying out the grid", unit="cells") as part:
-        for point in part.each(points):
-            cell = maker.cell(point)
-            if reason := maker.why_not(cell):
-                skipped[Skip(cell.text, reason)] = None
-            else:
-                cells[cell.id] = cell
-        flops = {cell.id: maker.flops(cell) for cell in cells.values()}
-    if not cells:
-        reasons = "; ".join(dict.fromkeys(skip.reason for skip in skipped))
-        raise RequestError(f"nothing to run in this grid: {reasons}. Change it with --set.")
-    return Plan(
-        study=space.name,
-        kind=space.kind,
-        preset=preset,
-        cells=tuple(cells.values()),
-        finished=frozenset(),
-        skipped=tuple(skipped),
-        flops=flops,
-        facts={(cell.task, cell.options): maker.facts(cell) for cell in cells.values()},
+        cells = {cell.id: cell for cell in map(maker.cell, part.each(points))}.values()
+        reasons = [maker.why_not(cell) for cell in cells]
+    if None not in reasons:
+        why = "; ".join(map(str, dict.fromkeys(reasons)))
+        raise RequestError(f"nothing to run in this grid: {why}. Change it with --set.")
+    both = [*zip(cells, reasons, strict=True)]
+    rows = rows_of(
+        cells,
+        [None if reason else maker.flops(cell) for cell, reason in both],
+        skipped=[f"{cell.text}: {reason}" if reason else None for cell, reason in both],
     )
+    facts = {(cell.task, cell.options): maker.facts(cell) for cell in cells}
+    return Plan(space.name, space.kind, preset, rows, facts)
 
 
 def points_of(

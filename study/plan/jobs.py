@@ -55,7 +55,7 @@ def jobs_of(
 
 def option_jobs(cells: Iterable[Any]) -> list[Job]:
     """One job an option: its seeds side by side, since their mean is looked at."""
-    options = grouped(cells, lambda cell: cell.hash_without("seed"))
+    options = grouped(cells, lambda cell: cell.option)
     return [Job((tuple(seeds),), watched=True) for seeds in options.values()]
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
+import pandas as pd
+
 from study.errors import RequestError
 from study.kinds import KINDS
 from study.launch.workplace import Workplace
 from study.models import kept
-from study.plan.plan import Plan, Skip
+from study.plan.plan import Plan, rows_of
 
 TRAINING = "training"
 """The kind of the cells that train them."""
@@ -29,24 +31,25 @@ def with_networks(plan: Plan, place: Workplace, failed: Collection[str] = ()) ->
     needed = KINDS[plan.kind].needs(plan.cells)
     if not needed:
         return [plan]
-    networks = replace(plan, kind=TRAINING, cells=tuple(needed), skipped=(), grid=())
+    networks = replace(plan, kind=TRAINING, grid=())
     maker = networks.maker
-    flops = {cell.id: maker.flops(cell) for cell in needed}
-    networks = replace(networks, flops=flops).resumed({*place.finished, *failed})
+    networks = replace(networks, rows=rows_of(needed, [*map(maker.flops, needed)]))
+    networks = networks.resumed({*place.finished, *failed})
     if networks.to_run:
         return [networks, plan]
     lost = {
-        network.id: Skip(f"the heads of {network.text}, seed {network.seed}", reason)
+        network.id: f"the heads of {network.text}, seed {network.seed}: {reason}"
         for network in KINDS[plan.kind].needs(plan.to_run)
         if (reason := _why_not(network.id, place))
     }
-    gone = {cell.id for cell in plan.to_run if cell.network.id in lost}
-    plan = replace(
-        plan,
-        cells=tuple(cell for cell in plan.cells if cell.id not in gone),
-        skipped=(*plan.skipped, *lost.values()),
-    )
-    return [networks, plan] if plan.cells else [replace(networks, skipped=plan.skipped)]
+    if not lost:
+        return [networks, plan]
+    left = plan.left["cell"].map(lambda cell: lost.get(cell.network.id))
+    skipped = plan.rows["skipped"].fillna(left)
+    plan = replace(plan, rows=plan.rows.assign(skipped=skipped))
+    if plan.cells:
+        return [networks, plan]
+    return [replace(networks, rows=pd.concat([networks.rows, plan.rows], ignore_index=True))]
 
 
 def _why_not(cell_id: str, place: Workplace) -> str | None:

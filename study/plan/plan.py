@@ -1,14 +1,15 @@
-"""A plan: the cells of a study, which are done or skipped, and what running them takes."""
+"""A plan: one row per cell of a study, and how a machine is divided among them."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from study.cell import Options
-from study.cell.cell import Group
+import pandas as pd
+
+from study.cell import AnyCell, Options
 from study.cell.work import Job
 from study.kind import Maker
 from study.kinds import KINDS
@@ -20,43 +21,10 @@ THIS_MACHINE = "this machine"
 
 
 @dataclass(frozen=True)
-class Skip:
-    """Cells of the grid that cannot run, and why."""
-
-    what: str
-    reason: str
-
-
-@dataclass(frozen=True)
-class ToCome:
-    """Cells that become known while the study runs.
+class Division:
+    """How cells become trials, and what each of these has of the machine.
 
     Attributes:
-        examples: cells that take as long, on average.
-        count: how many will run.
-        group: that they confirm; None: they tune.
-    """
-
-    examples: tuple[Any, ...]
-    count: int
-    group: Group | None = None
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What a study would run.
-
-    Attributes:
-        study: its name.
-        kind: of its cells, one of `study.kinds.KINDS`.
-        preset: its preset's name.
-        cells: of that kind, all that are known, in the order of starts: seed by seed, so that a
-            study stopped early has compared all options on fewer seeds; those that tune before
-            those that confirm.
-        finished: ids of the cells that the results directory holds.
-        skipped: parts of the grid that cannot run.
-        flops: cell id -> what its cost follows from, see `study.kind.Maker.flops`.
-        facts: (task, options) -> facts of the data.
         packing: how cells are packed into trials.
         concurrent: trials at a time.
         threads: CPU threads a trial.
@@ -64,49 +32,68 @@ class Plan:
         no_share_reason: why not, for people.
         gpus_per_trial: GPUs that a trial asks for, a fraction to share one; None: one if there
             are any.
-        max_concurrent: most trials at a time; None: no limit.
         micro_batch: inputs a forward and backward pass; None: by device.
-        grid: the axes that have several values, for people.
-        search: what a search would try, for people.
-        to_come: cells that a search will suggest, and those that will confirm what is not chosen
-            yet, by group.
-        confirm: seeds that confirm the chosen options; empty: the study has one stage.
-        watched: whether options are tuned by the mean of their seeds, which then train side by
-            side: a search or a scheduler looks at it.
         where: place where the cells train, for people.
         notes: sentences on the device, for people.
-        costs: cell id -> estimated seconds, of each cell to run and each example.
     """
 
-    study: str
-    kind: str
-    preset: str
-    cells: tuple[Any, ...]
-    finished: frozenset[str]
-    skipped: tuple[Skip, ...]
-    flops: Mapping[str, Any]
-    facts: Mapping[tuple[str, Options], Facts]
     packing: Packing = field(default_factory=Packing)
     concurrent: int = 1
     threads: int = 1
     share: bool = False
     no_share_reason: str = "as asked"
     gpus_per_trial: float | None = None
-    max_concurrent: int | None = None
     micro_batch: int | None = None
-    grid: tuple[str, ...] = ()
-    search: str = ""
-    to_come: tuple[ToCome, ...] = ()
-    confirm: tuple[int, ...] = ()
-    watched: bool = False
     where: str = THIS_MACHINE
     notes: tuple[str, ...] = ()
-    costs: Mapping[str, Seconds] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What a study would run.
+
+    Attributes:
+        study: its name.
+        kind: of its cells, one of `study.kinds.KINDS`.
+        preset: its preset's name.
+        rows: as `rows_of` makes them, in the order of starts: seed by seed, so that a study
+            stopped early has compared all options on fewer seeds; those that tune before those
+            that confirm.
+        facts: (task, options) -> facts of the data.
+        how: the cells become trials.
+        confirm: seeds that confirm the chosen options; empty: the study has one stage.
+        watched: whether options are tuned by the mean of their seeds, which then train side by
+            side: a search or a scheduler looks at it.
+        grid: the axes that have several values, for people.
+        search: what a search would try, for people.
+    """
+
+    study: str
+    kind: str
+    preset: str
+    rows: pd.DataFrame
+    facts: Mapping[tuple[str, Options], Facts]
+    how: Division = field(default_factory=Division)
+    confirm: tuple[int, ...] = ()
+    watched: bool = False
+    grid: tuple[str, ...] = ()
+    search: str = ""
 
     def resumed(self, finished: Collection[str]) -> Plan:
-        """The same plan with these cells finished."""
-        ids = {cell.id for cell in self.cells}
-        return replace(self, finished=frozenset(ids.intersection(finished)))
+        """The same plan with these cells done."""
+        done = self.rows["known"] & self.rows["id"].isin({*finished})
+        return replace(self, rows=self.rows.assign(done=done))
+
+    def timed(self, seconds: pd.DataFrame) -> Plan:
+        """The same plan with the time that some rows take: `seconds` and `forked`, by index."""
+        rows = self.rows.copy()
+        rows.loc[seconds.index, [*seconds]] = seconds
+        return replace(self, rows=rows)
+
+    @cached_property
+    def flops(self) -> dict[str, Any]:
+        """Cell id -> what its cost follows from."""
+        return dict(zip(self.rows["id"], self.rows["flops"], strict=True))
 
     @property
     def maker(self) -> Maker[Any]:
@@ -114,64 +101,66 @@ class Plan:
         return KINDS[self.kind].maker(lambda task, options: self.facts[task, options])
 
     @property
-    def tuning(self) -> list[Any]:
-        """The cells that do not confirm."""
-        return [cell for cell in self.cells if cell.seed not in self.confirm]
+    def runnable(self) -> pd.DataFrame:
+        """The rows of all that can run, known or to come."""
+        return self.rows[self.rows["skipped"].isna()]
 
     @property
-    def suggested(self) -> list[ToCome]:
-        """What a search will suggest."""
-        return [each for each in self.to_come if each.group is None]
+    def known(self) -> pd.DataFrame:
+        return self.runnable[self.runnable["known"]]
 
     @property
-    def confirming(self) -> list[Any]:
-        """The cells that confirm, as far as what they confirm is chosen."""
-        return [cell for cell in self.cells if cell.seed in self.confirm]
+    def to_come(self) -> pd.DataFrame:
+        return self.rows[~self.rows["known"]]
+
+    @property
+    def left(self) -> pd.DataFrame:
+        """The known rows that are not done."""
+        return self.known[~self.known["done"]]
+
+    @property
+    def cells(self) -> list[Any]:
+        """All that are known."""
+        return [*self.known["cell"]]
 
     @property
     def to_run(self) -> list[Any]:
-        return [cell for cell in self.cells if cell.id not in self.finished]
+        return [*self.left["cell"]]
+
+    @property
+    def skipped(self) -> list[str]:
+        """What cannot run, and why, for people."""
+        return [*self.rows["skipped"].dropna().unique()]
+
+    def tuning(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """Those of some of its rows that do not confirm."""
+        return rows[~rows["seed"].isin(self.confirm)]
+
+    def confirming(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """Those of some of its rows that do."""
+        return rows[rows["seed"].isin(self.confirm)]
 
     @property
     def searches(self) -> bool:
         """Whether a search suggests further cells."""
-        return bool(self.suggested)
+        return not self.tuning(self.to_come).empty
 
     @property
     def open(self) -> bool:
         """Whether anything can run now: cells, or a search."""
-        return bool(self.to_run) or self.searches
-
-    @property
-    def examples(self) -> list[Any]:
-        """Of the cells to come."""
-        return [cell for each in self.to_come for cell in each.examples]
-
-    @property
-    def shown(self) -> Sequence[Any]:
-        """The cells by which people see what the study is; of a search, examples."""
-        return self.cells or self.to_come[0].examples
-
-    @property
-    def num_to_come(self) -> int:
-        return sum(each.count for each in self.to_come)
-
-    @property
-    def seconds_to_come(self) -> float:
-        """Estimated seconds of the cells to come."""
-        return sum(self.seconds_of(each.examples) * each.count for each in self.to_come)
-
-    def seconds_of(self, examples: Sequence[Any]) -> float:
-        """The mean of what cells are estimated to take."""
-        return sum(self.seconds[cell.id] for cell in examples) / len(examples)
+        return not self.left.empty or self.searches
 
     @cached_property
     def jobs(self) -> list[Job]:
         """The cells to run, as trials."""
-        watched = {cell.id for cell in self.tuning if self.watched}
-        others = [cell for cell in self.to_run if cell.id not in watched]
-        return option_jobs(cell for cell in self.to_run if cell.id in watched) + jobs_of(
-            others, self.costs, self.packing, self.concurrent, self.share
+        rows = self.left
+        watched = self.tuning(rows) if self.watched else rows[:0]
+        others = rows.drop(watched.index)
+        costs = rows["seconds"], rows["forked"]
+        seconds = dict(zip(rows["id"], map(Seconds, *costs), strict=True))
+        how = self.how
+        return option_jobs(watched["cell"]) + jobs_of(
+            [*others["cell"]], seconds, how.packing, how.concurrent, how.share
         )
 
     @cached_property
@@ -180,7 +169,43 @@ class Plan:
         return [cell for job in self.jobs for cell in forks(job)]
 
     @cached_property
-    def seconds(self) -> dict[str, float]:
-        """Cell id -> estimated seconds as the cell trains: of a fork, after its first phase."""
-        alone = {cell_id: cost.alone for cell_id, cost in self.costs.items()}
-        return alone | {cell.id: self.costs[cell.id].forked for cell in self.forks}
+    def seconds(self) -> pd.Series:
+        """Estimated seconds as the cells train, of each that is left, by its id."""
+        rows = self.left.set_index("id")
+        forked = rows.index.isin([cell.id for cell in self.forks])
+        return rows["seconds"].mask(forked, rows["forked"])
+
+
+def rows_of(
+    cells: Iterable[AnyCell],
+    flops: Sequence[Any],
+    *,
+    known: bool | Sequence[bool] = True,
+    skipped: Sequence[str | None] = (),
+) -> pd.DataFrame:
+    """The rows of a plan, one per cell.
+
+    Args:
+        cells: each once, but those to come.
+        flops: what their cost follows from, see `study.kind.Maker.flops`; None if one cannot run.
+        known: whether they are; a cell to come is an example that takes as long.
+        skipped: what cannot run and why, for people; None, or empty for all: it can.
+
+    Returns:
+        These, and `id`, `group`, `label`, `option` and `seed` of each cell. `number`: of all that
+        can run, group by group, by which shards share them. `done`: whether it needs no run.
+        `seconds` of all its phases, and `forked`, of those after the first one, which are
+        estimated later.
+    """
+    rows = pd.DataFrame({"cell": pd.Series([*cells], dtype=object)})
+    for name in ("id", "group", "label", "option", "seed"):
+        rows[name] = [getattr(cell, name) for cell in rows["cell"]]
+    rows["flops"] = pd.Series([*flops], dtype=object)
+    rows = rows.assign(known=known).astype({"known": bool, "seed": "int64"})  # of no cell, too
+    rows["skipped"] = pd.Series([*skipped], dtype=object)
+    runs = rows[rows["skipped"].isna()]
+    by_group = runs.groupby("group", sort=False).ngroup().sort_values(kind="stable")
+    numbers = pd.Series(range(len(runs)), by_group.index)
+    return rows.assign(
+        number=numbers.reindex(rows.index, fill_value=-1), done=False, seconds=0.0, forked=0.0
+    )

@@ -22,7 +22,7 @@ from study.launch.nodes import Cluster
 from study.plan.divide import with_packing
 from study.plan.estimate import cell_seconds, choose_packing, lacks_bfloat16
 from study.plan.grid import make_plan, plan_of
-from study.plan.plan import Plan
+from study.plan.plan import Division, Plan
 from study.request import Request
 from study.tasks.task import Facts
 from study.terminal.working import working
@@ -63,12 +63,8 @@ def _facts(request: Request, task: str, options: Options) -> Facts:
 
 
 def _as_asked(request: Request, plan: Plan) -> Plan:
-    return dataclasses.replace(
-        plan,
-        micro_batch=request.micro_batch,
-        max_concurrent=request.max_concurrent,
-        watched=bool(request.search or request.scheduler),
-    )
+    how = Division(micro_batch=request.micro_batch)
+    return dataclasses.replace(plan, how=how, watched=bool(request.search or request.scheduler))
 
 
 def divided(request: Request, plan: Plan, cluster: Cluster | None) -> Plan:
@@ -83,15 +79,17 @@ def divided(request: Request, plan: Plan, cluster: Cluster | None) -> Plan:
         RequestError: the machine lacks the GPUs or cores that a trial asks for.
     """
     room = None
-    asked = request.gpus_per_trial if KINDS[plan.kind].trains else 0
-    plan = dataclasses.replace(plan, gpus_per_trial=asked)
+    gpus = request.gpus_per_trial if KINDS[plan.kind].trains else 0
+    how = dataclasses.replace(plan.how, gpus_per_trial=gpus)
     if cluster is not None:
-        gpus = cluster.default_gpus() if asked is None else asked
+        gpus = cluster.default_gpus() if gpus is None else gpus
         where = f"the cluster at {cluster.address}"
-        plan = dataclasses.replace(plan, gpus_per_trial=gpus, where=where)
+        how = dataclasses.replace(how, gpus_per_trial=gpus, where=where)
         room = functools.partial(cluster.slots, gpus=gpus)
-    divide = functools.partial(with_packing, room=room, threads=request.threads)
-    plan = divide(plan, plan.packing)
+    divide = functools.partial(
+        with_packing, room=room, threads=request.threads, max_concurrent=request.max_concurrent
+    )
+    plan = divide(dataclasses.replace(plan, how=how), how.packing)
     with working("timing cells"), where_it_trains(plan, cluster) as call:
         if request.search or request.scheduler:
             reason = (
@@ -101,17 +99,18 @@ def divided(request: Request, plan: Plan, cluster: Cluster | None) -> Plan:
         else:
             packing = call(choose_packing, plan, request.places, request.pack, request.share)
             plan = divide(plan, packing, share=request.share and KINDS[plan.kind].trains)
-        timed = [*plan.to_run, *plan.examples]
-        costs = call(cell_seconds, plan, request.places, timed)
-        precisions = {cell.precision for cell in timed}
-        notes = [_SHARED_GPU] if 0 < (plan.gpus_per_trial or 0) < 1 else []
+        seconds = call(cell_seconds, plan, request.places)
+        precisions = {cell.precision for cell in plan.rows.loc[seconds.index, "cell"]}
+        notes = [_SHARED_GPU] if 0 < (plan.how.gpus_per_trial or 0) < 1 else []
         if "tf32" in precisions and not _uses_gpu(plan, cluster):
             if request.verb != "plan":
                 raise RequestError(TF32_NEEDS_GPU)
             notes.append(f"{TF32_NEEDS_GPU} Timed in float32.")
         if "bfloat16" in precisions and call(lacks_bfloat16, plan):
-            notes.append(f"{plan.where} lacks bfloat16 instructions; float32 is faster there")
-    return dataclasses.replace(plan, costs=costs, notes=tuple(notes))
+            where = plan.how.where
+            notes.append(f"{where} lacks bfloat16 instructions; float32 is faster there")
+    how = dataclasses.replace(plan.how, notes=tuple(notes))
+    return dataclasses.replace(plan.timed(seconds), how=how)
 
 
 @contextlib.contextmanager
@@ -125,12 +124,16 @@ def where_it_trains(plan: Plan, cluster: Cluster | None) -> Iterator[Callable[..
     Raises:
         RequestError: that process died.
     """
-    if not (plan.to_run or plan.to_come):
+    if plan.left.empty and plan.to_come.empty:
         yield operator.call
     elif cluster is not None:
-        gpus = plan.gpus_per_trial or 0
+        how = plan.how
         yield functools.partial(
-            cluster.call, parts.with_parts, parts.loaded(), threads=plan.threads, gpus=gpus
+            cluster.call,
+            parts.with_parts,
+            parts.loaded(),
+            threads=how.threads,
+            gpus=how.gpus_per_trial or 0,
         )
     elif not _uses_gpu(plan, None):
         yield operator.call
@@ -152,4 +155,4 @@ def where_it_trains(plan: Plan, cluster: Cluster | None) -> Iterator[Callable[..
 def _uses_gpu(plan: Plan, cluster: Cluster | None) -> bool:
     """Whether cells train on a GPU."""
     there = cluster is not None or has_gpu()
-    return there and plan.gpus_per_trial != 0
+    return there and plan.how.gpus_per_trial != 0

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,12 +18,11 @@ import pandas as pd
 from study.cell import Cell
 from study.cell.axis import as_typed, fresh_seeds
 from study.cell.cell import Group
-from study.cell.grouped import grouped as grouped
 from study.cell.work import CONFIRM
 from study.errors import RequestError
 from study.launch.workplace import Workplace
 from study.plan.choice import chosen_cells
-from study.plan.plan import Plan, ToCome
+from study.plan.plan import Plan, rows_of
 
 
 def staged(
@@ -45,79 +44,84 @@ def staged(
     Raises:
         RequestError: options would be chosen and judged on one seed.
     """
-    compared = {cell.comparison_id for cell in plan.shown}
+    rows = plan.runnable
+    compared = {comparison_id for comparison_id, _ in rows["group"].unique()}
     recorded = place.survey.cells
     recorded = recorded[recorded["comparison_id"].isin(compared)]
-    finished = frozenset({*place.finished, *failed})
+    finished = {*place.finished, *failed}
     if not confirm:
-        _require_not_confirming(plan.shown, recorded)
+        _require_not_confirming(rows, recorded)
         return plan.resumed(finished)
     _require_not_tuning(confirm, recorded)
     # Of what a search tries only its end tells which options there are.
-    given = {} if plan.search else _of_one_option(plan.cells, recorded)
-    tuning = [cell for cell in plan.cells if cell.group not in given]
-    _require_not_confirming([*tuning, *plan.examples], recorded)
-    tuned = {
-        group: ids
-        for group, cells in grouped(tuning).items()
-        if not plan.searches and (ids := {cell.id for cell in cells}) <= finished
-    }
+    given = {} if plan.search else _of_one_option(rows, recorded)
+    tuning = rows[~rows["group"].isin(given)]
+    _require_not_confirming(tuning, recorded)
+    tuned: Mapping[Group, set[str]] = {}
+    if not plan.searches:
+        ids: Any = tuning.groupby("group", sort=False)["id"].agg(set)
+        tuned = {group: of_group for group, of_group in ids.items() if of_group <= finished}
     known = {**given, **(chosen_cells(place, select, tuned) if tuned else {})}
-    chosen = {group: known[group] for group in grouped(plan.cells) if group in known}
-    second = confirming(replace(plan, confirm=confirm), chosen)
-    to_come, flops = list(plan.to_come), {**plan.flops, **second.flops}
-    for group, cells in grouped([*tuning, *plan.examples]).items():
-        if group not in tuned:
-            options = {cell.hash_without("seed"): cell for cell in cells}.values()
-            examples = tuple(replace(cell, seed=confirm[0]) for cell in options)
-            to_come.append(ToCome(examples, len(confirm), group))
-            both = zip(examples, options, strict=True)
-            flops |= {example.id: plan.flops[cell.id] for example, cell in both}
-    return replace(
-        second,
-        cells=(*tuning, *second.cells),
-        flops=flops,
-        to_come=tuple(to_come),
-    ).resumed(finished)
+    second = _second_stage(rows, confirm, known, without=tuned.keys() - known.keys())
+    first = plan.rows[plan.rows["skipped"].notna() | plan.rows.index.isin(tuning.index)]
+    every = pd.concat([first, second], ignore_index=True)
+    return replace(plan, rows=every, confirm=confirm).resumed(finished)
 
 
-def confirming(plan: Plan, options: Mapping[Group, Cell]) -> Plan:
-    """The plan of the cells that confirm options, seed by seed.
+def _second_stage(
+    rows: pd.DataFrame,
+    confirm: Sequence[int],
+    chosen: Mapping[Group, Cell],
+    without: Collection[Group],
+) -> pd.DataFrame:
+    """The rows of the cells that confirm, seed by seed: known ones, and then those to come.
 
     Args:
-        plan: of the study.
-        options: group -> a cell of its option.
+        rows: of all options of a study, or of a search.
+        confirm: the seeds.
+        chosen: group -> a cell of the option that is chosen, as far as one is.
+        without: groups of which none can be chosen.
     """
-    maker = plan.maker
-    cells = tuple(replace(cell, seed=seed) for seed in plan.confirm for cell in options.values())
-    flops = {cell.id: maker.flops(cell) for cell in cells}
-    return replace(plan, cells=cells, flops=flops)
+    groups = rows.drop_duplicates("group")
+    groups = groups.assign(
+        number=range(0, len(confirm) * len(groups), len(confirm)),
+        known=groups["group"].isin(chosen),
+        cell=[chosen.get(*both) for both in zip(groups["group"], groups["cell"], strict=True)],
+    )
+    groups = groups[~groups["group"].isin(without)]
+    by_seed = (groups.assign(seed=s, number=groups["number"] + k) for k, s in enumerate(confirm))
+    each = pd.concat(by_seed).sort_values("known", ascending=False, kind="stable")
+    both = zip(each["cell"], each["seed"].tolist(), strict=True)
+    cells = [replace(cell, seed=seed) for cell, seed in both]
+    made = rows_of(cells, [*each["flops"]], known=[*each["known"]])
+    return made.assign(number=[*each["number"]])
 
 
-def unchosen(cells: Collection[Any], confirm: Collection[int]) -> list[Any]:
+def unchosen(plan: Plan) -> list[Any]:
     """A cell of each group of which none confirms, though its study has a second stage.
 
     Args:
-        cells: of a command that has ended, of both stages.
-        confirm: seeds of the second stage; empty: there is none.
+        plan: of a command that has ended, of both stages.
     """
-    if not confirm:
+    if not plan.confirm:
         return []
-    confirmed = {cell.group for cell in cells if cell.seed in confirm}
-    return [first for group, (first, *_) in grouped(cells).items() if group not in confirmed]
+    rows = plan.known
+    confirmed = plan.confirming(rows)["group"]
+    return [*rows[~rows["group"].isin(confirmed)].drop_duplicates("group")["cell"]]
 
 
-def _of_one_option(cells: Iterable[Cell], recorded: pd.DataFrame) -> dict[Group, Cell]:
-    """The groups of which cells and records together have one option -> a cell of it."""
+def _of_one_option(rows: pd.DataFrame, recorded: pd.DataFrame) -> dict[Group, Cell]:
+    """The groups of which rows and records together have one option -> a cell of it."""
     options: defaultdict[Group, set[str]] = defaultdict(set)
     for comparison_id, paradigm, schedule in zip(
         recorded["comparison_id"], recorded["paradigm"], recorded["schedule"], strict=True
     ):
         options[comparison_id, paradigm].add(schedule)
-    groups = grouped(cells)
-    for group, of_group in groups.items():
-        options[group] |= {cell.schedule.text for cell in of_group}
-    return {group: cells[0] for group, cells in groups.items() if len(options[group]) == 1}
+    for cell in rows.drop_duplicates("option")["cell"]:
+        options[cell.group].add(cell.schedule.text)
+    firsts = rows.drop_duplicates("group")
+    groups = zip(firsts["group"], firsts["cell"], strict=True)
+    return {group: cell for group, cell in groups if len(options[group]) == 1}
 
 
 def _require_not_tuning(confirm: Collection[int], recorded: pd.DataFrame) -> None:
@@ -131,9 +135,9 @@ def _require_not_tuning(confirm: Collection[int], recorded: pd.DataFrame) -> Non
         )
 
 
-def _require_not_confirming(cells: Collection[Cell], recorded: pd.DataFrame) -> None:
+def _require_not_confirming(rows: pd.DataFrame, recorded: pd.DataFrame) -> None:
     confirmed = set(recorded.loc[recorded["stage"].eq(CONFIRM), "seed"])
-    seeds = {cell.seed for cell in cells}
+    seeds = set(rows["seed"])
     if both := seeds & confirmed:
         free = (seed for seed in itertools.count() if seed not in confirmed)
         others = as_typed(itertools.islice(free, len(seeds)))

@@ -30,7 +30,7 @@ from study.errors import RequestError
 from study.kinds import KINDS
 from study.launch.workplace import Workplace
 from study.plan.axes import as_assignments, tasks_of
-from study.plan.plan import Plan, ToCome
+from study.plan.plan import Plan, rows_of
 from study.plan.planning import laid_out
 from study.request import Request
 from study.search.over_seeds import means, recorded
@@ -63,13 +63,14 @@ def searched(request: Request) -> Plan:
         f"{space.improved(request.metrics)}"
     )
     known = KINDS[plan.kind].axes(tasks_of(request.axes))
-    return replace(
-        plan,
-        cells=(),
-        search=about,
-        grid=tuple(as_assignments(known, request.axes)),
-        to_come=(ToCome(plan.cells, options * seeds),),
-    )
+    grid = tuple(as_assignments(known, request.axes))
+    return replace(plan, rows=_to_come(plan.runnable, options * seeds), search=about, grid=grid)
+
+
+def _to_come(examples: pd.DataFrame, count: int) -> pd.DataFrame:
+    """So many rows of cells that a search will suggest, like each of the examples in turn."""
+    rows = examples.iloc[[number % len(examples) for number in range(count)]]
+    return rows.assign(known=False).reset_index(drop=True)
 
 
 @dataclass(eq=False, kw_only=True)
@@ -108,7 +109,7 @@ class Search:
             name=plan.study,
             place=place,
             space=Space.of(request.axes),
-            comparison_id=plan.examples[0].comparison_id,
+            comparison_id=plan.to_come["cell"].iloc[0].comparison_id,
             make_cell=plan.maker.runnable,
             objective=request.metrics,
             num_samples=request.num_samples or 0,
@@ -120,15 +121,9 @@ class Search:
         Args:
             plan: as `searched` gave it.
         """
-        cells, maker = tuple(self.cells), plan.maker
-        (examples,) = plan.to_come
-        count = self.left * len(self.space.seeds)
-        return replace(
-            plan,
-            cells=cells,
-            flops={**plan.flops, **{cell.id: maker.flops(cell) for cell in cells}},
-            to_come=(replace(examples, count=count),) if count else (),
-        )
+        known = rows_of(self.cells, [*map(plan.maker.flops, self.cells)])
+        to_come = _to_come(plan.rows.drop_duplicates("id"), self.left * len(self.space.seeds))
+        return replace(plan, rows=pd.concat([known, to_come], ignore_index=True))
 
     @property
     def cells(self) -> list[Cell]:

@@ -47,6 +47,21 @@ _NAMED = [
 _OF_A_PHASE = [name for name in axes_of(Phase) if name != "lr"]
 """What the parts of a hybrid have in common, unless an axis `hard_...` says otherwise."""
 
+_OF_BOTH_PARTS = ("drop_at", *axes_of(Phase))
+_OF_A_SCHEDULE = {
+    "paradigm",
+    "switch_point",
+    *_OF_BOTH_PARTS,
+    *(f"hard_{name}" for name in _OF_BOTH_PARTS),
+}
+"""Axes from whose values a schedule follows."""
+
+_OF_AN_OPTION = {"paradigm", "lr", "hard_lr", "switch_point", "seed"}
+"""Axes of which neither the network of a cell depends, nor its budget."""
+
+Values = tuple[tuple[str, Any], ...]
+"""Axes, and the value of each."""
+
 
 class CellMaker(Maker[Cell]):
     """Makes cells from points (axis -> value), and knows their cost.
@@ -57,6 +72,8 @@ class CellMaker(Maker[Cell]):
 
     def __init__(self, facts_of: FactsOf) -> None:
         self._facts_of = functools.cache(facts_of)
+        self._schedule = functools.cache(_schedule)
+        self._like: dict[Values, Cell] = {}
         self._flops: dict[tuple[Any, ...], ModelFlops] = {}
         self._options = {name for task in tasks.TASKS.values() for name in task.options}
 
@@ -98,6 +115,15 @@ class CellMaker(Maker[Cell]):
         return why_not(cell, self.facts(cell), self.flops(cell))
 
     def made(self, point: Mapping[str, Any]) -> Cell:
+        values = point.items()
+        schedule = self._schedule(tuple(each for each in values if each[0] in _OF_A_SCHEDULE))
+        alike = tuple(each for each in values if each[0] not in _OF_AN_OPTION)
+        if alike not in self._like:  # few of a grid are unlike, and their checks take long
+            self._like[alike] = self._first(point, schedule)
+        return self._like[alike].compared(schedule, point["seed"])
+
+    def _first(self, point: Mapping[str, Any], schedule: Schedule) -> Cell:
+        """The cell of a point, with all that follows from its values."""
         task = point["task"]
         given = {name: point[name] for name in self._options & point.keys()}
         for name, axis in tasks.TASKS[task].options.items():
@@ -112,7 +138,7 @@ class CellMaker(Maker[Cell]):
             **_sizes(point, facts),
             options=options,
             data_digest=facts.digest,
-            schedule=_schedule(point),
+            schedule=schedule,
             network=_network(point),
             settings=_settings(point, modality.settings),
             budget=Budget(1),
@@ -167,8 +193,9 @@ def _network(point: Mapping[str, Any]) -> NetworkSettings:
     return settings
 
 
-def _schedule(point: Mapping[str, Any]) -> Schedule:
+def _schedule(values: Values) -> Schedule:
     """The phases of a point: those of its paradigms, each maybe with a drop of its rate."""
+    point = dict(values)
 
     def of_hard(axis: str) -> Any:
         own = point.get(f"hard_{axis}", SAME)

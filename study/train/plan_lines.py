@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import fields
+
+import pandas as pd
 
 from study import tasks, terminal
 from study.cell import Cell
-from study.kind import Column
-from study.models.flops import ModelFlops
 from study.tasks.task import Facts
 from study.train.budget import cost
 from study.train.budget.timeline import Stop, timeline
@@ -20,9 +20,9 @@ _SAID = {
 """Axes that the heading tells, or that are of no weight; of others what is unusual."""
 
 
-def heading(cells: Sequence[Cell], facts: Facts, flops: Mapping[str, ModelFlops]) -> Iterator[str]:
+def heading(rows: pd.DataFrame, facts: Facts) -> Iterator[str]:
     """Data, network and budget of a setting; see `study.kind.Kind.describe`."""
-    first = cells[0]
+    first: Cell = rows["cell"].iloc[0]
     usual = {each.name: each.default for each in fields(Cell) if "axis" in each.metadata}
     others = [name for name in usual if name not in _SAID and getattr(first, name) != usual[name]]
     parts = (first.network, first.settings)
@@ -36,46 +36,41 @@ def heading(cells: Sequence[Cell], facts: Facts, flops: Mapping[str, ModelFlops]
     )
     yield from facts.notes
     if first.alpha is not None:
-        alphas = sorted({cell.alpha for cell in cells if cell.alpha is not None})
+        alphas = sorted({cell.alpha for cell in rows["cell"]})
         yield f"attention held on the foreground at {', '.join(f'{a:g}' for a in alphas)}"
-    ends = [timeline(cell, flops[cell.id])[-1] for cell in cells]
-    yield _budget(first, _soft(first, flops), ends)
+    yield _budget(first, _soft(rows), _ends(rows))
 
 
-def measured(cells: Sequence[Cell], flops: Mapping[str, ModelFlops]) -> dict[str, Column]:
-    """What each paradigm of a setting costs; see `study.kind.Kind.measured`."""
-    soft = _soft(cells[0], flops)
-    end_of = {cell.id: timeline(cell, flops[cell.id])[-1] for cell in cells}
-
-    def rates(some: Sequence[Cell]) -> str:
-        return str(len({tuple(phase.lr for phase in cell.schedule.phases) for cell in some}))
-
-    def switches(some: Sequence[Cell]) -> str:
-        found = {cell.switch_point for cell in some if cell.switch_point is not None}
-        return str(len(found) or "-")
-
-    def mean(some: Sequence[Cell]) -> float:
-        ends = [end_of[cell.id] for cell in some]
-        costs = [end.compute_flops / end.steps_done / cells[0].batch_size for end in ends]
-        return sum(costs) / len(costs)
-
-    def steps(some: Sequence[Cell]) -> str:
-        found = [end_of[cell.id].steps_done for cell in some]
-        low, high = min(found), max(found)
-        return f"{low:,}" if low == high else f"{low:,}-{high:,}"
-
+def measured(rows: pd.DataFrame) -> dict[str, str]:
+    """What a paradigm of a setting costs; see `study.kind.Kind.measured`."""
+    first: Cell = rows["cell"].iloc[0]
+    rates = {tuple(phase.lr for phase in cell.schedule.phases) for cell in rows["cell"]}
+    switches = {cell.switch_point for cell in rows["cell"]} - {None}
+    ends = _ends(rows)
+    costs = [end.compute_flops / end.steps_done / first.batch_size for end in ends]
+    mean = sum(costs) / len(costs)
+    least, most = (end(each.steps_done for each in ends) for end in (min, max))
     return {
-        "rates": rates,
-        "switch": switches,
-        "FLOPs/input": lambda some: f"{mean(some):.3g}",
-        "x soft": lambda some: f"{mean(some) / soft:.2f}",
-        "steps": steps,
+        "rates": f"{len(rates)}",
+        "switch": f"{len(switches) or '-'}",
+        "FLOPs/input": f"{mean:.3g}",
+        "x soft": f"{mean / _soft(rows):.2f}",
+        "steps": f"{least:,}" if least == most else f"{least:,}-{most:,}",
     }
 
 
-def _soft(cell: Cell, flops: Mapping[str, ModelFlops]) -> float:
+def _ends(rows: pd.DataFrame) -> list[Stop]:
+    """The last stop of each cell."""
+    first = rows.drop_duplicates("option")
+    options = zip(first["option"], first["cell"], first["flops"], strict=True)
+    ends = {option: timeline(cell, flops)[-1] for option, cell, flops in options}
+    return [ends[option] for option in rows["option"]]
+
+
+def _soft(rows: pd.DataFrame) -> float:
     """Training FLOPs of soft on one input of a setting."""
-    return float(cost.training_flops("soft", flops[cell.id], cell.m))
+    first = rows.iloc[0]
+    return float(cost.training_flops("soft", first["flops"], first["cell"].m))
 
 
 def _budget(cell: Cell, soft: float, ends: Iterable[Stop]) -> str:

@@ -11,7 +11,7 @@ from study.cell.declared import Axis
 from study.cell.events import Report, Runner
 from study.cell.work import Work
 from study.door import imported
-from study.kind import Column, Kind
+from study.kind import Kind
 from study.storage.storage import Storage
 from study.tasks import TASKS, modality
 from study.tasks.task import Facts, FactsOf
@@ -47,17 +47,15 @@ class Training(Kind[Cell]):
     def row(self, cell: Cell) -> tuple[str, ...]:
         return (cell.paradigm,)
 
-    def heading(
-        self, cells: Sequence[Cell], facts: Facts, flops: Mapping[str, Any]
-    ) -> Iterator[str]:
+    def heading(self, rows: pd.DataFrame, facts: Facts) -> Iterator[str]:
         from study.train.plan_lines import heading
 
-        return heading(cells, facts, flops)
+        return heading(rows, facts)
 
-    def measured(self, cells: Sequence[Cell], flops: Mapping[str, Any]) -> dict[str, Column]:
+    def measured(self, rows: pd.DataFrame) -> dict[str, str]:
         from study.train.plan_lines import measured
 
-        return measured(cells, flops)
+        return measured(rows)
 
     def short(self, cell: Cell) -> Cell:
         """A few steps a phase."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from chapters.paths.heads.heads_cell import BOUND, FIXED, PUBLISHED, SOLVED, VALIDATION, HeadsCell
 from chapters.paths.posterior.posterior_cell import THEORY, WIDTH
@@ -15,6 +15,9 @@ from study.kind import Maker
 from study.tasks.task import Facts, FactsOf
 from study.terminal import counted
 from study.train.training_kind import TRAINING
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 TEMPERATURE = Axis(
     f"of the theory: {VALIDATION} (the best of ten on validation episodes), {PUBLISHED} (the best "
@@ -109,11 +112,9 @@ class Heads(TheoryKind[HeadsCell]):
             (cell.choice or "-") if cell.temperature is None else f"{cell.temperature:g}",
         )
 
-    def heading(
-        self, cells: Sequence[HeadsCell], facts: Facts, flops: Mapping[str, Any]
-    ) -> Iterator[str]:
-        first = cells[0]
-        networks = counted(len(self.needs(cells)), "network")
+    def heading(self, rows: pd.DataFrame, facts: Facts) -> Iterator[str]:
+        first: HeadsCell = rows["cell"].iloc[0]
+        networks = counted(len(self.needs([*rows["cell"]])), "network")
         yield (
             f"heads {first.heads_text} of {networks} on {first.task}: theory from "
             f"P={first.examples:,} episodes, heads removed without training again"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from chapters.paths.posterior.network import VARIANTS
 from chapters.paths.posterior.posterior_cell import (
@@ -18,6 +18,9 @@ from chapters.paths.posterior.theory_kind import TheoryKind
 from study.cell.declared import Axis, Name, axes_of
 from study.kind import Maker
 from study.tasks.task import Facts, FactsOf
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _SIZES = ("n", "validation_size", "test_size")
 
@@ -74,10 +77,8 @@ class Posterior(TheoryKind[PosteriorCell]):
     def row(self, cell: PosteriorCell) -> tuple[str, ...]:
         return cell.method, cell.paths, "infinite" if cell.width is None else f"{cell.width:,}"
 
-    def heading(
-        self, cells: Sequence[PosteriorCell], facts: Facts, flops: Mapping[str, Any]
-    ) -> Iterator[str]:
-        first = cells[0]
+    def heading(self, rows: pd.DataFrame, facts: Facts) -> Iterator[str]:
+        first: PosteriorCell = rows["cell"].iloc[0]
         yield (
             f"{first.task} ({first.variant}): heads {first.heads}, sigma_perp "
             f"{first.sigma_perp:g}, T={first.tokens} tokens, P={first.n:,}, temperature "

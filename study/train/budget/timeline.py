@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -85,10 +86,10 @@ def flow_time(cell: Cell, stops: list[Stop], steps: int) -> float:
 
 def steps_by_phase(cell: Cell, stops: list[Stop]) -> list[int]:
     """How many steps each phase of the cell takes."""
-    ends = [
-        max((s.steps_done for s in stops if s.phase <= i), default=0)
-        for i in range(len(cell.schedule.phases))
-    ]
+    ends = [0] * len(cell.schedule.phases)
+    for stop in stops:
+        ends[stop.phase] = stop.steps_done
+    ends = [*itertools.accumulate(ends, max)]  # a phase without a step may have no stop
     return [end - start for start, end in zip([0, *ends], ends, strict=False)]
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -15,8 +14,7 @@ import torch
 from study import run
 from study.cell.work import Job
 from study.drive.as_shard import estimate
-from study.plan.jobs import Seconds
-from study.plan.plan import Plan
+from study.plan.plan import Division, Plan, rows_of
 from study.results import Results
 from study.results.merging import compact
 from study.terminal.command import DONE, FAILED, UNUSABLE
@@ -165,9 +163,8 @@ def test_a_smaller_pack_takes_as_long_as_the_measured_one_or_its_cells_one_by_on
     """Four cells in a pack are measured to take as long as two alone."""
     cells = tuple(make_cell("soft", 0.1, seed) for seed in range(4))
     packing = Packing("seed", measured={shape(cells[0]): Measured(4, 2.0)})
-    costs = {cell.id: Seconds(10.0, 0.0) for cell in cells}
-    plan = Plan("digits", "training", "quick", cells, frozenset(), (), {}, {}, packing, 1, 1)
-    plan = replace(plan, costs=costs)
+    rows = rows_of(cells, [None] * len(cells)).assign(seconds=10.0)
+    plan = Plan("digits", "training", "quick", rows, {}, Division(packing))
     took = [estimate(plan, Job((cells[:size],))) for size in (1, 2, 3, 4)]
     assert took == pytest.approx([20, 40, 40, 40])
 

@@ -15,7 +15,7 @@ from study.cell import Cell, Schedule
 from study.errors import RequestError
 from study.models.flops import ModelFlops
 from study.plan import estimate
-from study.plan.plan import Plan
+from study.plan.plan import Division, Plan, rows_of
 from study.plan.planning import where_it_trains
 from study.tasks.mosaics.mosaics import MosaicTask
 from study.tasks.sources.places import NO_PLACES
@@ -36,9 +36,13 @@ def plan(
     names = ("train_metrics_size", "validation_size", "test_size")
     sizes = dict.fromkeys(names, evaluated)
     cells = tuple(tiny_cell(digits, each, seed=seed, **sizes) for each, seed in every)
-    cost = {cell.id: ModelFlops(flops, flops) for cell in cells}
+    rows = rows_of(cells, [ModelFlops(flops, flops)] * len(cells))
     facts = {(cell.task, cell.options): digits.facts for cell in cells}
-    return Plan("digits", "training", "x", cells, frozenset(), (), cost, facts, Packing(), 1, 1)
+    return Plan("digits", "training", "x", rows, facts)
+
+
+def on_cpu(plan: Plan) -> Plan:
+    return dataclasses.replace(plan, how=Division(gpus_per_trial=0))
 
 
 @pytest.fixture
@@ -57,7 +61,7 @@ def test_on_a_cpu_nothing_is_packed_unless_asked_for(
         assert estimate.choose_packing(made, NO_PLACES, name).choice == name
     for here in (False, True):
         monkeypatch.setattr(torch.cuda, "is_available", lambda here=here: here)
-        cpu = dataclasses.replace(made, gpus_per_trial=0) if here else made
+        cpu = on_cpu(made) if here else made
         packing = estimate.choose_packing(cpu, NO_PLACES, "auto")
         assert (packing.choice, packing.reason) == ("none", "on CPUs packed cells only take turns")
 
@@ -169,12 +173,11 @@ def test_a_cell_takes_its_flops_at_the_rate_of_its_shape(
 ) -> None:
     """Its evaluations, too; a fork those after its first phase. A shape is timed once."""
     timed = plan(digits, 3, SOFT, LVML, Schedule.hybrid(0.1, 0.05, 0.5))
-    seconds = estimate.cell_seconds(timed, NO_PLACES, timed.cells)
+    timed = timed.timed(estimate.cell_seconds(timed, NO_PLACES))
     assert len(steps) <= 3 * estimate.MOST_STEPS + 4  # a phase has a step to warm up
-    for cell in timed.cells:
+    for cell, alone, forked in timed.rows[["cell", "seconds", "forked"]].itertuples(index=False):
         taken = steps_by_phase(cell, timeline(cell, timed.flops[cell.id]))
         evaluated = len(cell.evaluation_points) * 3 * 50 / TRAINING_PASSES / cell.batch_size
-        alone, forked = seconds[cell.id]
         if len(taken) == 1:
             assert (alone, forked) == (pytest.approx(taken[0] + evaluated), 0)
         else:
@@ -184,12 +187,11 @@ def test_a_cell_takes_its_flops_at_the_rate_of_its_shape(
 def test_a_pack_takes_the_time_of_its_speedup(digits: MosaicTask, steps: list[object]) -> None:
     made = plan(digits, 2)
     measured = {packs.shape(made.cells[0]): Measured(2, 4.0)}
-    packed = dataclasses.replace(made, packing=Packing("seed", measured=measured))
+    packed = dataclasses.replace(made, how=Division(Packing("seed", measured=measured)))
     alone, together = (
-        estimate.cell_seconds(each, NO_PLACES, made.cells[:1]) for each in (made, packed)
+        estimate.cell_seconds(each, NO_PLACES)["seconds"] for each in (made, packed)
     )
-    (id_,) = alone
-    assert together[id_].alone == pytest.approx(alone[id_].alone / 4)
+    assert together.tolist() == pytest.approx((alone / 4).tolist())
 
 
 def test_cells_are_timed_on_a_gpu_in_a_process_of_their_own(
@@ -199,7 +201,7 @@ def test_cells_are_timed_on_a_gpu_in_a_process_of_their_own(
     made = plan(digits, 1)
     for here in (False, True):
         monkeypatch.setattr(torch.cuda, "is_available", lambda here=here: here)
-        with where_it_trains(dataclasses.replace(made, gpus_per_trial=0), None) as call:
+        with where_it_trains(on_cpu(made), None) as call:
             assert call(os.getpid) == os.getpid()
     died = pytest.raises(RequestError, match="the process that times cells on the GPU died")
     with died, where_it_trains(made, None) as call:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 import analysis
@@ -16,8 +17,8 @@ from study.cell import Cell
 from study.cell.work import Job, Work
 from study.drive.launcher import Launch
 from study.launch.watching import Watch
-from study.plan.jobs import Seconds
 from study.plan.plan import Plan
+from study.plan.stages import unchosen
 from study.results import Results
 from study.tasks.sources.places import Places
 from study.terminal.command import DONE, INTERRUPTED, UNUSABLE
@@ -90,7 +91,7 @@ class Command:
         return contextlib.nullcontext(lambda plan: self._launch(plan, watch))
 
     def _launch(self, plan: Plan, watch: Watch) -> bool:
-        self.threads.add(plan.threads)
+        self.threads.add(plan.how.threads)
         for job in plan.jobs:
             if len(self.jobs) == self._most:
                 raise KeyboardInterrupt
@@ -116,8 +117,8 @@ class Command:
         return DONE
 
 
-def _seconds(_: Plan, __: Places, cells: Iterable[Cell]) -> dict[str, Seconds]:
-    return {cell.id: Seconds(1.0, 0.5) for cell in cells}
+def _seconds(plan: Plan, _: Places) -> pd.DataFrame:
+    return plan.rows[["seconds", "forked"]].assign(seconds=1.0, forked=0.5)
 
 
 def recorded(results: Results) -> dict[str, dict[float, list[int]]]:
@@ -250,7 +251,7 @@ def test_killed_anywhere_and_resumed_is_as_if_uninterrupted(
 
 def test_a_group_of_which_no_option_can_be_chosen_is_named(results: Results) -> None:
     command = Command(results, end_of=lambda _: "failed")
-    assert {cell.paradigm for cell in command.trained.unchosen} == {"soft", "hybrid"}
+    assert {cell.paradigm for cell in unchosen(command.trained.plans[-1])} == {"soft", "hybrid"}
     assert command.progress.line().startswith("8/8 cells done, 8 failed")
 
 

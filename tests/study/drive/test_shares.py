@@ -5,18 +5,18 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
 
+import pandas as pd
 import pytest
 
 from study.cell import Cell
 from study.cell.work import Work
-from study.kinds import KINDS
+from study.drive.as_shard import share_of
 from study.launch.workplace import looked_at
+from study.plan.networks_first import with_networks
 from study.plan.plan import Plan
 from study.plan.planning import planned
-from study.plan.share import Share
-from study.plan.stages import grouped, staged
+from study.plan.stages import staged
 from study.request import Request, Shard
 from study.results import Results
 from study.run_options import requested
@@ -35,8 +35,8 @@ def request_of(*sets: str) -> Request:
     return requested(["digits", "--set", *(sets or GRID)])
 
 
-def shares(request: Request, grid: Plan, of: int) -> list[Share]:
-    return [Share(Shard(number, of), grid, request.confirm) for number in range(1, of + 1)]
+def shares(plan: Plan, of: int) -> list[Plan]:
+    return [share_of(plan, Shard(number, of)) for number in range(1, of + 1)]
 
 
 def known(request: Request, results: Results, grid: Plan) -> Plan:
@@ -59,40 +59,37 @@ def record(results: Results, cell: Cell) -> None:
 )
 def test_every_cell_is_one_shard_s_and_each_group_is_spread_evenly(words: str) -> None:
     """Also of kinds that do not train, and the networks that those need."""
-    request = requested(words.split())
-    grid = planned(request)
-    networks = replace(grid, cells=tuple(KINDS[grid.kind].needs(grid.cells)))
-    for of, plan in itertools.product(NUMBERS, (networks, grid)):
-        each = shares(request, grid, of)
-        parts = [share.of(plan).cells for share in each]
-        assert Counter(itertools.chain(*parts)) == Counter(plan.cells)
-        for group in (plan.cells, *grouped(plan.cells).values()):
-            counts = [sum(map(share.has, group)) for share in each]
-            assert max(counts) - min(counts) <= 1
+    plans = with_networks(planned(requested(words.split())), looked_at(in_memory().url))
+    for of, plan in itertools.product(NUMBERS, plans):
+        parts = [part.known for part in shares(plan, of)]
+        assert Counter(pd.concat(parts)["id"]) == Counter(plan.known["id"])
+        assert evenly([len(part) for part in parts])
+        for group in plan.known["group"].unique():
+            assert evenly([part["group"].isin([group]).sum() for part in parts])
+
+
+def evenly(counts: list[int]) -> bool:
+    return max(counts) - min(counts) <= 1
 
 
 def test_what_is_recorded_moves_no_cell_to_another_shard() -> None:
     """At every moment of a study, what is known and what is to come is one shard's."""
     request, results = request_of(), in_memory()
     grid = planned(request)
-    everybody = [share for of in NUMBERS for share in shares(request, grid, of)]
     owned: dict[tuple[int, str], int] = {}
     for plan in as_cells_end(request, results, grid):
-        to_come: Counter[int] = Counter()
-        for share in everybody:
-            part, shard = share.of(plan), share.shard
-            to_come[shard.of] += part.num_to_come
-            assert part.finished == plan.finished & {cell.id for cell in part.cells}
-            for cell in part.cells:
-                assert owned.setdefault((shard.of, cell.id), shard.number) == shard.number
-        assert to_come == Counter(dict.fromkeys(NUMBERS, plan.num_to_come))
+        for of in NUMBERS:
+            parts = shares(plan, of)
+            assert sum(len(part.to_come) for part in parts) == len(plan.to_come)
+            for number, part in enumerate(parts, start=1):
+                for cell_id in part.known["id"]:
+                    assert owned.setdefault((of, cell_id), number) == number
         assert {(of, cell.id) for of in NUMBERS for cell in plan.cells} <= owned.keys()
-    confirming = {cell.id for cell in plan.confirming}
+    confirming = plan.confirming(plan.known)["id"]
     assert len(owned) == len(NUMBERS) * (8 + len(confirming)) == len(NUMBERS) * (8 + 6)
     for of in NUMBERS:
         shard_of = [owned[of, cell_id] for cell_id in confirming]
-        counts = [shard_of.count(number) for number in range(1, of + 1)]
-        assert max(counts) - min(counts) <= 1
+        assert evenly([shard_of.count(number) for number in range(1, of + 1)])
 
 
 def as_cells_end(request: Request, results: Results, grid: Plan) -> Iterator[Plan]:
