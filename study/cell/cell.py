@@ -6,7 +6,7 @@ See `study.cell.any_cell` for what it has in common with cells of other kinds.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -170,9 +170,9 @@ class Cell(AnyCell):
         return self.hash_without("schedule", "seed")
 
     def compared(self, schedule: Schedule, seed: int) -> Cell:
-        """A cell of the same comparison, whose id is not hashed again."""
+        """A cell of the same comparison; what both share is not hashed again."""
         other = replace(self, schedule=schedule, seed=seed)
-        other.__dict__["comparison_id"] = self.comparison_id
+        other.__dict__.update(comparison_id=self.comparison_id, setting=self.setting)
         return other
 
     @property
@@ -185,16 +185,14 @@ class Cell(AnyCell):
         return self.hash_without("schedule", "seed", "alpha"), self.alpha is not None
 
     @cached_property
-    def first_phase_id(self) -> str:
-        """Content hash of all that the steps of the first phase depend on, but not their number.
+    def first_phase(self) -> Hashable:
+        """All that the steps of the first phase depend on, but not their number.
 
-        Cells with equal ids share weights, order and random state until one of them leaves its
-        first phase.
+        Cells that have it in common share weights, order and random state until one of them leaves
+        its first phase.
         """
-        shared = self.to_dict()
-        first = shared["schedule"]["phases"][0]
-        shared["schedule"] = {name: first[name] for name in first if name != "until"}
-        return self.content_hash(shared)
+        first = vars(self.schedule.phases[0]).items()
+        return self.comparison_id, self.seed, *(each for each in first if each[0] != "until")
 
     @property
     def paradigm(self) -> str:

@@ -66,7 +66,7 @@ def families(cells: Iterable[Any]) -> list[list[Any]]:
     """
     return [
         sorted(family, key=lambda cell: cell.schedule.phases[0].until, reverse=True)
-        for family in grouped(cells, lambda cell: cell.first_phase_id).values()
+        for family in grouped(cells, lambda cell: cell.first_phase).values()
     ]
 
 
@@ -74,9 +74,9 @@ def forks(job: Job) -> Iterator[Any]:
     """The cells of a job that start from the first phase of another one."""
     known = set()
     for cell in job.cells if job.share and len(job.packs) > 1 else ():
-        if cell.first_phase_id in known:
+        if cell.first_phase in known:
             yield cell
-        known.add(cell.first_phase_id)
+        known.add(cell.first_phase)
 
 
 def _balanced(

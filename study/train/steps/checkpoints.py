@@ -17,7 +17,7 @@ import hashlib
 import io
 import pickle
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from study.cell import Cell
@@ -54,12 +54,12 @@ class Checkpoints:
         self._saved = time.monotonic()
         self._later: Sequence[Cell] = ()
         self._fork_steps: Collection[int] = ()
-        self._forks: dict[tuple[str, int], dict[str, Any]] = {}
+        self._forks: dict[tuple[Hashable, int], dict[str, Any]] = {}
 
     def expect(self, cells: Sequence[Cell], later: Sequence[Cell]) -> None:
         """Names the cells that train now, and those that will with these checkpoints."""
         self._later = later
-        shared = {cell.first_phase_id for cell in (*cells, *later)}
+        shared = {cell.first_phase for cell in (*cells, *later)}
         self._forks = {key: state for key, state in self._forks.items() if key[0] in shared}
 
     def resume(self, member: Member) -> None:
@@ -75,7 +75,7 @@ class Checkpoints:
             )
             return
         for steps in member.fork_steps([cell]):
-            if shared := self._forks.get((cell.first_phase_id, steps)):
+            if shared := self._forks.get((cell.first_phase, steps)):
                 member.restore(shared, fork=True)
 
     def due(self, members: Sequence[Member]) -> bool:
@@ -90,7 +90,7 @@ class Checkpoints:
         """
         for member in members:
             if self._forks_here(member):
-                key = member.cell.first_phase_id, member.steps
+                key = member.cell.first_phase, member.steps
                 self._forks[key] = copy.deepcopy(member.state())
         if self._is_overdue():
             for member in members:

@@ -114,7 +114,7 @@ class Member:
         """Steps after which those of some cells part from its own that share its first phase."""
         found = set()
         for cell in cells:
-            if len(cell.schedule.phases) > 1 and cell.first_phase_id == self.cell.first_phase_id:
+            if len(cell.schedule.phases) > 1 and cell.first_phase == self.cell.first_phase:
                 stops = timeline(cell, cost.cell_flops(cell, self._flops))
                 found.add(steps_by_phase(cell, stops)[0])
         return found
@@ -242,7 +242,7 @@ class Member:
         """Goes on from a state, before any step was taken here.
 
         Args:
-            state: of this cell, or of one with the same `first_phase_id` if `fork`.
+            state: of this cell, or of one with the same `first_phase` if `fork`.
             fork: whether it is the state of another cell.
         """
         self.steps = state["steps"]

@@ -89,7 +89,7 @@ def test_the_file_is_part_of_the_cells_that_use_it_and_of_no_others(
     (third,) = cells("paradigm=half")
     assert third.id != half.id
     assert third.comparison_id == half.comparison_id == soft.comparison_id
-    assert third.first_phase_id != half.first_phase_id
+    assert third.first_phase != half.first_phase
     # So that the analysis takes them for options of one paradigm, not for seeds of one option.
     assert third.schedule.text != half.schedule.text
     for cell in (half, third):

@@ -97,7 +97,7 @@ def test_every_cell_is_in_one_job(
     assert Counter(cell.id for job in jobs for cell in job.cells) == Counter(c.id for c in cells)
     for job in jobs:
         for cell in forks(job):
-            assert cell.first_phase_id == job.cells[0].first_phase_id
+            assert cell.first_phase == job.cells[0].first_phase
 
 
 def test_packs_train_seed_by_seed_and_the_seeds_of_an_option_are_one_job() -> None:
@@ -132,8 +132,8 @@ def test_short_cells_train_in_batches_and_long_ones_do_not() -> None:
 def test_cells_share_a_first_phase_where_all_that_determines_its_steps_is_equal() -> None:
     soft = make_cell("soft", 0.1)
     for same in ({"switch_point": 0.3}, {"last_lr": 0.01}):
-        assert soft.first_phase_id == make_cell("hybrid", 0.1, **same).first_phase_id
+        assert soft.first_phase == make_cell("hybrid", 0.1, **same).first_phase
     for other in (
         {"lr": 0.2}, {"seed": 1}, {"paradigm": "lvml"}, {"n": 100}, {"evaluation_points": (1.0,)},
     ):  # fmt: skip
-        assert soft.first_phase_id != make_cell(**{"lr": 0.1, **other}).first_phase_id
+        assert soft.first_phase != make_cell(**{"lr": 0.1, **other}).first_phase
