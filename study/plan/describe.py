@@ -38,7 +38,7 @@ def _cells(plan: Plan) -> Iterator[str]:
     """How many cells there are, and by what they differ."""
     if plan.search:
         yield plan.search
-    if plan.known.empty:
+    if plan.search and plan.known.empty:
         yield "below: one example a paradigm and seed, in the middle of its ranges"
     else:
         every, done = len(plan.runnable), plan.runnable["done"].sum()
@@ -78,7 +78,7 @@ def _stages(plan: Plan) -> Iterator[str]:
 def _settings(plan: Plan) -> Iterator[str]:
     """The lines of all settings; notes on data that several of them share are in the first."""
     told: set[str] = set()
-    rows = plan.known if not plan.known.empty else plan.to_come.drop_duplicates("id")
+    rows = plan.tuning(plan.to_come).drop_duplicates("id") if plan.known.empty else plan.known
     for _, mine in rows.groupby(rows["cell"].map(attrgetter("setting")), sort=False):
         first = mine["cell"].iloc[0]
         facts = plan.facts[first.task, first.options]
