@@ -60,7 +60,7 @@ class Plan:
             stopped early has compared all options on fewer seeds; those that tune before those
             that confirm.
         facts: (task, options) -> facts of the data.
-        how: the cells become trials.
+        how: cells become trials, and what each of these has of the machine.
         confirm: seeds that confirm the chosen options; empty: the study has one stage.
         watched: whether options are tuned by the mean of their seeds, which then train side by
             side: a search or a scheduler looks at it.
