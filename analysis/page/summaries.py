@@ -18,8 +18,8 @@ from analysis.page.where_it_looks import looks
 from analysis.section.section import Section
 from analysis.section.summary import summary_run
 from analysis.section.templates import Table, markdown_table, table
-from study.evaluate.heat_map_image import heatmap_png
 from study.results import OF_DATA
+from study.tracking.heat_map_image import heatmap_svg
 from study.tracking.runs import Run
 
 
@@ -88,7 +88,7 @@ def _files(section: Section[Comparison], paradigm: str) -> dict[str, bytes]:
     rows = comparison.chosen[comparison.chosen["paradigm"] == paradigm]
     maps = {split: mean_heatmaps(rows, comparison.choice, split) for split in ("test", "train")}
     if found := {split: of[paradigm] for split, of in maps.items() if of}:
-        files["heatmap.png"] = heatmap_png(found, comparison.modality)
+        files["heatmap.svg"] = heatmap_svg(found, comparison.modality)
     return files
 
 

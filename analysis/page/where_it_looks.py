@@ -11,7 +11,7 @@ from analysis.digest.compare import Comparison
 from analysis.groups import in_order, rows_of
 from analysis.section.templates import paragraphs
 from study import tasks
-from study.evaluate.looks import Example, looks_html, looks_page
+from study.tracking.looks import Example, looks_html, looks_page
 
 
 class Looks(NamedTuple):

@@ -36,7 +36,7 @@ from analysis.rules.overstated import optimism
 from analysis.rules.stages import given, interim
 from analysis.rules.statistics import LEVEL, MIN_SEEDS
 from study import tasks, terminal
-from study.evaluate.looks import STYLE
+from study.tracking.looks import STYLE
 
 _FOLDER = Path(__file__).parents[1] / "templates"
 _FOLDERS = [_FOLDER, *(_FOLDER / name for name in ("forms", "sentences", "tables"))]

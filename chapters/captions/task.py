@@ -40,7 +40,7 @@ MSCOCO = Declaration(
     why_not="chapters.captions.task:why_not",
     requires="chapters.captions.evaluation.caption_scores:require_scorers",
     at_hand="chapters.captions.encoders.encoders:at_hand",
-    artifacts="study.evaluate.run_files:heat_map",  # what was written is in the report
+    artifacts="study.tracking.run_files:heat_map",  # what was written is in the report
 )
 
 

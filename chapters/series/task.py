@@ -9,6 +9,7 @@ it; only these files are read, and none of its code.
 from __future__ import annotations
 
 import importlib.util
+from dataclasses import replace
 from pathlib import Path
 
 from chapters.series import ts_files, windows
@@ -56,13 +57,15 @@ def _series(options: Options) -> TaskInfo:
         train, test = read_data_set(DATA_SET, places, ts_files.read_pair)
         others = background_names(classes, background, train.classes, train.name)
         base = windows.windows_of(train, test, window)
-        return MosaicTask(windows.TASK, base, classes, windows.VALIDATION_SHARE, others)
+        return MosaicTask(windows.TASK, base, classes, windows.VALIDATION_SHARE, others, _WINDOWS)
 
     return TaskInfo(classes, load)
 
 
+_WINDOWS = replace(MOSAICS, shown="chapters.series.windows:shown")
+
 SERIES = Declaration(
-    MOSAICS,
+    _WINDOWS,
     _series,
     {  # by default three of the nine speakers, and the steps of the shortest series
         "foreground": Axis("classes that are labels, e.g. 1+2+3", Text(), ("1+2+3",)),

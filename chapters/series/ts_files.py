@@ -13,6 +13,7 @@ the label last. Names of the header may be written in any case.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,7 +21,7 @@ import numpy as np
 
 from study.errors import RequestError, unknown
 from study.tasks.mosaics.classes import class_name, class_names
-from study.tasks.sources.directory import listed, nothing_in, visible
+from study.tasks.sources.directory import listed, nothing_in
 from study.tasks.sources.reading import reading
 
 ACCEPTED = (
@@ -65,13 +66,10 @@ def read_pair(data_dir: Path) -> tuple[TsFile, TsFile]:
         RequestError: it holds none, or several; or a line of a file cannot be read, lacks values,
             or is of another class or number of dimensions.
     """
-    with listed(data_dir, "a pair of .ts files") as entries:
-        folders = [path for path in entries if path.is_dir()]
-        pairs = _pairs(data_dir)
-        for folder in [] if pairs else folders:
-            pairs |= {name: pair for name, pair in _pairs(folder).items() if name == folder.name}
+    with listed(data_dir, "a pair of .ts files", depth=1) as names:
+        pairs = _pairs(data_dir, names)
     if not pairs:
-        raise nothing_in(data_dir, entries, "pair of .ts files", ACCEPTED)
+        raise nothing_in(data_dir, names, "pair of .ts files", ACCEPTED)
     own = data_dir.absolute().name
     if len(pairs) > 1 and own not in pairs:
         raise RequestError(
@@ -82,13 +80,16 @@ def read_pair(data_dir: Path) -> tuple[TsFile, TsFile]:
     return first, _read(test, like=first)
 
 
-def _pairs(folder: Path) -> dict[str, list[Path]]:
-    """Name of a data set -> its files in a folder, to train and to test on."""
-    found: dict[str, dict[str, Path]] = {}
-    for path in visible(folder):
-        if match := _FILE.fullmatch(path.name):
-            found.setdefault(match["name"], {})[match["part"].upper()] = path
-    return {name: [pair["TRAIN"], pair["TEST"]] for name, pair in found.items() if len(pair) == 2}
+def _pairs(data_dir: Path, names: Sequence[str]) -> dict[str, list[Path]]:
+    """Name of a data set -> its two files; those in folders count if none lie beside these."""
+    found: dict[tuple[bool, str], dict[str, Path]] = {}
+    for match in filter(None, map(_FILE.fullmatch, names)):
+        if match["folder"] in (None, match["name"]):
+            files = found.setdefault((match["folder"] is None, match["name"]), {})
+            files[match["part"].upper()] = data_dir / match.string
+    pairs = {key: [of["TRAIN"], of["TEST"]] for key, of in found.items() if len(of) == 2}
+    outside = {name: pair for (is_outside, name), pair in pairs.items() if is_outside}
+    return outside or {name: pair for (_, name), pair in pairs.items()}
 
 
 def _read(path: Path, like: TsFile | None = None) -> TsFile:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +17,9 @@ from study.tasks.mosaics.base_segments import (
 )
 from study.tasks.sources.cached import digest_of
 
+if TYPE_CHECKING:
+    from study.tasks.mosaics.mosaics import Mosaics
+
 TASK = "series"
 """Its name, which is part of the seeds."""
 
@@ -24,6 +28,8 @@ MOST_DEVIATIONS = 1e6
 
 VALIDATION_SHARE = 0.25
 """Of the train series of each class."""
+
+_STEPS = 64  # that are shown of a window: of a longer one every second, or every third, ...
 
 
 def windows_of(train: TsFile, test: TsFile, window: int) -> BaseSegments:
@@ -115,3 +121,10 @@ def _notes(train: TsFile, test: TsFile, window: int, counts: Sequence[int]) -> t
         *([padded] if short.any() else []),
         *repeated_note(train.series, test.series, "series"),
     )
+
+
+def shown(split: Mosaics, row: int) -> dict[str, Any]:
+    """The windows of a mosaic, see `study.tracking.looks.Example`."""
+    segments = split.images[split.index[row].long()].cpu().numpy()
+    kept = segments[:, :: -(-segments.shape[1] // _STEPS), 0].transpose(0, 2, 1)
+    return {"windows": kept.astype(float).round(2).tolist()}

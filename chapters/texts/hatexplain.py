@@ -80,12 +80,12 @@ DATA_SET = DataSet(
 
 
 def _load_from(data_dir: Path, options: Options) -> Posts:
-    with listed(data_dir, _TITLE) as entries:
+    with listed(data_dir, _TITLE) as names:
         inside = data_dir / "Data"
         folder = inside if inside.is_dir() else data_dir
         path, divisions = folder / _DATASET, folder / _DIVISIONS
         if not (path.is_file() and divisions.is_file()):
-            raise nothing_in(data_dir, entries, _TITLE, _ACCEPTED)
+            raise nothing_in(data_dir, names, _TITLE, _ACCEPTED)
     with reading(path, _AGAIN):
         dataset = dict(json.loads(path.read_bytes()))
     splits: dict[str, list[Post]] = {}

@@ -21,7 +21,7 @@ POSTS = Modality(
     "the 5 tokens with most attention: token F1 compares them with the marked tokens, IOU F1 with "
     "the marked spans, where a token matches a span of at most two. AUPRC is the area under the "
     "precision-recall curve of the attention itself.",
-    measured="chapters.texts.plausibility:plausibility",
+    measured="chapters.texts.plausibility:of_a_model",
     shown="chapters.texts.texts:shown",
     how_shown="The shade of a word grows with the attention on it, and the rationale is "
     "underlined.",

@@ -15,19 +15,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from chapters.texts.posts import Post, Posts, checked_marks, checked_tokens
+from chapters.texts.tables import SUFFIXES, files_by_split, read_rows
 from study.cell.seeds import share_of_each
 from study.errors import RequestError, as_seen
 from study.tasks.sources.data_set import DataSet, read_data_set
-from study.tasks.sources.directory import (
-    SPLIT_NAMES,
-    files_by_split,
-    listed,
-    nothing_in,
-    split_named,
-)
+from study.tasks.sources.directory import SPLIT_NAMES, listed, nothing_in, split_named
+from study.tasks.sources.hub import named_classes
 from study.tasks.sources.places import Places
 from study.tasks.sources.reading import reading
-from study.tasks.sources.tables import SUFFIXES, named_classes, read_rows
 from study.tasks.task import SPLITS
 
 if TYPE_CHECKING:
@@ -92,13 +87,13 @@ DATA_SET = DataSet(
 def _load_from(data_dir: Path) -> Posts:
     import pandas as pd
 
-    with listed(data_dir, _TITLE) as entries:
-        files = files_by_split(data_dir, entries, (".jsonl", ".parquet"))
+    with listed(data_dir, _TITLE, depth=1) as names_there:
+        files = files_by_split(data_dir, names_there, (".jsonl", ".parquet"))
         in_csv = not files  # CSV beside texts in one of these tells of them
         if in_csv:
-            files = files_by_split(data_dir, entries, (".csv",))
+            files = files_by_split(data_dir, names_there, (".csv",))
     if not files:
-        raise nothing_in(data_dir, entries, _TITLE, _ACCEPTED)
+        raise nothing_in(data_dir, names_there, _TITLE, _ACCEPTED)
     rows = (row for split, paths in files.items() for path in paths for row in _read(path, split))
     every = pd.DataFrame(rows)
     texts = every.dropna(subset="label", ignore_index=True)

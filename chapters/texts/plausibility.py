@@ -20,6 +20,19 @@ IOU_THRESHOLD = 0.5
 Flags = NDArray[np.bool_]
 
 
+def of_a_model(
+    attention: NDArray[np.floating], rationale: ArrayLike, mask: ArrayLike
+) -> dict[str, float]:
+    """`plausibility` of a model's attention, see `study.tasks.task.Modality.measured`."""
+    return plausibility(without_rounding(attention), rationale, mask)
+
+
+def without_rounding(attention: NDArray[np.floating]) -> NDArray[np.float64]:
+    """Attention to 20 bits, so that words that differ only by float32 rounding are a tie."""
+    mantissa, exponent = np.frexp(attention.astype(np.float64))
+    return np.ldexp(np.round(np.ldexp(mantissa, 20)), exponent - 20)
+
+
 def plausibility(attention: ArrayLike, rationale: ArrayLike, mask: ArrayLike) -> dict[str, float]:
     """Agreement of the attention with the rationales of a split.
 

@@ -79,7 +79,7 @@ class Texts(Sequences):
 
 
 def shown(split: Texts, row: int) -> dict[str, list[str]]:
-    """What shows a post, see `study.evaluate.looks.Example`; empty where texts are not kept."""
+    """What shows a post, see `study.tracking.looks.Example`; empty where texts are not kept."""
     if not split.tokens:
         return {}
     return {"words": list(split.tokens[row][: int(split.lengths[row])])}

@@ -75,7 +75,7 @@ def evaluate(
     Args:
         model: on the device of the split.
         paradigm: gives the loss; one whose loss is exact.
-        split: mosaics or posts.
+        split: of inputs.
         alpha: attention held on the foreground; None: the focus attends.
         with_incentive: if alpha is held, also measure what a better focus would gain.
         inference: the paradigm that predicts; None: `paradigm`.
@@ -166,11 +166,7 @@ def _further(modality: Modality, arrays: list[NDArray[Any]]) -> dict[str, float]
 
 
 def _joined(parts: list[tuple[Tensor, Tensor, Tensor]]) -> list[NDArray[Any]]:
-    """Attention, foreground and mask of parts that differ in m, each (B, m), as one array each.
-
-    Attention without rounding: to 20 bits, so that words that differ only by float32 rounding are
-    a tie.
-    """
+    """Attention, foreground and mask of parts that differ in m, each (B, m), as one array each."""
     widest = max(mask.shape[1] for _, _, mask in parts)
     arrays = [
         np.concatenate(
@@ -178,13 +174,7 @@ def _joined(parts: list[tuple[Tensor, Tensor, Tensor]]) -> list[NDArray[Any]]:
         )
         for column in zip(*parts, strict=True)
     ]
-    return [without_rounding(arrays[0]), *arrays[1:]]
-
-
-def without_rounding(attention: NDArray[np.floating]) -> NDArray[np.float64]:
-    """Attention to 20 bits, so that words that differ only by float32 rounding are a tie."""
-    mantissa, exponent = np.frexp(attention.astype(np.float64))
-    return np.ldexp(np.round(np.ldexp(mantissa, 20)), exponent - 20)
+    return [arrays[0].astype(np.float64), *arrays[1:]]
 
 
 def _parts(model: Model, split: Split, mixes: bool, focus_needed: bool) -> Iterator[_Part]:
@@ -208,14 +198,14 @@ def _of_own_segments(model: Model, split: Split, mixes: bool) -> Iterator[_Part]
         inputs, labels, foreground, mask = split.batch(rows)
         segments = model.encode(inputs, mask)
         there = torch.ones_like(foreground) if mask is None else mask
-        words = real(segments, there)
-        places = padded(torch.arange(len(words), device=words.device), there)
-        focus: Focus = model.focus(words).__getitem__
+        every = real(segments, there)
+        places = padded(torch.arange(len(every), device=every.device), there)
+        focus: Focus = model.focus(every).__getitem__
         if mixes:
             scores = focus_scores(focus, places, mask)
             yield _Part(rows, focus, model.classifier, segments, scores, mask, labels, foreground)
         else:
-            table = model.classifier(words)
+            table = model.classifier(every)
             yield _Part(rows, focus, table.__getitem__, places, None, mask, labels, foreground)
 
 

@@ -28,7 +28,6 @@ MOST_BYTES = 100_000
 _BYTES_A_SEGMENT, _BYTES_BESIDES = 16, 500  # of an example, besides what shows its input
 
 _TILE = 48  # pixels a side: a larger tile is made smaller
-_STEPS = 64  # of a window: of a longer one every second is kept, or every third, ...
 _WIDEST_JPEG = 2**16 - 1
 
 Outputs = Iterable[tuple[Tensor, Tensor, Tensor]]
@@ -46,7 +45,7 @@ def examples(split: Split, outputs: Outputs) -> str | None:
         outputs: of all of it.
 
     Returns:
-        A list of `study.evaluate.looks.Example`; None if nothing shows such inputs.
+        A list of `study.tracking.looks.Example`; None if nothing shows such inputs.
     """
     inputs, found = _drawn(split), {}
     labels, foreground = split.labels.cpu().numpy(), split.foreground.cpu().numpy()
@@ -87,17 +86,14 @@ def _drawn(split: Split) -> dict[int, dict[str, Any]]:
 
 
 def _shown(split: Split, row: int) -> dict[str, Any]:
-    """What shows an input, see `study.evaluate.looks.Example`; empty: nothing does."""
+    """What shows an input, see `study.tracking.looks.Example`; empty: nothing does."""
     if own := split.modality.shown:
         shown: dict[str, Any] = imported(own)(split, row)
         return shown
     if not isinstance(split, Mosaics):
         return {}
     segments = split.images[split.index[row].long()].cpu().numpy()
-    _, height, width, channels = segments.shape
-    if width == 1 and split.max_value is None:
-        kept = segments[:, :: -(-height // _STEPS), 0].transpose(0, 2, 1)
-        return {"windows": kept.astype(float).round(2).tolist()}
+    _, height, _, channels = segments.shape
     if height > 1 and channels in (1, 3) and split.max_value:
         with contextlib.suppress(ImportError):  # without Pillow a worker trains all the same
             return {"tiles": base64.b64encode(_strip(segments / split.max_value)).decode()}

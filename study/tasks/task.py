@@ -90,7 +90,7 @@ class Modality:
             never is.
         measured: (attention, foreground, mask), arrays (B, m) -> further measures of inputs whose
             foreground is known.
-        shown: (split, row) -> what shows an input, see `study.evaluate.looks.Example`; empty:
+        shown: (split, row) -> what shows an input, see `study.tracking.looks.Example`; empty:
             nothing does.
         how_shown: how to read that; empty: as of tiles.
         gallery: of its inputs, instead.
@@ -364,7 +364,7 @@ class Declaration:
     why_not: Place = ""
     requires: Place = ""
     at_hand: Place = ""
-    artifacts: Place = "study.evaluate.run_files:heat_map_and_looks"
+    artifacts: Place = "study.tracking.run_files:heat_map_and_looks"
 
     def reads(self, place: str) -> bool:
         """Whether it reads files of a place, a field of `Places` but the cache."""

@@ -69,7 +69,7 @@ MAY_IMPORT = {
 
 DOORS = (
     "study.results", "study.tasks", "study.terminal", "study.reported", "study.cell.declared",
-    "study.door", "study.evaluate.heat_map_image", "study.evaluate.looks", "study.tracking.runs",
+    "study.door", "study.tracking.heat_map_image", "study.tracking.looks", "study.tracking.runs",
 )  # fmt: skip
 """What `analysis` knows of `study`."""
 

@@ -27,7 +27,7 @@ from study import tasks
 from study.cell import NO_OPTIONS
 from study.errors import RequestError
 from study.tasks.mosaics.cifar import CIFAR10, CIFAR100
-from study.tasks.mosaics.layouts import OFFICIAL, Wanted
+from study.tasks.mosaics.layouts import ImageSet
 from study.tasks.sources import downloading
 from study.tasks.sources.data_set import DataSet, at_hand, read_data_set
 from study.tasks.sources.places import Places
@@ -44,11 +44,11 @@ def entries(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.glob("[!.]*"))
 
 
-def _publish_cifar(folder: Path, web: Path, url: str, patch: Patch, names: Wanted) -> None:
+def _publish_cifar(folder: Path, web: Path, url: str, patch: Patch, names: ImageSet) -> None:
     """As one archive, with its checksums made known to torchvision."""
     archive = web / "images.tar.gz"
     with tarfile.open(archive, "w:gz") as tar:
-        tar.add(folder, OFFICIAL[names.official[0]].folder)
+        tar.add(folder, names.folder)
     known = cifar.publish(folder, patch)
     patch.setattr(known, "url", f"{url}/{archive.name}")
     patch.setattr(known, "tgz_md5", cifar.md5(archive.read_bytes()))

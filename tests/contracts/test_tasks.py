@@ -23,7 +23,7 @@ from study.tasks.task import MOSAICS, SPLITS, Batch, Split
 from tests.made_up.gpu import waits
 from tests.made_up.layouts import LAYOUTS, OF_TASK
 
-MOSAIC = [name for name in tasks.TASKS if tasks.modality(name) is MOSAICS]
+MOSAIC = [name for name in tasks.TASKS if tasks.modality(name).noun == MOSAICS.noun]
 SIZES = {"train": 25, "validation": 20, "test": 22}
 
 

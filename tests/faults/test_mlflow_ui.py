@@ -163,7 +163,7 @@ def test_four_summaries_are_compared(
     for param in ("lr", "paradigm", "switch_point"):
         assert is_seen(page.locator(".ant-select, [class*=select]").get_by_text(param).first)
     page.get_by_text("Visualizations", exact=True).click()
-    artifact = page.get_by_text("heatmap.png").first
+    artifact = page.get_by_text("heatmap.svg").first
     artifact.wait_for()
     artifact.evaluate("element => element.click()")
     page.wait_for_function("document.querySelectorAll(\"img[src^='blob:']\").length >= 4")

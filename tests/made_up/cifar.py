@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import json
 import pickle
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -16,14 +15,27 @@ import pyarrow.parquet as pq
 import pytest
 
 from study.tasks.mosaics.cifar import CIFAR100
-from study.tasks.mosaics.labelled_images import Images
-from study.tasks.mosaics.layouts import OFFICIAL, Wanted
-from tests.made_up.images import encoded
+from study.tasks.mosaics.layouts import ImageSet
+from tests.made_up.images import described, encoded, put
+
+OFFICIAL = {
+    "CIFAR10": ([f"data_batch_{number}" for number in range(1, 6)], "test_batch", "batches.meta"),
+    "CIFAR100": (["train"], "test", "meta"),
+}
+"""Class of torchvision -> its files of train images, of test images, and of class names."""
+
+
+class Images(NamedTuple):
+    """Images (N, 32, 32, 3) uint8, and their labels (N,) int64."""
+
+    images: np.ndarray
+    labels: np.ndarray
+
 
 Split = tuple[Images, Images]
 
 
-def make(names: Wanted, train: int = 20, test: int = 10) -> Split:
+def make(names: ImageSet, train: int = 20, test: int = 10) -> Split:
     """Images of random pixels and classes."""
     rng = np.random.default_rng(len(names.class_names))
 
@@ -34,17 +46,14 @@ def make(names: Wanted, train: int = 20, test: int = 10) -> Split:
     return split(train), split(test)
 
 
-def write_official(folder: Path, names: Wanted, split: Split) -> Path:
+def write_official(folder: Path, names: ImageSet, split: Split) -> Path:
     """The official files in `folder` itself, which `as_official` lets torchvision take."""
     folder.mkdir(parents=True)
-    files, fine = OFFICIAL[names.official[0]], "fine_" * (names is CIFAR100)
-    *batches, meta = files.train
+    batches, tests, meta = OFFICIAL[names.layouts[0]]
+    fine = "fine_" * (names is CIFAR100)
     train, test = split
     images, labels = (np.array_split(each, len(batches)) for each in train)
-    for name, pixels, classes in [
-        *zip(batches, images, labels, strict=True),
-        (*files.test, *test),
-    ]:
+    for name, pixels, classes in [*zip(batches, images, labels, strict=True), (tests, *test)]:
         data = pixels.transpose(0, 3, 1, 2).reshape(len(pixels), -1)
         content = {"data": data, f"{fine}labels": classes.tolist()}
         (folder / name).write_bytes(pickle.dumps(content))
@@ -60,8 +69,8 @@ def publish(folder: Path, patch: pytest.MonkeyPatch) -> Any:
     """
     from torchvision import datasets  # takes seconds
 
-    for kind, names in OFFICIAL.items():
-        every = {name: folder / name for name in (*names.train, *names.test)}
+    for kind, (batches, *others) in OFFICIAL.items():
+        every = {name: folder / name for name in (*batches, *others)}
         if all(path.is_file() for path in every.values()):
             keeps = getattr(datasets, kind)
             md5s = {name: md5(path.read_bytes()) for name, path in every.items()}
@@ -86,30 +95,26 @@ def md5(data: bytes) -> str:
 
 
 def write_parquet(
-    folder: Path, names: Wanted, split: Split, shards: int = 1, column: str = "img"
+    folder: Path, names: ImageSet, split: Split, shards: int = 1, column: str = "img"
 ) -> Path:
     folder.mkdir(parents=True)
     classes = ["cra" if name == "crab" else name for name in names.class_names]  # as they spell it
     (labels,) = names.label_columns
-    features = {labels: {"names": classes, "_type": "ClassLabel"}}
-    described = {"huggingface": json.dumps({"info": {"features": features}})}
     for name, images in zip(("train", "test"), split, strict=True):
         parts = zip(*(np.array_split(each, shards) for each in images), strict=True)
         for shard, (pixels, of_each) in enumerate(parts):
             rows = [{"bytes": encoded(each), "path": "x.png"} for each in pixels]
             table = pa.table({column: rows, labels: of_each, "coarse_label": of_each // 5})
             path = folder / f"{name}-{shard:05}-of-{shards:05}.parquet"
-            pq.write_table(table.replace_schema_metadata(described), path)
+            pq.write_table(table.replace_schema_metadata(described({labels: classes})), path)
     return folder
 
 
-def write_class_folders(folder: Path, names: Wanted, split: Split) -> Path:
+def write_class_folders(folder: Path, names: ImageSet, split: Split) -> Path:
     """Files named by their index over all classes, not padded."""
     for name, images in zip(("train", "test"), split, strict=True):
         for row, (image, label) in enumerate(zip(*images, strict=True)):
-            path = folder / name / names.class_names[label] / f"{row}.png"
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(encoded(image))
+            put(folder / name / names.class_names[label] / f"{row}.png", image)
     return folder
 
 

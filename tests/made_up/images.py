@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import gzip
 import io
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,12 @@ def encoded(pixels: np.ndarray, kind: str = "PNG") -> bytes:
     return file.getvalue()
 
 
+def put(path: Path, pixels: np.ndarray) -> None:
+    """Writes a PNG, in folders that may be missing."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(encoded(pixels))
+
+
 def write_folders(
     folder: Path, counts: Mapping[str, int] = COUNTS, split: str = "", first: int = 0
 ) -> Path:
@@ -40,26 +47,38 @@ def write_folders(
     """
     for label, (name, count) in enumerate(counts.items()):
         for number in range(first, first + count):
-            path = folder / split / name / f"{number}.png"
-            path.parent.mkdir(parents=True, exist_ok=True)
             size = (SIDE + number % 5, SIDE + number % 3)
-            path.write_bytes(encoded(made_up(label, number, size)))
+            put(folder / split / name / f"{number}.png", made_up(label, number, size))
     return folder
 
 
+def described(names: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """The metadata of a Parquet file whose columns number classes of these names."""
+    features = {column: {"names": [*of], "_type": "ClassLabel"} for column, of in names.items()}
+    return {"huggingface": json.dumps({"info": {"features": features}})}
+
+
 def write_own_parquet(
-    path: Path, labels: list[Any], column: str = "label", categories: bool = False
+    path: Path,
+    labels: list[Any],
+    column: str = "label",
+    categories: bool = False,
+    listed: list[str] | None = None,
 ) -> Path:
-    """A file of an image for each label, whose classes are told nowhere else.
+    """A file of an image for each label.
 
     Args:
         categories: whether labels are written once, as pandas writes categories.
+        listed: names of the classes that labels number, as Hugging Face notes them.
     """
     images = [{"bytes": encoded(made_up(0, row)), "path": None} for row in range(len(labels))]
     values = pa.array(labels)
     path.parent.mkdir(parents=True, exist_ok=True)
     written = values.dictionary_encode() if categories else values
-    pq.write_table(pa.table({"image": images, column: written}), path)
+    table = pa.table({"image": images, column: written})
+    if listed:
+        table = table.replace_schema_metadata(described({column: listed}))
+    pq.write_table(table, path)
     return path
 
 

@@ -8,13 +8,13 @@ from pathlib import Path
 
 from study.cell import Options
 from study.tasks.mosaics.cifar import CIFAR10, CIFAR100
-from study.tasks.mosaics.layouts import Wanted
+from study.tasks.mosaics.layouts import ImageSet
 from tests.made_up import cifar, images
 from tests.made_up.chapters import brought
 from tests.made_up.layout import Layout, Write
 
 
-def _cifar(write: Callable[..., object], names: Wanted) -> Write:
+def _cifar(write: Callable[..., object], names: ImageSet) -> Write:
     count = 10 * len(names.class_names)
     return lambda folder: write(folder, names, cifar.make(names, 2 * count, count))
 

@@ -157,7 +157,7 @@ def assert_holds(
         accuracy = mine.loc[mine["split"] == "test", "accuracy"]
         assert sorted(values(client, run, "test/accuracy")) == sorted(accuracy)
         looks = {"where-it-looks.html"} if mine["examples"].notna().any() else set()
-        assert files(client, run) == {"heatmap.png", "cell.json"} | looks
+        assert files(client, run) == {"heatmap.svg", "cell.json"} | looks
     assert sorted(run.data.tags["key"] for run in found["summary"]) == sorted(
         each.key for each in of.summaries
     )

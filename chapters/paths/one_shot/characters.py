@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from study.cell.seeds import stream_seed
+from study.tasks.mosaics.digits import MAX_VALUE, read_digits
 from study.tasks.sources import cached
-from study.tasks.sources.bundled_digits import MAX_VALUE, read_digits
 from study.tasks.sources.places import Places
 from study.tasks.task import SPLITS
 

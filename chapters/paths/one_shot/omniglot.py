@@ -63,10 +63,10 @@ def load_omniglot(places: Places, pixels: int) -> Characters:
     """
 
     def load(folder: Path) -> Characters:
-        with listed(folder, "Omniglot") as entries:
-            archives = [path for path in entries if path.name in ARCHIVES]
+        with listed(folder, "Omniglot") as names:
+            archives = [folder / name for name in names if name in ARCHIVES]
         if not archives:
-            raise nothing_in(folder, entries, "archive of Omniglot", _ACCEPTED)
+            raise nothing_in(folder, names, "archive of Omniglot", _ACCEPTED)
         known = fingerprint(f"{_PREPARED_VERSION} {pixels}", archives)
         place = places.cache / "prepared" / f"omniglot-{known}"
         return prepared(place, lambda: _characters(archives, pixels))

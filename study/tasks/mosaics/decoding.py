@@ -6,14 +6,16 @@ import contextlib
 import io
 import itertools
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from study.limits import usable_cores
 from study.tasks.sources.reading import reading
+from study.terminal.working import working
 
 if TYPE_CHECKING:  # prepared images need no Pillow
     from PIL.Image import Image
@@ -26,6 +28,9 @@ _TOGETHER = 16
 """Images that a thread is given at a time, for a small one is decoded as fast as it is given; and
 for how many threads they are read ahead."""
 _PNG_PIXELS = (b"IHDR", b"PLTE", b"tRNS", b"IDAT", b"IEND")
+
+Content = Path | bytes | np.ndarray | None
+"""A file, what is in one, or pixels (H, W, 3) or (H, W) uint8; None: it is missing."""
 
 
 def opened(encoded: bytes) -> Image:
@@ -80,20 +85,11 @@ def fitted(image: Image, side: int) -> np.ndarray:
     return np.asarray(image)
 
 
-def fitted_arrays(images: np.ndarray, side: int) -> np.ndarray:
-    """Images (N, H, W, 3) or (N, H, W) uint8 as (N, side, side, 3), see `fitted`."""
-    from PIL import Image
-
-    if images.shape[1:] == (side, side, 3):
-        return images
-    return np.stack([fitted(Image.fromarray(each), side) for each in images])
-
-
-def decoded(encoded: bytes, side: int, resized: bool) -> np.ndarray:
-    """The pixels of an encoded image: (side, side, 3) uint8, see `fitted`.
+def decoded(content: Content, side: int, resized: bool) -> np.ndarray:
+    """The pixels of an image: (side, side, 3) uint8, see `fitted`.
 
     Args:
-        encoded: a PNG, JPEG, BMP or WebP.
+        content: see `Content`.
         side: height and width.
         resized: whether an image of another size is resized; else it is refused.
 
@@ -101,7 +97,15 @@ def decoded(encoded: bytes, side: int, resized: bool) -> np.ndarray:
         ValueError: it has more than 8 bits, or another size that is refused.
         Exception: as `opened`.
     """
-    with opened(encoded) as image:
+    from PIL import Image
+
+    if isinstance(content, np.ndarray):
+        if content.shape == (side, side, 3):
+            return content
+        image = Image.fromarray(content)
+    else:
+        image = opened(content.read_bytes() if isinstance(content, Path) else content or b"")
+    with image:
         if not resized and image.size != (side, side):
             width, height = image.size
             raise ValueError(f"it is {width} x {height} pixels, must be {side} x {side}")
@@ -110,37 +114,36 @@ def decoded(encoded: bytes, side: int, resized: bool) -> np.ndarray:
         return fitted(image, side)
 
 
-Encoded = tuple[object, Callable[[], bytes | None]]
-"""Where an image is, for messages, and what reads it."""
-
-
-def all_decoded(encoded: Iterable[Encoded], count: int, side: int, resized: bool) -> np.ndarray:
-    """The pixels of many images, by several threads: (count, side, side, 3) uint8.
+def all_decoded(
+    places: Sequence[object], contents: Iterable[Content], side: int, resized: bool
+) -> np.ndarray:
+    """The pixels of many images, by several threads: (N, side, side, 3) uint8.
 
     Args:
-        encoded: the images, in order; some are asked for at a time.
-        count: how many they are.
+        places: where each image is, for messages.
+        contents: of the images; some are asked for at a time.
         side, resized: see `decoded`.
 
     Raises:
         RequestError: an image cannot be decoded, or has another size that is refused.
     """
-
-    def pixels(chunk: list[Encoded]) -> list[np.ndarray]:
-        arrays = []
-        for place, read in chunk:
-            with reading(place, MEND):
-                arrays.append(decoded(read() or b"", side, resized))
-        return arrays
-
-    rest = iter(encoded)
+    images = np.empty((len(places), side, side, 3), np.uint8)
+    rest = zip(images, places, contents, strict=True)
     chunks = iter(lambda: [*itertools.islice(rest, _TOGETHER)], [])
-    images, row = np.empty((count, side, side, 3), np.uint8), 0
-    # Threads, since Pillow decodes without Python's lock.
-    with ThreadPoolExecutor(usable_cores()) as pool, warnings.catch_warnings():
+
+    def fill(chunk: Sequence[tuple[np.ndarray, object, Content]]) -> int:
+        for pixels, place, content in chunk:
+            with reading(place, MEND):
+                pixels[:] = decoded(content, side, resized)
+        return len(chunk)
+
+    with (
+        working("preparing images", len(images), "images") as part,
+        ThreadPoolExecutor(usable_cores()) as pool,  # Pillow decodes without Python's lock
+        warnings.catch_warnings(),
+    ):
         warnings.filterwarnings("ignore", module="PIL")  # of metadata
         while ahead := [*itertools.islice(chunks, _TOGETHER)]:
-            for arrays in pool.map(pixels, ahead):
-                images[row : row + len(arrays)] = arrays
-                row += len(arrays)
+            for count in pool.map(fill, ahead):
+                part.step(count)
     return images

@@ -5,12 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from study.cell.seeds import share_of_each
+from study.errors import RequestError
 from study.tasks.mosaics.base_images import BaseImages, prepared
-from study.tasks.sources.bundled_digits import MAX_VALUE, read_digits
 from study.tasks.sources.places import NO_PLACES, Places
 
 DIGITS_CLASSES = tuple("0123456789")
 DIGITS_FOREGROUND = ("3", "5", "8")
+
+MAX_VALUE = 16
+"""Of a pixel."""
 
 TEST_SHARE = 0.2
 """Of the images of each class."""
@@ -32,14 +35,14 @@ def load_digits(places: Places = NO_PLACES) -> BaseImages:
     Raises:
         RequestError: scikit-learn is needed and not installed.
     """
-    return prepared(places.cache / "prepared" / _PREPARED, _read)
+    return prepared(places.cache / "prepared" / _PREPARED, _divided)
 
 
-def _read() -> BaseImages:
+def _divided() -> BaseImages:
     images, labels = read_digits()
     images = images[..., None]
-    test = np.zeros(len(labels), bool)
-    test[share_of_each(labels.tolist(), TEST_SHARE, "digits", "split")] = True
+    drawn = share_of_each(labels.tolist(), TEST_SHARE, "digits", "split")
+    test = np.isin(np.arange(len(labels)), drawn)
     return BaseImages.create(
         images[~test],
         labels[~test],
@@ -49,3 +52,20 @@ def _read() -> BaseImages:
         max_value=MAX_VALUE,
         source="scikit-learn's digits",
     )
+
+
+def read_digits() -> tuple[np.ndarray, np.ndarray]:
+    """Images (1797, 8, 8) uint8 in [0, `MAX_VALUE`], ink high; labels (1797,) int64 in [0, 10).
+
+    Raises:
+        RequestError: scikit-learn is not installed.
+    """
+    try:
+        from sklearn import datasets
+    except ImportError as error:
+        raise RequestError(
+            f"digits ships with scikit-learn, which cannot be imported ({error}). "
+            "Install it with `pip install scikit-learn`."
+        ) from error
+    digits = datasets.load_digits()
+    return digits.images.astype(np.uint8), digits.target.astype(np.int64)

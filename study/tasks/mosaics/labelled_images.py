@@ -1,142 +1,166 @@
-"""Reads labelled images in any of `study.tasks.mosaics.layouts`: checks their classes, decodes."""
+"""Labelled images of any layout as one table, which is divided, checked and decoded."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+import dataclasses
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from study.cell.seeds import share_of_each
 from study.errors import RequestError, unknown
 from study.tasks.mosaics.base_images import BaseImages, prepared
+from study.tasks.mosaics.base_segments import first_alike, repeated_note
 from study.tasks.mosaics.classes import REST, class_name, class_names
-from study.tasks.mosaics.layouts import ALIKE, Found, Labelled, Wanted, find_files
+from study.tasks.mosaics.decoding import all_decoded
+from study.tasks.mosaics.layouts import ALIKE, IMAGE_SUFFIXES, Found, ImageSet
 from study.tasks.sources.cached import fingerprint
-from study.tasks.sources.data_set import DataSet, read_data_set
-from study.tasks.sources.directory import listed, nothing_in
+from study.tasks.sources.data_set import read_data_set
+from study.tasks.sources.directory import SPLIT_NAMES, listed, nothing_in, split_named
 from study.tasks.sources.places import Places
 from study.tasks.sources.reading import reading
-from study.terminal.working import aside
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MAX_VALUE = 255
 LEAST_CLASSES = 3
 """Two of the foreground, one of the background."""
 
-_VERSION = 4
+TEST_SHARE = 0.2
+"""Of the images of each class, where there is no test split."""
+
+FEW = 20
+"""Test images of a class: a share of one half of these has a standard error of 11 points."""
+
+_DRAW = "images"  # part of the seeds
+_VERSION = 5
 """Part of the prepared form's name; raise it when something else is read."""
-_MANY = 1_000  # files that take long enough to be announced
+_MISSPELT = {"cra": "crab"}  # in Hugging Face's copy of CIFAR-100
+_MOST_NAMED = 40
 
 
-class Images(NamedTuple):
-    """Some images, in order.
+def load(wanted: ImageSet, places: Places, pixels: int) -> BaseImages:
+    """The base images of a data set, which are read once and kept in the cache.
 
-    Attributes:
-        images: (N, P, P, 3) uint8.
-        labels: (N,) int64 in [0, number of classes).
-    """
-
-    images: np.ndarray
-    labels: np.ndarray
-
-
-class Read(NamedTuple):
-    """Labelled images of a directory.
-
-    Attributes:
-        data_dir: the directory.
-        found: their files.
-        class_names: the name of each label.
-        train: images to train and validate on.
-        test: images to test on; None: they are to be drawn.
-    """
-
-    data_dir: Path
-    found: Found
-    class_names: tuple[str, ...]
-    train: Images
-    test: Images | None
-
-
-def load(
-    task: str,
-    data_set: DataSet,
-    wanted: Wanted,
-    places: Places,
-    pixels: int,
-    create: Callable[[Read], BaseImages],
-) -> BaseImages:
-    """The base images of a task, which are read once and kept in the cache.
+    Those of one's own have one channel if all are grey, and notes on what they are; equal ones are
+    one draw of the data. If no split tests, a share of each class is drawn to test.
 
     Args:
-        task: its name.
-        data_set: where the images may be.
-        wanted: which they are.
-        places: of the images and the cache.
+        wanted: the data set.
+        places: of the images, in one of `study.tasks.mosaics.layouts`, and of the cache, for
+            downloads and prepared images.
         pixels: height and width, to which images of one's own are resized.
-        create: makes base images of what is read.
 
     Raises:
-        RequestError: the images are not at hand, or no directory of them; a split, a class or a
-            label is missing, or a file is damaged.
+        RequestError: the images are not at hand, or cannot be downloaded; there is no directory of
+            them; a split, a class or a label is missing; or a file is damaged, or of another data
+            set.
     """
 
     def of(data_dir: Path) -> BaseImages:
-        found = _find(data_dir, wanted)
-        known = fingerprint(f"{_VERSION} {found.layout} {pixels}", found.files)
-        folder = places.cache / "prepared" / f"{task}-{known}"
-        base = prepared(folder, lambda: create(_read(data_dir, found, wanted, pixels)))
-        if found.left_out:  # they come and go beside those that are prepared
-            left_out = (
+        with listed(data_dir, wanted.title, depth=2) as names:
+            found = wanted.found(data_dir, names)
+        if found is None:
+            raise nothing_in(data_dir, names, wanted.title, wanted.accepted)
+        files = {file.string: data_dir / file.string for file in found.files}
+        known = fingerprint(f"{_VERSION} {pixels}", files.values())
+        folder = places.cache / "prepared" / f"{wanted.folder}-{known}"
+        base = prepared(folder, lambda: _read(found, pixels))
+        images = (name for name in names if name.lower().endswith(IMAGE_SUFFIXES))
+        if others := [name for name in images if name not in files]:
+            left_out = (  # they come and go beside those that are prepared
                 "images outside of the folders that are read, which are left out: "
-                f"{len(found.left_out):,}, the first {found.left_out[0]}"
+                f"{len(others):,}, the first {data_dir / others[0]}"
             )
-            base = replace(base, notes=(*base.notes, left_out))
+            base = dataclasses.replace(base, notes=(*base.notes, left_out))
         return base
 
-    return read_data_set(data_set, places, of)
+    return read_data_set(wanted, places, of)
 
 
-def _find(data_dir: Path, wanted: Wanted) -> Found:
-    with listed(data_dir, wanted.title) as entries:
-        found = find_files(data_dir, entries, wanted)
-    if found is None:
-        raise nothing_in(data_dir, entries, wanted.title, wanted.accepted)
-    if not (wanted.own or found.test):
-        raise RequestError(
-            f"{data_dir} has no test split of {wanted.title}: {found.note}. Copy it again."
-        )
-    return found
-
-
-def _read(data_dir: Path, found: Found, wanted: Wanted, pixels: int) -> Read:
-    if (count := len(found.files)) > _MANY:
-        aside(f"preparing {count:,} images of {data_dir}, once for {pixels} pixels")
-    splits = [found.open(files) for files in (found.train, found.test) if files]
-    names = wanted.class_names or _class_names(splits[0], data_dir)
-    labels = [_labels(each.called, names, wanted.misspelt, data_dir) for each in splits]
-    train, *test = (
-        Images(each.pixels(pixels, wanted.own), of_each)
-        for each, of_each in zip(splits, labels, strict=True)
+def _read(found: Found, side: int) -> BaseImages:
+    data_dir, wanted = found.data_dir, found.wanted
+    rows, contents, classes = found.reader(found)
+    rows["tests"] = _tests(rows["split"], data_dir, wanted)
+    train = rows["label"][~rows["tests"]]
+    names = wanted.class_names or _class_names({*train}, classes, data_dir)
+    rows["label"] = _numbered(rows["label"], names, data_dir)
+    pixels = all_decoded(rows["image"].tolist(), contents, side, resized=wanted.own)
+    if drawn := not rows["tests"].any():
+        rows["tests"] = _drawn(rows["label"], pixels, data_dir)
+        rows = rows.sort_values("tests", kind="stable")
+        pixels = pixels[rows.index]
+    if wanted.own and all((image == image[..., :1]).all() for image in pixels):
+        pixels = pixels[..., :1]
+    labels = rows["label"].to_numpy(np.int64)
+    end = int(rows["tests"].argmax())  # of those that train: parts are views, not copies
+    base = BaseImages.create(
+        pixels[:end],
+        labels[:end],
+        pixels[end:],
+        labels[end:],
+        class_names=names,
+        max_value=MAX_VALUE,
+        source=str(data_dir),
+        by_content=wanted.own,
     )
-    return Read(data_dir, found, names, train, test[0] if test else None)
+    return dataclasses.replace(base, notes=_notes(rows, base, drawn)) if wanted.own else base
 
 
-def _class_names(train: Labelled, data_dir: Path) -> tuple[str, ...]:
+def _tests(called: pd.Series, data_dir: Path, wanted: ImageSet) -> pd.Series:
+    """Whether each image tests, by what its split is called.
+
+    A test split is what is called so, else a validation split. A validation split beside a test
+    split is joined to the train images, of which a task keeps a share for validation.
+
+    Raises:
+        RequestError: a split is missing.
+    """
+    splits = called.map({each: split_named(each) or "train" for each in called.unique()})
+    if "train" not in splits.array and len(splits):
+        raise RequestError(
+            f"{data_dir} has {' and '.join(called.unique())}, but no train split. Splits are "
+            f"{SPLIT_NAMES}."
+        )
+    tests = splits == ("test" if "test" in splits.array else "validation")
+    if not (wanted.own or tests.any()):
+        raise RequestError(f"{data_dir} has no test split of {wanted.title}. Copy it again.")
+    return tests
+
+
+def _drawn(labels: pd.Series, pixels: np.ndarray, data_dir: Path) -> np.ndarray:
+    """Whether each image is drawn to test.
+
+    Raises:
+        RequestError: no image is.
+    """
+    contents = first_alike(pixels).tolist()
+    drawn = share_of_each(labels.tolist(), TEST_SHARE, _DRAW, "split", contents=contents)
+    if not drawn:
+        raise RequestError(
+            f"{data_dir} has too few images: none is left to test. A class needs at least 3 "
+            "different ones to have one for testing."
+        )
+    return np.isin(np.arange(len(labels)), drawn)
+
+
+def _class_names(labels: set[Any], classes: Sequence[str], data_dir: Path) -> tuple[str, ...]:
     """The names of the classes of one's own images: those that are listed, else all, sorted.
 
     Raises:
         RequestError: there are too few, or two cannot be told apart.
     """
 
-    def key(called: Any) -> Any:
-        return (class_name(called), called) if isinstance(called, str) else called
+    def place(label: Any) -> Any:
+        return (class_name(label), label) if isinstance(label, str) else label
 
-    names = tuple(train.classes or ())
+    names = tuple(classes)
     if not names:
         with reading(data_dir, ALIKE):  # numbers and text
-            names = class_names(sorted(set(train.called), key=key), data_dir)
+            names = class_names(sorted(labels, key=place), data_dir)
     if len(names) < LEAST_CLASSES:
         raise RequestError(
             f"{data_dir} holds {len(names)} class{'es' * (len(names) != 1)} ({', '.join(names)}). "
@@ -144,35 +168,77 @@ def _class_names(train: Labelled, data_dir: Path) -> tuple[str, ...]:
             "Add images of other classes."
         )
     for name in names:
+        if name == REST:
+            raise RequestError(
+                f"{data_dir}: a class is called {REST!r}, which stands for all other classes in "
+                "--set background=A+B. Rename the class."
+            )
         if name != name.encode(errors="ignore").decode():
             raise RequestError(
                 f"{data_dir}: the name of the class {name!a} is not text. Rename it."
             )
-    if REST in names:
-        raise RequestError(
-            f"{data_dir}: a class is called {REST!r}, which stands for all other classes in --set "
-            "background=A+B. Rename the class."
-        )
     return names
 
 
-def _labels(
-    called: Sequence[Any], names: Sequence[str], misspelt: Mapping[str, str], data_dir: Path
-) -> np.ndarray:
-    """(N,) int64, the place of each class in `names`, where it may be in lower case.
+def _numbered(labels: pd.Series, names: Sequence[str], data_dir: Path) -> pd.Series:
+    """The place of each label in `names`, where it may be in lower case.
 
     Raises:
         RequestError: a class is not among them.
     """
-    places = {name: label for label, name in enumerate(names)}
-    labels = {}
-    for each in set(called):
-        name = class_name(each)
+    places = {name: number for number, name in enumerate(names)}
+    numbers = {}
+    for label in labels.unique():
+        name = class_name(label)
         lower = name.lower()
-        labels[each] = places.get(name, places.get(misspelt.get(lower, lower), -1))
-        if labels[each] < 0:
+        numbers[label] = places.get(name, places.get(_MISSPELT.get(lower, lower), -1))
+        if numbers[label] < 0:
             raise RequestError(
                 f"{unknown('class', name, names)} There are images of it in {data_dir}: rename "
                 "it, or move them away."
             )
-    return np.array([labels[each] for each in called], np.int64)
+    return labels.map(numbers)
+
+
+# What is said of one's own images
+
+
+def _notes(rows: pd.DataFrame, base: BaseImages, drawn: bool) -> tuple[str, ...]:
+    """Sentences about the images: their splits, their classes, and what is too small."""
+    splits = []
+    for images in (rows[~rows["tests"]], rows[rows["tests"]]):
+        called = " and ".join(filter(None, images["split"].unique()))
+        splits.append(f"{len(images):,}{f' of {called}' if called else ''}")
+    how = f": {100 * TEST_SHARE:g} % of the images of each class, drawn by hash" if drawn else ""
+    notes = [
+        f"images: {splits[0]} to train and validate, {splits[1]} to test{how}",
+        f"classes: {classes_text(base)}",
+    ]
+    few = [f"{name} ({tests})" for name, _, tests in _counted(base) if tests < FEW]
+    if few:
+        notes.append(
+            f"few test images: {_some(few)}. Verdicts are over test images, too, so that "
+            f"with less than {FEW} of a foreground class many stay undecided"
+        )
+    places = rows["image"][rows["tests"]].tolist()
+    return (*notes, *repeated_note(base.train_images, base.test_images, "images", places))
+
+
+def classes_text(base: BaseImages) -> str:
+    """``heron (40 train, 10 test), stork (38 train, 9 test)``."""
+    counted = _counted(base)
+    return _some([f"{name} ({train:,} train, {tests:,} test)" for name, train, tests in counted])
+
+
+def _counted(base: BaseImages) -> list[tuple[str, int, int]]:
+    """Each class, with its images to train and validate, and those to test."""
+    train, tests = (
+        np.bincount(labels, minlength=len(base.class_names)).tolist()
+        for labels in (base.train_labels, base.test_labels)
+    )
+    return [*zip(base.class_names, train, tests, strict=True)]
+
+
+def _some(texts: Sequence[str]) -> str:
+    more = len(texts) - _MOST_NAMED
+    return ", ".join(texts[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")

@@ -1,39 +1,36 @@
-"""The layouts in which labelled images lie in a directory: finds their files, reads their labels.
+"""The layouts in which labelled images lie in a directory: a pattern of names and a reader each.
 
-    class folders  DIR/<class>/*.png, or DIR/train/<class>/*.png and DIR/test/<class>/*.png
-    Parquet        train*.parquet and test*.parquet, with a column of images and one of labels
-    official       the files of CIFAR-10 or CIFAR-100, which torchvision checks and reads
-    ubyte          the four files of MNIST, FashionMNIST or KMNIST
-
-A test split is what is called so, else a validation split. A validation split beside a test split
-is joined to the train images, of which a task keeps a share for validation.
+class folders  DIR/<class>/*.png, or DIR/train/<class>/*.png and DIR/test/<class>/*.png
+Parquet        train*.parquet and test*.parquet, with a column of images and one of labels
+official       the files of CIFAR-10 or CIFAR-100, which torchvision checks and reads
+ubyte          the four files of MNIST, FashionMNIST or KMNIST
 """
 
 from __future__ import annotations
 
-import functools
 import gzip
 import itertools
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from study.errors import RequestError, as_seen
 from study.tasks.mosaics.classes import class_name
-from study.tasks.mosaics.decoding import MEND, Encoded, all_decoded, fitted_arrays
-from study.tasks.sources.directory import (
-    SPLIT_NAMES,
-    files_by_split,
-    require_one,
-    split_named,
-    visible,
-)
+from study.tasks.mosaics.decoding import MEND, Content
+from study.tasks.sources.data_set import DataSet
+from study.tasks.sources.directory import NAMED, of_no_split, one_folder, split_named
+from study.tasks.sources.hub import named_classes
 from study.tasks.sources.reading import reading
-from study.tasks.sources.tables import named_classes
+from study.tasks.task import SPLITS
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".webp")
 
@@ -41,256 +38,189 @@ ALIKE = "All files need a column of images and a column label, written alike."
 _BATCH_ROWS = 256
 
 
-class Names(NamedTuple):
-    """Names of the files of a layout: of their folder, and of those of each split."""
-
-    folder: str
-    train: tuple[str, ...]
-    test: tuple[str, ...]
-
-
-OFFICIAL = {
-    "CIFAR10": Names(
-        "cifar-10-batches-py",
-        (*(f"data_batch_{number}" for number in range(1, 6)), "batches.meta"),
-        ("test_batch",),
-    ),
-    "CIFAR100": Names("cifar-100-python", ("train", "meta"), ("test",)),
-}
-"""Class of torchvision -> the files that it reads."""
-
-UBYTE = Names(
-    "raw",
-    ("train-images-idx3-ubyte", "train-labels-idx1-ubyte"),
-    ("t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"),
-)
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """Labelled images that are looked for: a published data set, or any images of one's own.
+class Read(NamedTuple):
+    """Labelled images, of which the pixels are not read yet.
 
     Attributes:
-        title: for messages.
-        accepted: the accepted layouts, for messages.
-        official: whose official files are accepted, of `OFFICIAL`.
+        rows: one row per image, those that train first, then those that validate and those that
+            test. `split` is what its split is called, or empty; `label` what its class is called;
+            `image` where it is, for messages.
+        contents: of the images, in the order of the rows.
+        classes: the names of the classes, in the order of their numbers; empty: none are listed.
+    """
+
+    rows: pd.DataFrame
+    contents: Iterable[Content]
+    classes: Sequence[str] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImageSet(DataSet):
+    """A data set of labelled images: a published one, or any images of one's own.
+
+    Attributes:
+        layouts: in which it may lie, of `LAYOUTS`, in the order in which they are looked for.
         label_columns: names that the column of labels in Parquet files may have.
         class_names: in the order of the labels, as `class_name` gives them; empty: of one's own
             images, the data tell them.
-        misspelt: class names that published copies spell wrong, with the right ones.
     """
 
-    title: str
-    accepted: str
-    official: tuple[str, ...]
-    label_columns: tuple[str, ...]
+    layouts: Sequence[str]
+    label_columns: Sequence[str]
     class_names: tuple[str, ...] = ()
-    misspelt: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def own(self) -> bool:
         return not self.class_names
 
+    def found(self, data_dir: Path, names: Sequence[str]) -> Found | None:
+        """Its files in a directory; None: there are none.
 
-class Labelled(NamedTuple):
-    """The images of some files, of which the labels are read.
+        Args:
+            data_dir: the directory.
+            names: in it, see `study.tasks.sources.directory.listed`.
 
-    Attributes:
-        called: the class of each image, as the files call it.
-        classes: the names of the classes, in the order of their labels; None: none are listed.
-        pixels: (side, whether other sizes are resized) -> (N, side, side, 3) uint8.
-    """
-
-    called: Sequence[Any]
-    classes: Sequence[str] | None
-    pixels: Callable[[int, bool], np.ndarray]
+        Raises:
+            RequestError: of one's own images, what may be a mistake lies among them.
+        """
+        for pattern, reader in (LAYOUTS[layout] for layout in self.layouts):
+            if files := [file for name in names if (file := pattern.fullmatch(name))]:
+                found = Found(self, data_dir, files, reader)
+                if self.own and reader is _read_folders:
+                    _require_images(found, names)
+                return found
+        return None
 
 
 class Found(NamedTuple):
-    """Files of labelled images.
+    """The files of labelled images in a directory.
 
     Attributes:
-        layout: class folders, Parquet, official or ubyte.
-        train: the files to train and validate on, in order.
-        test: those to test on; empty: test images are to be drawn.
-        note: which are of which split, for people.
-        open: files of a split -> their images.
-        left_out: images that lie in no folder of a class, or of no split beside some of splits.
+        wanted: the data set.
+        data_dir: the directory.
+        files: those of the layout in which the images lie, matches of its pattern.
+        reader: of the layout.
     """
 
-    layout: str
-    train: tuple[Path, ...]
-    test: tuple[Path, ...]
-    note: str
-    open: Callable[[tuple[Path, ...]], Labelled]
-    left_out: Sequence[Path] = ()
+    wanted: ImageSet
+    data_dir: Path
+    files: Sequence[re.Match[str]]
+    reader: Reader
 
     @property
-    def files(self) -> tuple[Path, ...]:
-        return (*self.train, *self.test)
+    def folder(self) -> Path:
+        """The one that holds all files; where several do, it raises a `RequestError`."""
+        return one_folder(self.data_dir, [file.string for file in self.files])
+
+
+Reader = Callable[[Found], Read]
 
 
 def may_belong(name: str) -> bool:
     """Whether a file may be of labelled images, by its name relative to their directory."""
-    *folders, file = name.split("/")
-    if file.lower().endswith(".parquet"):
-        return len(folders) <= 1
-    known = {each for names in (*OFFICIAL.values(), UBYTE) for each in names.train + names.test}
-    is_known = file.lower().endswith(IMAGE_SUFFIXES) or file.removesuffix(".gz") in known
-    return len(folders) <= 2 and is_known
+    return any(pattern.fullmatch(name) for pattern, _ in LAYOUTS.values())
 
 
-def find_files(data_dir: Path, entries: Sequence[Path], wanted: Wanted) -> Found | None:
-    """The files of labelled images in a directory; None if it holds none.
-
-    Args:
-        data_dir: the directory.
-        entries: of it.
-        wanted: what is looked for.
-
-    Raises:
-        RequestError: there is no train split; a class has no image, or something else among them.
-    """
-    return (
-        _find_official(data_dir, wanted)
-        or (_find_ubyte(data_dir) if wanted.own else None)
-        or _find_parquet(data_dir, entries, wanted)
-        or _find_folders(entries, wanted.own)
-    )
+Row = tuple[str, object, object]
+"""What the split and the class of an image are called, and where it is."""
 
 
-def _divided(
-    layout: str,
-    parts: Mapping[str, tuple[Path, ...]],
-    called: Mapping[str, str],
-    read: Callable[[tuple[Path, ...]], Labelled],
-) -> Found:
-    """Files by split, and what each split is called, as what trains and what tests."""
-    train, validation, test = (parts.get(each, ()) for each in ("train", "validation", "test"))
-    if not train:
-        there = " and ".join(called[each] for each in parts)
-        raise RequestError(f"there is {there}, but no train split. Splits are {SPLIT_NAMES}.")
-    note = called["train"]
-    if not validation and not test:
-        note += " alone is there"
-    elif validation and test:
-        note += f" and {called['validation']} train and validate, {called['test']} tests"
-        train += validation
-    else:
-        note += f" trains and validates, {called['test' if test else 'validation']} tests"
-    return Found(layout, train, test or validation, note, read)
+def _rows(rows: Iterable[Row]) -> pd.DataFrame:
+    """As objects, for names are not changed, and not all of them are text."""
+    import pandas as pd
+
+    return pd.DataFrame(rows, columns=["split", "label", "image"], dtype=object)
+
+
+def _rank(file: re.Match[str]) -> int:
+    """The place of a file's split among the splits."""
+    return SPLITS.index(split_named(file["split"] or "") or "train")
 
 
 # Class folders
 
 
-def _find_folders(entries: Sequence[Path], own: bool) -> Found | None:
-    """Folders of classes, maybe in folders of splits; None if there is no image in them."""
-    folders = [entry for entry in entries if entry.is_dir()]
-    parts: dict[str, tuple[Path, ...]] = {}
-    called: dict[str, str] = {}
-    for folder in folders:
-        split = split_named(folder.name)
-        classes = [entry for entry in visible(folder) if entry.is_dir()] if split else []
-        if split and classes:
-            parts[split] = parts.get(split, ()) + _images(classes, own)
-            called[split] = f"{called[split]} and " if split in called else ""
-            called[split] += f"{folder.name}/"
-    if parts:
-        found = _divided("class folders", parts, called, _open_folders)
-        inner = [entry for folder in folders for entry in visible(folder)]
-        others = (each for each in inner if each.is_dir() and not split_named(each.parent.name))
-        entries = [*entries, *inner, *(image for each in others for image in visible(each))]
-    elif paths := _images(folders, own):
-        found = Found("class folders", paths, (), "there are no splits", _open_folders)
-    else:
-        return None
-    left_out = (entry for entry in entries if entry.suffix.lower() in IMAGE_SUFFIXES)
-    return found._replace(left_out=[entry for entry in left_out if entry.is_file()])
-
-
-def _images(folders: Sequence[Path], own: bool) -> tuple[Path, ...]:
-    """The images in folders of classes, class by class, 2 before 10.
+def _read_folders(found: Found) -> Read:
+    """The images of each split class by class, 2 before 10.
 
     Of a published data set class by class only where a name occurs twice: an export may be named
     by the official index.
+    """
+    distinct = {(file["split"], file["stem"]) for file in found.files}
+    by_class = found.wanted.own or len(distinct) < len(found.files)
+
+    def place(file: re.Match[str]) -> tuple[Any, ...]:
+        parts = re.split(r"(\d+)", file["stem"])
+        natural = [int(part) if part.isdecimal() else part for part in parts]
+        return _rank(file), file["label"] if by_class else "", natural, file.string
+
+    files = sorted(found.files, key=place)
+    rows = _rows((file["split"], file["label"], found.data_dir / file.string) for file in files)
+    return Read(rows, rows["image"])
+
+
+def _require_images(found: Found, names: Sequence[str]) -> None:
+    """Refuses what may be a mistake in the folders of classes of a directory with these names.
 
     Raises:
-        RequestError: of images of one's own, a folder holds none, or something else, too; or two
-            folders have one name on some disks.
+        RequestError: one holds no image, or something else, too; or two have one name on some
+            disks.
     """
-    paths: list[Path] = []
-    lower: dict[str, Path] = {}
-    for folder in folders:
-        if own and (other := lower.setdefault(folder.name.lower(), folder)) != folder:
+    taken = {file.string for file in found.files}
+    classes = {_folder(name) for name in taken}
+    of_classes = {_folder(folder) for folder in classes}
+    lower: dict[str, str] = {}
+    for name in names:
+        inside, is_class = _folder(name), name.removesuffix("/") in classes
+        among = inside in classes or (inside in of_classes and name.endswith("/"))
+        if among and not is_class and name not in taken:
             raise RequestError(
-                f"{other} and {folder.name} differ in letter case alone: two classes here, but "
-                "one where a disk or a copy ignores it. Rename one, or put their images together."
+                f"{found.data_dir / name} lies among images, but is none, nor a folder of them. "
+                f"Move it away, or put images there: {', '.join(IMAGE_SUFFIXES)}."
             )
-        entries = visible(folder)
-        others = [each for each in entries if each.suffix.lower() not in IMAGE_SUFFIXES]
-        if own and len(others) == len(entries):
+        if is_class and (other := lower.setdefault(name.lower(), name)) != name:
             raise RequestError(
-                f"{folder} is the folder of a class and holds no image "
-                f"({', '.join(IMAGE_SUFFIXES)}). Put images there, or remove the folder."
+                f"{found.data_dir / other} and {name[:-1]} differ in letter case alone: two "
+                "classes here, but one where a disk or a copy ignores it. Rename one, or put "
+                "their images together."
             )
-        if own and others:
-            raise RequestError(
-                f"{others[0]} is not an image, but lies among those of the class {folder.name}. "
-                f"Move it away; images are {', '.join(IMAGE_SUFFIXES)}."
-            )
-        paths += [each for each in entries if each not in others]
-    by_class = own or len({path.stem for path in paths}) < len(paths)
-
-    def order(path: Path) -> tuple[Any, ...]:
-        parts = re.split(r"(\d+)", path.stem)
-        natural = [int(part) if part.isdecimal() else part for part in parts]
-        return path.parent.name if by_class else "", natural, path.name
-
-    return tuple(sorted(paths, key=order))
 
 
-def _open_folders(paths: tuple[Path, ...]) -> Labelled:
-    encoded = [(path, path.read_bytes) for path in paths]
-    pixels = functools.partial(all_decoded, encoded, len(paths))
-    return Labelled([path.parent.name for path in paths], None, pixels)
+def _folder(name: str) -> str:
+    return name.removesuffix("/").rpartition("/")[0]
 
 
 # Parquet
 
 
-def _find_parquet(data_dir: Path, entries: Sequence[Path], wanted: Wanted) -> Found | None:
-    """The Parquet files of a directory or of one subfolder; None if there are none."""
-    parts = dict(files_by_split(data_dir, entries, (".parquet",)))
-    if "" in parts:
-        parts["train"] = parts.pop("")
-    for path, count in ((path, len(paths)) for paths in parts.values() for path in paths):
-        promised = re.search(r"-of-(\d+)\.parquet$", path.name.lower())
-        if promised and int(promised[1]) != count:
-            raise RequestError(
-                f"{path} is one of {int(promised[1])} files, {count} of them found in "
-                f"{path.parent}. Copy the data set again."
-            )
-    called = {split: paths[0].stem.split("-")[0] for split, paths in parts.items()}
-    read = functools.partial(_open_parquet, wanted)
-    return _divided("Parquet", parts, called, read) if parts else None
-
-
-def _open_parquet(wanted: Wanted, paths: tuple[Path, ...]) -> Labelled:
+def _read_parquet(found: Found) -> Read:
     import pyarrow.parquet as pq
 
-    called: list[Any] = []
-    images = {}
-    for path in paths:
+    folder = found.folder
+    parts = Counter(file["split"] for file in found.files)
+    if len(parts) > 1 and None in parts:
+        of_none = next(file.string for file in found.files if file["split"] is None)
+        raise of_no_split(found.data_dir / of_none)
+    columns: dict[Path, str] = {}
+    rows: list[Row] = []
+    classes: Sequence[str] = ()
+    for file in sorted(found.files, key=_rank):
+        path, split = found.data_dir / file.string, file["split"]
+        if file["parts"] and int(file["parts"]) != parts[split]:
+            raise RequestError(
+                f"{path} is one of {int(file['parts'])} files, {parts[split]} of them found in "
+                f"{folder}. Copy the data set again."
+            )
         with reading(path, ALIKE):
-            images[path], column, names = _columns(path, wanted)
-            values = pq.read_table(path, columns=[column])[column].to_pylist()
-            called += [_called(row, value, names) for row, value in enumerate(values)]
-    pixels = functools.partial(all_decoded, _encoded(images), len(called))
-    return Labelled(called, names, pixels)
+            columns[path], label, classes = _columns(path, found.wanted)
+            values = pq.read_table(path, columns=[label])[label].to_pylist()
+            for row, value in enumerate(values):
+                called = _called(row, value, classes)
+                rows.append((split or "", called, f"row {row} of {path}"))
+    return Read(_rows(rows), _encoded(columns), classes)
 
 
-def _columns(path: Path, wanted: Wanted) -> tuple[str, str, Sequence[str] | None]:
+def _columns(path: Path, wanted: ImageSet) -> tuple[str, str, Sequence[str]]:
     """The columns of images and labels, and the classes that labels number, if they do.
 
     Raises:
@@ -308,7 +238,7 @@ def _columns(path: Path, wanted: Wanted) -> tuple[str, str, Sequence[str] | None
         lacking = wanted.label_columns[0] if images else "of images (a struct {bytes, path})"
         raise ValueError(f"it has no column {lacking}, only {', '.join(schema.names)}")
     image = next((name for name in ("img", "image") if name in images), images[0])
-    return image, labels[0], numbered.get(labels[0]) or wanted.class_names or None
+    return image, labels[0], numbered.get(labels[0]) or wanted.class_names
 
 
 def _told_apart(names: Sequence[str]) -> list[str]:
@@ -320,7 +250,7 @@ def _told_apart(names: Sequence[str]) -> list[str]:
     ]
 
 
-def _called(row: int, value: Any, names: Sequence[str] | None) -> Any:
+def _called(row: int, value: Any, classes: Sequence[str]) -> str | int | float:
     """The class of a row, whose label may be a whole number that is written as a float.
 
     Raises:
@@ -328,8 +258,8 @@ def _called(row: int, value: Any, names: Sequence[str] | None) -> Any:
     """
     if isinstance(value, float) and value.is_integer():
         value = int(value)
-    if names is not None:
-        value = names[value] if value in range(len(names)) else None
+    if classes:
+        value = classes[value] if value in range(len(classes)) else None
     if value is None or value != value or not as_seen(str(value)):
         raise ValueError(f"it has no label in row {row}")
     if not isinstance(value, str | int | float):
@@ -337,77 +267,86 @@ def _called(row: int, value: Any, names: Sequence[str] | None) -> Any:
     return value
 
 
-def _encoded(columns: Mapping[Path, str]) -> Iterator[Encoded]:
+def _encoded(columns: Mapping[Path, str]) -> Iterator[bytes | None]:
     """The images of files, each of which has them in the column that is named."""
     import pyarrow.parquet as pq
 
     for path, column in columns.items():
-        rows = itertools.count()
         with reading(path, MEND), pq.ParquetFile(path) as file:
             for batch in file.iter_batches(_BATCH_ROWS, columns=[f"{column}.bytes"]):
-                for value in batch.column(0).field("bytes"):
-                    yield f"row {next(rows)} of {path}", value.as_py
+                yield from batch.column(0).field("bytes").to_pylist()
 
 
 # The official files of CIFAR, and those of MNIST
 
-
-def _find_official(data_dir: Path, wanted: Wanted) -> Found | None:
-    """The official files in a directory or in its subfolder; None if there are none."""
-    for kind in wanted.official:
-        names = OFFICIAL[kind]
-        for folder in (data_dir / names.folder, data_dir):
-            train, test = ([folder / name for name in each] for each in (names.train, names.test))
-            if any(path.is_file() for path in train + test):
-                note = f"the train and test images of {kind}"
-                read = functools.partial(_open_official, kind)
-                return Found("official", tuple(train), tuple(test), note, read)
-    return None
+Arrays = tuple[np.ndarray, Sequence[object]]
+"""Images (N, H, W, 3) or (N, H, W) uint8, and what the class of each is called."""
 
 
-def _open_official(kind: str, paths: tuple[Path, ...]) -> Labelled:
+def _read_arrays(load: Callable[[Path, str], Arrays], found: Found) -> Read:
+    """The images of both splits, which `load` gives."""
+    folder, rows, pixels = found.folder, [], []
+    with reading(folder):
+        for split in ("train", "test"):
+            images, labels = load(folder, split)
+            pixels.append(images)
+            for number, (_, label) in enumerate(zip(images, labels, strict=True)):
+                rows.append((split, label, f"image {number} of {split} in {folder}"))
+    return Read(_rows(rows), itertools.chain(*pixels))
+
+
+def _of_cifar(kind: str, folder: Path, split: str) -> Arrays:
     """Files of other checksums are refused, so that no pickle of strangers is opened."""
     from torchvision import datasets
 
-    folder, train = paths[0].parent, paths[0].name in OFFICIAL[kind].train
     here: Any = type(kind, (getattr(datasets, kind),), {"base_folder": ""})
-    with reading(folder):
-        try:
-            found = here(folder, train=train)
-        except RuntimeError as error:  # it advises what is of no use to who runs a command
-            raise ValueError("a file is missing, or its checksum is not the published") from error
-    called = [found.classes[label] for label in found.targets]
-    return Labelled(called, found.classes, lambda side, _: fitted_arrays(found.data, side))
+    try:
+        found = here(folder, train=split == "train")
+    except RuntimeError as error:  # it advises what is of no use to who runs a command
+        raise ValueError("a file is missing, or its checksum is not the published") from error
+    return found.data, [found.classes[label] for label in found.targets]
 
 
-def _find_ubyte(data_dir: Path) -> Found | None:
-    """The four files of MNIST in one folder or its `raw/`; None if there are none."""
-    every = (
-        path.parent
-        for inner in ("", "*/", f"*/{UBYTE.folder}/")
-        for path in data_dir.glob(f"{inner}{UBYTE.train[0]}*")
-    )
-    folders = sorted(set(every))
-    require_one(data_dir, folders)
-    for folder in folders:
-        train, test = (
-            tuple(min(folder.glob(f"{name}*"), default=folder / name) for name in names)
-            for names in (UBYTE.train, UBYTE.test)
-        )
-        return Found("ubyte", train, test, f"the train and test images of {folder}", _open_ubyte)
-    return None
+def _of_mnist(folder: Path, split: str) -> Arrays:
+    part = {"train": "train", "test": "t10k"}[split]
+    labels = _ubyte(folder, f"{part}-labels-idx1-ubyte", axes=1)
+    return _ubyte(folder, f"{part}-images-idx3-ubyte", axes=3), labels.tolist()
 
 
-def _open_ubyte(paths: tuple[Path, ...]) -> Labelled:
-    images, labels = (_ubyte(path, axes) for path, axes in zip(paths, (3, 1), strict=True))
-    with reading(paths[1]):
-        called = labels.reshape(len(images)).tolist()
-    return Labelled(called, None, lambda side, _: fitted_arrays(images, side))
-
-
-def _ubyte(path: Path, axes: int) -> np.ndarray:
+def _ubyte(folder: Path, name: str, axes: int) -> np.ndarray:
     """The bytes of a file: four that say what they are, the size of each axis, the values."""
+    path = min(folder.glob(f"{name}*"), default=folder / name)
     with reading(path), gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
         data = file.read()
         shape = np.frombuffer(data, ">i4", axes, offset=4)
         return np.frombuffer(data, np.uint8, offset=4 + 4 * axes).reshape(shape)
+
+
+_SPLIT = "|".join(NAMED)
+_IMAGE = r"(?P<label>[^/]+)/(?P<stem>[^/]+)\.(png|jpg|jpeg|bmp|webp)"
+_PARQUET = rf"(?P<split>({_SPLIT})(?![a-z]))?[^/]*?(-of-(?P<parts>\d+))?\.parquet"
+
+LAYOUTS: Mapping[str, tuple[re.Pattern[str], Reader]] = {
+    name: (re.compile(pattern, re.IGNORECASE), read)
+    for name, pattern, read in (
+        (
+            "CIFAR10",
+            r"(cifar-10-batches-py/)?(data_batch_[1-5]|batches\.meta|test_batch)",
+            partial(_read_arrays, partial(_of_cifar, "CIFAR10")),
+        ),
+        (
+            "CIFAR100",
+            "(cifar-100-python/)?(train|test|meta)",
+            partial(_read_arrays, partial(_of_cifar, "CIFAR100")),
+        ),
+        (
+            "MNIST",
+            r"([^/]+/(raw/)?)?(train|t10k)-(images-idx3|labels-idx1)-ubyte(\.gz)?",
+            partial(_read_arrays, _of_mnist),
+        ),
+        ("Parquet", f"([^/]+/)?{_PARQUET}", _read_parquet),
+        ("folders of splits", rf"(?P<split>\s*({_SPLIT})\s*)/{_IMAGE}", _read_folders),
+        ("class folders", f"(?P<split>){_IMAGE}", _read_folders),
+    )
+}
+"""Name -> pattern of the names of its files relative to their directory, and its reader."""

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 
 from study.cell import NO_OPTIONS, Options
 from study.cell.declared import NONE, Axis, Text
 from study.tasks.mosaics import cifar, digits, own_images
 from study.tasks.mosaics.base_images import VALIDATION_SHARE, BaseImages
 from study.tasks.mosaics.classes import REST, background_names, foreground_names, joined
+from study.tasks.mosaics.labelled_images import load as load_images
 from study.tasks.sources.data_set import DataSet
 from study.tasks.sources.places import Places
 from study.tasks.task import MOSAICS, Declaration, Modality, TaskInfo, pixels
@@ -59,7 +60,7 @@ def _own_images(options: Options) -> TaskInfo:
     side = options["pixels"]
 
     def read(places: Places) -> BaseImages:
-        base = own_images.load_own(places, side)
+        base = load_images(own_images.OWN_IMAGES, places, side)
         if "foreground" not in options:
             raise own_images.unchosen(base)
         return base
@@ -68,16 +69,6 @@ def _own_images(options: Options) -> TaskInfo:
     return mosaics_of(own_images.TASK, _TO_BE_CHOSEN, read, share, options)
 
 
-FOREGROUND = Axis(
-    "classes that are labels, e.g. 1+2+3; none: those of the paper, or for your own images a list "
-    "of the classes",
-    Text(),
-    (None,),
-    (NONE,),
-)
-BACKGROUND = Axis(
-    "classes of the other segments; rest or none: all others", Text(), (None,), (NONE,)
-)
 _PIXELS = pixels(own_images.LEAST_PIXELS, 1_024, own_images.PIXELS)
 
 _TO_BE_CHOSEN = ("first", "second")
@@ -108,12 +99,20 @@ def of_images(
     def info(options: Options) -> TaskInfo:
         return mosaics_of(name, foreground, read, validation_share, options, classes, modality)
 
-    chosen = replace(FOREGROUND, usual=joined(foreground))
-    return Declaration(modality, info, _classes(chosen), data_set)
+    return Declaration(modality, info, _classes(joined(foreground)), data_set)
 
 
-def _classes(foreground: Axis = FOREGROUND) -> dict[str, Axis]:
-    return {"foreground": foreground, "background": replace(BACKGROUND, usual=REST)}
+def _classes(usual: str | None = None) -> dict[str, Axis]:
+    """The axes of the classes; `usual` is the foreground, unless it has to be chosen."""
+    foreground = (
+        "classes that are labels, e.g. 1+2+3; none: those of the paper, or for your own images a "
+        "list of the classes"
+    )
+    background = "classes of the other segments; rest or none: all others"
+    return {
+        "foreground": Axis(foreground, Text(), (None,), (NONE,), usual=usual),
+        "background": Axis(background, Text(), (None,), (NONE,), usual=REST),
+    }
 
 
 TASKS: Mapping[str, Declaration] = {
@@ -128,16 +127,16 @@ TASKS: Mapping[str, Declaration] = {
         name: of_images(
             name,
             foreground,
-            read,
-            wanted.class_names,
-            data_set=cifar.data_set(wanted),
+            functools.partial(load_images, images, pixels=cifar.SIDE),
+            images.class_names,
+            data_set=images,
         )
-        for name, foreground, read, wanted in (
-            ("cifar10", cifar.CIFAR10_FOREGROUND, cifar.load_cifar10, cifar.CIFAR10),
-            ("cifar100", cifar.CIFAR100_FOREGROUND, cifar.load_cifar100, cifar.CIFAR100),
+        for name, foreground, images in (
+            ("cifar10", cifar.CIFAR10_FOREGROUND, cifar.CIFAR10),
+            ("cifar100", cifar.CIFAR100_FOREGROUND, cifar.CIFAR100),
         )
     },
     own_images.TASK: Declaration(
-        MOSAICS, _own_images, {**_classes(), "pixels": _PIXELS}, own_images.DATA_SET
+        MOSAICS, _own_images, {**_classes(), "pixels": _PIXELS}, own_images.OWN_IMAGES
     ),
 }

@@ -10,7 +10,7 @@ A data set that an installed package ships is read there unless --data-dir says 
 A URL is s3://bucket/folder, or any other one that fsspec knows. Its copy is a folder
 `fetched/<name>` of the cache, whose name is a hash of the URL and of the names, sizes and versions
 of the files, so that changed data is copied anew. hf://datasets/ORG/NAME is a data set of the
-Hugging Face Hub; where a task takes any, it is kept as Parquet, see `study.tasks.sources.tables`.
+Hugging Face Hub; where a task takes any, it is kept as Parquet, see `study.tasks.sources.hub`.
 
 In `--cache-dir URL` a download is `downloads/<data set>/`, complete once it has its list of files.
 """
@@ -29,9 +29,9 @@ from study.storage.hashed import hashed
 from study.storage.storage import Storage
 from study.storage.urls import expanded
 from study.tasks.sources.cached import cached
+from study.tasks.sources.hub import fetch_of_the_hub, parsed
 from study.tasks.sources.places import HUB, Places, is_url
 from study.tasks.sources.reading import why
-from study.tasks.sources.tables import fetch_of_the_hub, parsed
 from study.terminal.working import aside, working
 
 T = TypeVar("T")

@@ -1,16 +1,16 @@
-"""A directory of data: its entries, and which of its files are of which split."""
+"""A directory of data: the names in it, and which of its files are of which split."""
 
 from __future__ import annotations
 
 import contextlib
-import re
-from collections.abc import Iterator, Mapping, Sequence
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from study.errors import RequestError, as_seen
 from study.tasks.sources.reading import reading
 
-_SPLITS = {
+NAMED: Mapping[str, str] = {
     "train": "train",
     "training": "train",
     "val": "validation",
@@ -20,10 +20,10 @@ _SPLITS = {
     "test": "test",
     "testing": "test",
 }
+"""What splits may be called, in small letters -> the split."""
 
 SPLIT_NAMES = "train, validation (or val, valid, dev) and test"
 """The names of splits, for messages."""
-
 
 _OF_FILE_MANAGERS = (
     "thumbs.db", "ehthumbs.db", "desktop.ini", "icon\r", "__macosx", "@eadir", "lost+found",
@@ -31,20 +31,18 @@ _OF_FILE_MANAGERS = (
 )  # fmt: skip
 
 
-def visible(folder: Path) -> list[Path]:
-    """The entries of a folder, sorted by name.
-
-    Without hidden ones and those of file managers, editors and programs that synchronise.
-    """
-    entries = (path for path in folder.iterdir() if path.name.lower() not in _OF_FILE_MANAGERS)
-    return sorted(
-        path for path in entries if not path.name.startswith((".", "~$")) and path.name[-1] != "~"
-    )
-
-
 @contextlib.contextmanager
-def listed(data_dir: Path, title: str) -> Iterator[list[Path]]:
-    """Gives the visible entries of a data set's directory, which its body may read.
+def listed(data_dir: Path, title: str, depth: int = 0) -> Iterator[list[str]]:
+    """Gives the names in a data set's directory, which its body may read.
+
+    They are relative to it and sorted, folder by folder. Those of folders end with a slash, and
+    stand before what is in them. Without hidden files and those of file managers, editors and
+    programs that synchronise.
+
+    Args:
+        data_dir: the directory.
+        title: of the data set, for messages.
+        depth: how many folders deep.
 
     Raises:
         RequestError: there is no such directory, or it cannot be read.
@@ -60,68 +58,55 @@ def listed(data_dir: Path, title: str) -> Iterator[list[Path]]:
                 f"{data_dir} is not a directory. Unpack it if it is an archive, and pass the "
                 "directory with --data-dir."
             )
-        yield visible(data_dir)
+        yield [*_names(data_dir, depth)]
 
 
-def nothing_in(data_dir: Path, entries: Sequence[Path], title: str, accepted: str) -> RequestError:
-    """The error for a directory in which no layout is found."""
-    held = ", ".join(entry.name for entry in entries[:5]) + (", ..." if entries[5:] else "")
+def _names(folder: Path, depth: int) -> Iterator[str]:
+    with os.scandir(folder) as entries:
+        in_order = sorted(entries, key=lambda entry: entry.name)
+    for entry in in_order:
+        name = entry.name
+        if name.startswith((".", "~$")) or name[-1] == "~" or name.lower() in _OF_FILE_MANAGERS:
+            continue
+        is_folder = entry.is_dir()
+        yield f"{name}/" if is_folder else name
+        if is_folder and depth:
+            yield from (f"{name}/{inner}" for inner in _names(folder / name, depth - 1))
+
+
+def nothing_in(data_dir: Path, names: Sequence[str], title: str, accepted: str) -> RequestError:
+    """The error for a directory, of these names, in which no layout is found."""
+    held = [name.rstrip("/") for name in names if "/" not in name[:-1]]
+    first = ", ".join(held[:5]) + (", ..." if held[5:] else "")
     return RequestError(
-        f"{data_dir} {f'holds only {held}' if held else 'is empty'}: no {title} found. "
+        f"{data_dir} {f'holds only {first}' if held else 'is empty'}: no {title} found. "
         f"Accepted layouts: {accepted}."
     )
 
 
-def require_one(data_dir: Path, holding: Sequence[Path]) -> None:
-    """Refuses several folders that hold a data set each.
+def one_folder(data_dir: Path, files: Iterable[str]) -> Path:
+    """The folder of a directory in which all of these files lie, one or more.
 
     Raises:
-        RequestError: it names them.
+        RequestError: they are of several folders.
     """
-    if len(holding) > 1:
+    folders = sorted({data_dir / name.rpartition("/")[0] for name in files})
+    if len(folders) > 1:
         raise RequestError(
-            f"{data_dir} holds several data sets, in {', '.join(map(str, holding))}. Pass one of "
+            f"{data_dir} holds several data sets, in {', '.join(map(str, folders))}. Pass one of "
             "these with --data-dir."
         )
+    return folders[0]
 
 
 def split_named(name: str) -> str | None:
     """The split that has a name, in any letter case: train, validation or test; None: no split."""
-    return _SPLITS.get(as_seen(name).lower())
+    return NAMED.get(as_seen(name).lower())
 
 
-def files_by_split(
-    data_dir: Path, entries: Sequence[Path], suffixes: tuple[str, ...]
-) -> Mapping[str, tuple[Path, ...]]:
-    """The files of a data set in a directory or in one of its folders, sorted by name.
-
-    Args:
-        data_dir: the directory.
-        entries: of it.
-        suffixes: of the files, in small letters.
-
-    Returns:
-        Split -> its files, whose names begin with it, as in ``val-00000-of-00001.parquet``. Where
-        none does, all files are of "". Empty: there are none.
-
-    Raises:
-        RequestError: several folders hold such files; or only some names begin with a split.
-    """
-    folders = [data_dir, *(entry for entry in entries if entry.is_dir())]
-    holding = {
-        folder: [path for path in visible(folder) if path.name.lower().endswith(suffixes)]
-        for folder in folders
-    }
-    holding = {folder: paths for folder, paths in holding.items() if paths}
-    require_one(data_dir, list(holding))
-    found: dict[str, list[Path]] = {}
-    for path in (path for paths in holding.values() for path in paths):
-        word = re.match("[A-Za-z]*", path.name)
-        split = split_named(word[0]) if word else None
-        found.setdefault(split or "", []).append(path)
-    if "" in found and len(found) > 1:
-        raise RequestError(
-            f"{found[''][0]} belongs to no split, though other files do. Begin its name with one "
-            f"of {SPLIT_NAMES}, or remove it."
-        )
-    return {split: tuple(paths) for split, paths in found.items()}
+def of_no_split(path: Path) -> RequestError:
+    """The error for a file whose name begins with no split beside files whose names do."""
+    return RequestError(
+        f"{path} belongs to no split, though other files do. Begin its name with one of "
+        f"{SPLIT_NAMES}, or remove it."
+    )

@@ -99,4 +99,4 @@ def test_mlflow_shows_heat_maps_of_cells_and_captions_in_the_report_alone(
 ) -> None:
     for row in results.cells().drop_duplicates("status").to_dict("records"):
         evaluations = results.evaluations([row["cell_id"]])
-        assert set(kind_of(row).artifacts(row, evaluations)) == {"heatmap.png"}
+        assert set(kind_of(row).artifacts(row, evaluations)) == {"heatmap.svg"}

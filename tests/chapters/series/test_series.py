@@ -10,6 +10,7 @@ import pytest
 from chapters.series import task as series_tasks
 from study import tasks
 from study.cell import Options
+from study.door import imported
 from study.errors import RequestError
 from study.tasks.mosaics.mosaics import Mosaics, MosaicTask
 from study.tasks.sources.places import NO_PLACES, Places
@@ -45,6 +46,13 @@ def test_an_image_that_verdicts_count_is_the_series_of_a_window(task: MosaicTask
     series = of.base_images[:, 0]
     np.testing.assert_array_equal(series, task.base.train_sources[window])
     assert len(series.unique()) < len(window.unique())
+
+
+def test_a_mosaic_is_shown_by_the_values_of_its_windows(task: MosaicTask) -> None:
+    of = split(task, "test")
+    values = of.images[of.index[3].long()].numpy()[:, :, 0].transpose(0, 2, 1)
+    shown = imported(of.modality.shown)(of, 3)["windows"]
+    np.testing.assert_allclose(shown, values, rtol=0, atol=0.0051)
 
 
 def test_a_class_must_be_left_for_the_background(places: Places) -> None:

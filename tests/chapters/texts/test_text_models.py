@@ -11,11 +11,11 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from chapters.texts.layers import SelfAttention
 from chapters.texts.model import EMBEDDING_SIZE
-from chapters.texts.plausibility import plausibility
+from chapters.texts.plausibility import plausibility, without_rounding
 from chapters.texts.texts import TextTask
 from study import models, paradigms
 from study.cell import PARADIGMS
-from study.evaluate.classification import evaluate, without_rounding
+from study.evaluate.classification import evaluate
 from study.evaluate.saif_and_heat_map import saif
 from study.models.model import Model
 from study.paradigms.paradigm import Sampling

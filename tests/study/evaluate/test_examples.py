@@ -18,10 +18,10 @@ from study.cell import Options
 from study.cell.work import MOST_EXAMPLES
 from study.evaluate import examples as module
 from study.evaluate.classification import evaluate
-from study.evaluate.looks import Example
 from study.models import build
 from study.tasks.mosaics.mosaics import Mosaics, MosaicTask
 from study.tasks.task import Split
+from study.tracking.looks import Example
 from tests.chapters.texts import post_files as posts
 from tests.conftest import tiny_cell
 
@@ -110,14 +110,6 @@ def test_posts_are_as_they_were_written_and_cut(tmp_path: Path) -> None:
         assert each["label"] == post["annotators"][0]["label"]
         marks = post["rationales"][0] if post["rationales"] else []
         assert each["foreground"] == np.flatnonzero(marks[:6]).tolist()
-
-
-def test_of_series_the_windows_are_kept() -> None:
-    split = of_a_task("series", Options(foreground="1+2+3", window=7))
-    windows = split.images[split.index.long()].numpy()[..., 0, :].transpose(0, 1, 3, 2)
-    for each in json.loads(at_random(split)):
-        near = np.abs(windows - np.array(each["windows"])).max(axis=(1, 2, 3))
-        assert near.min() <= 0.0051
 
 
 def test_without_pictures_a_held_attention_or_pillow_there_are_none(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import dataclasses
 import os
 import pickle
 import shutil
@@ -16,9 +16,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from study.tasks.mosaics.base_images import BaseImages
-from study.tasks.mosaics.cifar import CIFAR10, CIFAR100, load_cifar10, load_cifar100
-from study.tasks.mosaics.layouts import OFFICIAL, Wanted
-from study.tasks.mosaics.own_images import WANTED, load_own
+from study.tasks.mosaics.cifar import CIFAR10, CIFAR100
+from study.tasks.mosaics.labelled_images import load as load_images
+from study.tasks.mosaics.layouts import ImageSet
+from study.tasks.mosaics.own_images import OWN_IMAGES
 from study.tasks.sources.places import Places
 from tests.conftest import REAL_DATA, needs_data
 from tests.made_up.cifar import (
@@ -34,24 +35,23 @@ from tests.made_up.images import (
     SIDE,
     encoded,
     made_up,
+    put,
     write_folders,
     write_own_parquet,
     write_ubyte,
 )
 from tests.made_up.tables import POINTER
 
-LOADERS = {"CIFAR-10": load_cifar10, "CIFAR-100": load_cifar100}
 
-
-def load(folder: Path, names: Wanted = CIFAR10, side: int = SIDE) -> BaseImages:
+def load(folder: Path, names: ImageSet = CIFAR10, side: int = SIDE) -> BaseImages:
     """The images; made-up ones of your own have `side` pixels, those of CIFAR 32."""
     places = Places(str(folder), str(folder.parent / "cache"))
-    inner = folder / OFFICIAL[names.official[0]].folder
+    inner = folder / names.folder
     with as_official(inner if inner.exists() else folder):
-        return load_own(places, side) if names is WANTED else LOADERS[names.title](places)
+        return load_images(names, places, side if names is OWN_IMAGES else 32)
 
 
-def assert_reads(folder: Path, names: Wanted, count: tuple[int, int] = (20, 10)) -> None:
+def assert_reads(folder: Path, names: ImageSet, count: tuple[int, int] = (20, 10)) -> None:
     """Bitwise."""
     base, (train, test) = load(folder, names), make(names, *count)
     np.testing.assert_array_equal(base.train_images, train.images, strict=True)
@@ -61,11 +61,11 @@ def assert_reads(folder: Path, names: Wanted, count: tuple[int, int] = (20, 10))
     assert base.class_names == names.class_names
 
 
-@pytest.mark.parametrize("names", [CIFAR10, CIFAR100], ids=LOADERS)
+@pytest.mark.parametrize("names", [CIFAR10, CIFAR100], ids=["CIFAR-10", "CIFAR-100"])
 @pytest.mark.parametrize("layout", WRITERS)
-def test_every_layout_gives_the_images(tmp_path: Path, names: Wanted, layout: str) -> None:
+def test_every_layout_gives_the_images(tmp_path: Path, names: ImageSet, layout: str) -> None:
     """Some may lie in a folder of the given one."""
-    inner = {"official": OFFICIAL[names.official[0]].folder, "parquet": "plain_text"}
+    inner = {"official": names.folder, "parquet": "plain_text"}
     WRITERS[layout](tmp_path / "data" / inner.get(layout, ""), names, make(names))
     assert_reads(tmp_path / "data", names)
 
@@ -81,7 +81,7 @@ def test_parquet_in_parts_and_without_metadata(tmp_path: Path) -> None:
 def test_labels_go_by_the_names_that_a_file_lists(tmp_path: Path) -> None:
     backwards = CIFAR10.class_names[::-1]
     split = [each._replace(labels=9 - each.labels) for each in make(CIFAR10)]
-    listing = Wanted("", "", CIFAR10.official, ("label",), backwards)
+    listing = dataclasses.replace(CIFAR10, class_names=backwards)
     assert_reads(write_parquet(tmp_path / "data", listing, split), CIFAR10)
 
 
@@ -89,10 +89,8 @@ def test_class_folders_go_class_by_class_where_names_repeat(tmp_path: Path) -> N
     images = make(CIFAR10)[0].images
     for split in ("train", "test"):
         for row, name in enumerate(["Ship/10.PNG", "Ship/9.png", "Bird/9.png", "Bird/10.png"]):
-            path = tmp_path / "data" / split / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(encoded(images[row]))
-            (path.parent / "notes.txt").touch()
+            put(tmp_path / "data" / split / name, images[row])
+        (tmp_path / "data" / split / "Bird" / "notes.txt").touch()
     base = load(tmp_path / "data")
     np.testing.assert_array_equal(base.train_images, images[[2, 3, 1, 0]])
     assert base.train_labels.tolist() == [2, 2, 8, 8]
@@ -105,55 +103,56 @@ def test_class_folders_go_class_by_class_where_names_repeat(tmp_path: Path) -> N
 def test_any_images_are_read_as_those_of_cifar(tmp_path: Path, layout: str) -> None:
     """With the classes that their files tell, and made smaller."""
     WRITERS[layout](tmp_path / "data", CIFAR10, make(CIFAR10, 100, 20))
-    base, train = load(tmp_path / "data", WANTED, 32), make(CIFAR10, 100, 20)[0]
+    base, train = load(tmp_path / "data", OWN_IMAGES, 32), make(CIFAR10, 100, 20)[0]
     assert base.class_names == CIFAR10.class_names
     assert sorted(map(bytes, base.train_images)) == sorted(map(bytes, train.images))
-    assert load(tmp_path / "data", WANTED).train_images.shape == (100, SIDE, SIDE, 3)
+    assert load(tmp_path / "data", OWN_IMAGES).train_images.shape == (100, SIDE, SIDE, 3)
 
 
 @pytest.mark.parametrize("categories", [False, True])
 @pytest.mark.parametrize(
-    ("labels", "classes"),
+    ("labels", "listed", "classes"),
     [
-        ([3, 12, 1] * 5, ("1", "3", "12")),
-        ([3.0, 12.0, 1.0] * 5, ("1", "3", "12")),
-        (["c3", "a1", "b2"] * 5, ("a1", "b2", "c3")),
+        ([3, 12, 1] * 5, None, ("1", "3", "12")),
+        ([3.0, 12.0, 1.0] * 5, None, ("1", "3", "12")),
+        (["c3", "a1", "b2"] * 5, None, ("a1", "b2", "c3")),
+        # Of ImageNet: synonyms with commas, and two classes of one name.
+        (
+            [0, 1, 2] * 5,
+            ["tench, Tinca tinca", "crane", "crane"],
+            ("tench/Tinca tinca", "crane", "crane (2)"),
+        ),
     ],
 )
-def test_labels_that_number_no_classes_are_their_names(
-    tmp_path: Path, labels: list[Any], classes: tuple[str, ...], categories: bool
+def test_labels_number_the_classes_that_are_listed_else_they_are_their_names(
+    tmp_path: Path,
+    labels: list[Any],
+    listed: list[str] | None,
+    classes: tuple[str, ...],
+    categories: bool,
 ) -> None:
-    write_own_parquet(tmp_path / "data" / "images.PARQUET", labels, "labels", categories)
-    base = load(tmp_path / "data", WANTED)
+    """A column that lists classes may have any name."""
+    column = "kind" if listed else "labels"
+    write_own_parquet(tmp_path / "data" / "images.PARQUET", labels, column, categories, listed)
+    base = load(tmp_path / "data", OWN_IMAGES)
     assert base.class_names == classes
     assert np.bincount(np.r_[base.train_labels, base.test_labels]).tolist() == [5, 5, 5]
-
-
-def test_classes_as_imagenet_calls_them(tmp_path: Path) -> None:
-    """Synonyms with commas, two of one name; where a column lists classes, it has any name."""
-    path = write_own_parquet(tmp_path / "data" / "train.parquet", [0, 1, 2] * 5, "kind")
-    names = ["tench, Tinca tinca", "crane", "crane"]
-    described = {"info": {"features": {"kind": {"names": names, "_type": "ClassLabel"}}}}
-    metadata = {"huggingface": json.dumps(described)}
-    pq.write_table(pq.read_table(path).replace_schema_metadata(metadata), path)
-    found = load(tmp_path / "data", WANTED).class_names
-    assert found == ("tench/Tinca tinca", "crane", "crane (2)")
 
 
 @pytest.mark.parametrize("compressed", [False, True])
 @pytest.mark.parametrize("place", ["", "raw", "MNIST/raw"])
 def test_files_of_mnist(tmp_path: Path, compressed: bool, place: str) -> None:
     write_ubyte(tmp_path / "data" / place, compressed)
-    base = load(tmp_path / "data", WANTED, 28)
+    base = load(tmp_path / "data", OWN_IMAGES, 28)
     assert base.class_names == ("0", "1", "2")
     expected = np.random.default_rng(0).integers(256, size=(30, 28, 28), dtype=np.uint8)
     np.testing.assert_array_equal(base.train_images, expected[..., None])
-    assert load(tmp_path / "data", WANTED).test_images.shape == (10, SIDE, SIDE, 1)
+    assert load(tmp_path / "data", OWN_IMAGES).test_images.shape == (10, SIDE, SIDE, 1)
 
 
 @needs_data
 def test_the_real_images(tmp_path: Path) -> None:
-    base = load_cifar10(Places(str(REAL_DATA / "cifar10"), str(tmp_path)))
+    base = load_images(CIFAR10, Places(str(REAL_DATA / "cifar10"), str(tmp_path)), 32)
     assert base.digest == "064b8f2ed0ea63ce"
 
 
@@ -174,7 +173,8 @@ def test_a_pickle_of_another_checksum_is_not_opened(tmp_path: Path, file: str) -
     places = Places(str(folder), str(tmp_path / "cache"))
     with as_official(folder):
         (folder / file).write_bytes(pickle.dumps(_Hostile(os.system, f"touch {mark}")))
-        assert "its checksum is not the published" in refusal(lambda: load_cifar10(places))
+        said = refusal(lambda: load_images(CIFAR10, places, 32))
+    assert "its checksum is not the published" in said
     assert not mark.exists()
     pickle.loads((folder / file).read_bytes())
     assert mark.exists()  # so it was hostile
@@ -250,11 +250,11 @@ UNUSABLE: dict[Callable[[Path], object], dict[str, tuple[Callable[[Path], object
         ),
         "a class without images": (
             lambda folder: nothing(folder / "egret"),
-            "{folder}/egret is the folder of a class and holds no image",
+            "{folder}/egret lies among images, but is none, nor a folder of them.",
         ),
         "a file that is no image": (
             lambda folder: (folder / "heron" / "notes.txt").touch(),
-            "{folder}/heron/notes.txt is not an image, but lies among those of the class heron.",
+            "{folder}/heron/notes.txt lies among images, but is none,",
         ),
         "a damaged image": (
             lambda folder: os.truncate(folder / "reed" / "3.png", 60),
@@ -278,7 +278,7 @@ UNUSABLE: dict[Callable[[Path], object], dict[str, tuple[Callable[[Path], object
         ),
         "no train split": (
             lambda folder: [shutil.rmtree(folder), write_folders(folder, split="test")],
-            "there is test/, but no train split.",
+            "{folder} has test, but no train split.",
         ),
         "classes that get one name": (
             lambda folder: write_folders(folder, {"+": 2, ",": 2}),
@@ -335,6 +335,6 @@ def test_what_cannot_be_used_is_named(
     folder = tmp_path / "data"
     write(folder)
     break_it(folder)
-    names = CIFAR10 if write in (cifar_parquet, cifar_folders) else WANTED
+    names = CIFAR10 if write in (cifar_parquet, cifar_folders) else OWN_IMAGES
     message = refusal(lambda: load(folder, names))
     assert fact.format(folder=folder, train=folder / TRAIN) in message

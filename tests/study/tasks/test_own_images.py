@@ -15,16 +15,17 @@ from study.errors import RequestError
 from study.models import build, names, takes_network
 from study.results import Results
 from study.tasks.mosaics.base_images import BaseImages
+from study.tasks.mosaics.labelled_images import load as load_images
 from study.tasks.mosaics.mosaics import MosaicTask
-from study.tasks.mosaics.own_images import load_own
+from study.tasks.mosaics.own_images import OWN_IMAGES
 from study.tasks.sources.places import Places
 from study.terminal.command import DONE
 from tests.made_up.commands import one_line
-from tests.made_up.images import COUNTS, SIDE, encoded, made_up, write_folders
+from tests.made_up.images import COUNTS, SIDE, made_up, put, write_folders
 
 
 def load(folder: Path, pixels: int = SIDE, cache: str = "cache") -> BaseImages:
-    return load_own(Places(str(folder), str(folder.parent / cache)), pixels)
+    return load_images(OWN_IMAGES, Places(str(folder), str(folder.parent / cache)), pixels)
 
 
 def counts(base: BaseImages) -> list[list[int]]:
@@ -46,39 +47,46 @@ def folder(tmp_path: Path) -> Path:
 # Splits
 
 
-def test_without_splits_a_share_of_each_class_is_drawn_to_test(folder: Path) -> None:
-    """Of the others, a quarter validates."""
-    assert task_of(folder).kept.sum() == 3 + 4 + 2 + 1
-    one = load(folder)
-    assert one.class_names == ("heron", "reed", "stork", "water")
-    assert counts(one) == [[12, 16, 8, 4], [3, 4, 2, 1]]
-    assert load(folder, cache="another").digest == one.digest
-    assert "drawn by hash" in one.notes[0]
-    assert len(contents(one.train_images) | contents(one.test_images)) == sum(COUNTS.values())
-    folder.rename(folder.parent / "train")
-    folder.mkdir()
-    (folder.parent / "train").rename(folder / "train")
-    alone = load(folder)
-    assert alone.digest == one.digest
-    assert "train/ alone is there" in alone.notes[0]
+DRAWN = ": 20 % of the images of each class, drawn by hash"
 
 
-@pytest.mark.parametrize("name", ["Val", "dev", "TESTING", "test "])
-def test_a_split_beside_train_tests(tmp_path: Path, name: str) -> None:
-    write_folders(tmp_path / "data", split="train")
-    base = load(write_folders(tmp_path / "data", {"heron": 2, "stork": 3}, name, first=50))
-    assert counts(base) == [[15, 20, 10, 5], [2, 0, 3, 0]]
-    assert f"train/ trains and validates, {name}/ tests" in base.notes[0]
-    assert "few test images: heron (2), reed (0), stork (3), water (0)" in base.notes[2]
-
-
-def test_a_validation_split_beside_a_test_split_is_trained_on_too(tmp_path: Path) -> None:
-    """The task keeps a share of all for validation."""
-    for split, first in (("train", 0), ("val", 50), ("test", 80)):
-        write_folders(tmp_path / "data", split=split, first=first)
+@pytest.mark.parametrize(
+    ("splits", "said", "tests"),
+    [
+        ("", f"40 to train and validate, 10 to test{DRAWN}", 0.2),
+        ("train", f"40 of train to train and validate, 10 of train to test{DRAWN}", 0.2),
+        *(
+            (f"train/{name}", f"50 of train to train and validate, 50 of {name} to test", 1)
+            for name in ("Val", "dev", "TESTING", "test ")
+        ),
+        ("train/val/test", "100 of train and val to train and validate, 50 of test to test", 1),
+    ],
+)
+def test_a_test_split_tests_else_a_validation_split_else_a_share_of_each_class(
+    tmp_path: Path, splits: str, said: str, tests: float
+) -> None:
+    """A validation split beside a test split is trained on, too."""
+    for number, split in enumerate(splits.split("/")):
+        write_folders(tmp_path / "data", split=split, first=50 * number)
     base = load(tmp_path / "data")
-    assert len(base.train_labels) == 2 * len(base.test_labels) == 2 * sum(COUNTS.values())
-    assert "train/ and val/ train and validate, test/ tests" in base.notes[0]
+    assert base.notes[0] == f"images: {said}"
+    images, folders = np.array([COUNTS[name] for name in base.class_names]), splits.count("/") + 1
+    assert counts(base) == [((folders - tests) * images).tolist(), (tests * images).tolist()]
+
+
+def test_a_draw_is_the_same_wherever_the_images_lie(folder: Path) -> None:
+    """Of those that do not test, a quarter validates."""
+    one = load(folder)
+    assert task_of(folder).kept.sum() == 3 + 4 + 2 + 1
+    assert load(folder, cache="another").digest == one.digest
+    shutil.move(folder, folder.parent / "split" / "train")
+    assert load(folder.parent / "split").digest == one.digest
+
+
+def test_classes_of_few_test_images_are_named(tmp_path: Path) -> None:
+    write_folders(tmp_path / "data", split="train")
+    base = load(write_folders(tmp_path / "data", {"heron": 2, "stork": 3}, "test", first=50))
+    assert "few test images: heron (2), reed (0), stork (3), water (0)" in base.notes[2]
 
 
 def test_folders_named_as_splits_may_be_classes(folder: Path) -> None:
@@ -110,7 +118,7 @@ def test_images_in_no_folder_of_a_class_are_counted(folder: Path, tmp_path: Path
     apart = write_folders(tmp_path / "apart", split="train")
     (apart / "test").mkdir()
     (apart / "test" / "0.png").touch()  # without a label, as in a contest
-    write_folders(apart, {"heron": 4}, "other")
+    write_folders(apart, {"heron": 4}, "unknown")
     first = f"{apart}/test/0.png"
     assert load(apart).notes[-1].endswith(f"left out: 5, the first {first}")
 
@@ -177,11 +185,10 @@ def test_images_that_are_trained_on_and_test_are_counted(tmp_path: Path) -> None
 
 def test_grey_images_keep_one_channel(tmp_path: Path) -> None:
     for number in range(15):
-        path = tmp_path / "data" / "abc"[number % 3] / f"{number}.png"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(encoded(np.full((20, 20), 10 * number, np.uint8)))
+        grey = np.full((20, 20), 10 * number, np.uint8)
+        put(tmp_path / "data" / "abc"[number % 3] / f"{number}.png", grey)
     assert task_of(tmp_path / "data", "a+b").facts.input_shape == (1, SIDE, SIDE)
-    path.write_bytes(encoded(made_up(0, 0)))
+    put(tmp_path / "data" / "c" / "14.png", made_up(0, 0))
     assert load(tmp_path / "data").train_images.shape[1:] == (SIDE, SIDE, 3)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -18,6 +17,7 @@ from typing import Any
 import datasets
 import fsspec
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
@@ -25,11 +25,10 @@ from study.errors import RequestError
 from study.storage.storage import Storage
 from study.tasks.sources.cached import cached, digest_of, prepared
 from study.tasks.sources.data_set import DataSet, at_hand, read_data_set
+from study.tasks.sources.hub import named_classes
 from study.tasks.sources.places import Places
-from study.tasks.sources.tables import SUFFIXES, named_classes, read_rows
 from tests.conftest import PROJECT
 from tests.made_up.commands import refusal
-from tests.made_up.tables import POINTER
 
 FILES = {"apple": b"red", "pear": b"green", "plum": b"blue"}
 
@@ -363,18 +362,6 @@ def test_processes_that_begin_at_once_make_once(tmp_path: Path) -> None:
 # What stands in the place of a file
 
 
-@pytest.mark.parametrize("suffix", SUFFIXES)
-def test_a_pointer_and_a_pipe_are_named_and_not_read(tmp_path: Path, suffix: str) -> None:
-    path = tmp_path / f"all{suffix}"
-    path.write_bytes(POINTER)
-    message = refusal(lambda: list(read_rows(path, "Mend it.")))
-    assert message.startswith(f"{path} is a pointer of Git LFS, not the file itself. Run `git lfs")
-    path.unlink()
-    os.mkfifo(path)
-    message = refusal(lambda: list(read_rows(path, "Mend it.")))
-    assert message == f"{path} is a named pipe, a socket or a device, not a file. Move it away."
-
-
 def test_a_copy_of_a_folder_waits_for_no_pipe(data: Path, cache: Path) -> None:
     (data / "apple").unlink()
     os.mkfifo(data / "apple")
@@ -382,58 +369,7 @@ def test_a_copy_of_a_folder_waits_for_no_pipe(data: Path, cache: Path) -> None:
     assert f"{data}/apple is a named pipe" in message
 
 
-# Tables and the Hub
-
-ROWS = {"text": ["a fine film", "dull"], "label": ["good", "bad"]}
-
-
-@pytest.mark.parametrize("suffix", SUFFIXES)
-def test_a_table_is_read_without_the_network(
-    tmp_path: Path, suffix: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As Hugging Face's `datasets` writes it."""
-    monkeypatch.setattr(socket, "getaddrinfo", None)
-    rows = datasets.Dataset.from_dict(ROWS)
-    path = tmp_path / f"films{suffix}"
-    {".parquet": rows.to_parquet, ".csv": rows.to_csv, ".jsonl": rows.to_json}[suffix](path)
-    assert [row for _, row in read_rows(path, "")] == list(rows)
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "fault"),
-    [
-        ("a.jsonl", '{"text": "a"}\n\n{"te', ", row 2 cannot be read ("),
-        ("a.jsonl", '{"text": "a"}\n["b"]', ", row 2 cannot be read ("),
-        ("a.parquet", "PAR1", " cannot be read ("),
-        ("a.csv", "", " cannot be read ("),
-        ("a.csv", "text,label\nno, not at all,bad\n", " cannot be read (a row has more values"),
-    ],
-)
-def test_a_bad_table_is_named(tmp_path: Path, name: str, content: str, fault: str) -> None:
-    (tmp_path / name).write_text(content)
-    message = refusal(lambda: list(read_rows(tmp_path / name, "Mend it.")))
-    assert message.startswith(f"{tmp_path / name}{fault}")
-    assert message.endswith("Mend it.")
-
-
-@pytest.mark.parametrize("name", ["a.csv", "a.jsonl"])
-@pytest.mark.parametrize(
-    ("encoding", "like"),
-    [
-        ("utf-16", "UTF-16"),
-        ("utf-16-le", "UTF-16"),
-        ("utf-16-be", "UTF-16"),
-        ("cp1252", "Windows-1252"),
-    ],
-)
-def test_of_another_encoding_the_file_is_told_and_no_row(
-    tmp_path: Path, name: str, encoding: str, like: str
-) -> None:
-    text = "caf\xe9" if encoding == "cp1252" else "coffee"
-    (tmp_path / name).write_text(f'{{"text": "{text}"}}\n' * 9, encoding)
-    message = refusal(lambda: list(read_rows(tmp_path / name, "Mend it.")))
-    said = f"{tmp_path / name} cannot be read (it is not UTF-8 but looks like {like}"
-    assert message.startswith(said)
+# The Hub
 
 
 def test_a_data_set_of_the_hub_is_fetched_once(
@@ -462,7 +398,7 @@ def test_a_data_set_of_the_hub_is_fetched_once(
     (copy,) = entries(cache / "fetched")
     path = cache / "fetched" / copy / "train.parquet"
     assert named_classes(path) == {"label": ["x"]}
-    ((_, row),) = read_rows(path, "")
+    (row,) = pq.read_table(path).to_pylist()
     assert row["image"]["bytes"] == (tmp_path / "grey.png").read_bytes()
 
 
@@ -481,7 +417,7 @@ def test_what_the_hub_lacks_is_one_line(
     def found(name: str, *_: object, **__: object) -> datasets.DatasetDict:
         if name != "birds/marsh":
             raise datasets.exceptions.DatasetNotFoundError("no such data set")
-        return datasets.DatasetDict(unsupervised=datasets.Dataset.from_dict(ROWS))
+        return datasets.DatasetDict(unsupervised=datasets.Dataset.from_dict({"text": ["dull"]}))
 
     monkeypatch.setattr(datasets, "load_dataset", found)
     message = refusal(lambda: read_data_set(fruit(hub=True), Places(url), contents))

@@ -55,7 +55,7 @@ def test_every_study_is_logged_once(results: Results, capsys: pytest.CaptureFixt
     lvml, soft = sorted(found["summary"], key=lambda run: run.data.params["paradigm"])
     assert lvml.info.run_name == "lvml · SAIF 65 % · accuracy 90 % · n=2"
     assert [run.data.metrics["saif"] for run in (soft, lvml)] == pytest.approx([0.25, 0.65])
-    assert {"heatmap.png", "tables"} <= files(client, lvml)
+    assert {"heatmap.svg", "tables"} <= files(client, lvml)
     answer = lvml.data.tags["mlflow.note.content"].partition("\n")[0]
     experiment = client.get_experiment_by_name("digits")
     assert experiment.tags["mlflow.note.content"] == answer

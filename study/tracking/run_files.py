@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from study.evaluate.heat_map_image import heatmap_png
-from study.evaluate.looks import looks_page
 from study.tasks import TASKS, modality
+from study.tracking.heat_map_image import heatmap_svg
+from study.tracking.looks import looks_page
 
 
 def heat_map(row: Mapping[str, Any], last: pd.DataFrame) -> dict[str, bytes]:
@@ -25,7 +25,7 @@ def heat_map(row: Mapping[str, Any], last: pd.DataFrame) -> dict[str, bytes]:
     bins = len(kind.heatmap_edges) - 1
     maps = zip(last["split"], last["heatmap"], strict=True)
     heatmaps = {split: np.reshape(each, (bins, bins)) for split, each in maps if each is not None}
-    return {"heatmap.png": heatmap_png(heatmaps, kind)} if heatmaps else {}
+    return {"heatmap.svg": heatmap_svg(heatmaps, kind)} if heatmaps else {}
 
 
 def heat_map_and_looks(row: Mapping[str, Any], last: pd.DataFrame) -> dict[str, bytes]:

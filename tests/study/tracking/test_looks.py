@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from study.evaluate.looks import Example, looks_html, looks_page
+from study.tracking.looks import Example, looks_html, looks_page
 
 _PNG = base64.b64encode(b"\x89PNG").decode()
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import base64
 import functools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from itertools import cycle
+from pathlib import Path
 from typing import NotRequired, TypedDict
 
+import jinja2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -77,11 +79,8 @@ def looks_html(examples: Mapping[str, Sequence[Example]]) -> str:
     inputs = [*zip(*examples.values(), strict=False)]
     lines = max(-(-len(each["attention"]) // _ACROSS) for each in next(iter(examples.values())))
     count = OPEN_LINES if "words" in inputs[0][0] else max(1, OPEN_LINES // lines)
-    table = functools.partial(_table, examples)
-    if len(inputs) <= count:
-        return table(inputs)
-    more = f"<details><summary>{len(inputs) - count} more</summary>{table(inputs[count:])}"
-    return f"{table(inputs[:count])}{more}</details>"
+    template = environment().get_template("looks.j2")
+    return template.render(names=[*examples], inputs=inputs, count=count, style=_style)
 
 
 def looks_page(examples: Sequence[Example], title: str, warning: str) -> str:
@@ -94,47 +93,25 @@ def looks_page(examples: Sequence[Example], title: str, warning: str) -> str:
     )
 
 
-def _table(names: Iterable[str], inputs: Sequence[Sequence[Example]]) -> str:
-    header = "".join(f"<th>{escape(name)}</th>" for name in ("class", *names))
-    return (
-        f'<div class="scroll looks" tabindex="0"><table><thead><tr>{header}</tr></thead>'
-        f"<tbody>{''.join(map(_row, inputs))}</tbody></table></div>"
+@functools.cache
+def environment() -> jinja2.Environment:
+    """The templates of this package, in which values are escaped."""
+    return jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent),
+        undefined=jinja2.StrictUndefined,
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
 
 
-def _row(of_each: Sequence[Example]) -> str:
-    first = of_each[0]
-    style = ""  # inherited by the tiles, so that an image stands on the page once
-    if "words" not in first:
-        m = len(first["attention"])
-        width = _WINDOW[0] / _WINDOW[1] if "windows" in first else 1
-        style = f"--s:url({_strip(first)});--m:{m};--n:{min(m, _ACROSS)};--w:{width:g}"
-    cells = "".join(map(_cell, of_each))
-    return f'<tr style="{style}"><th>{escape(first["label"])}</th>{cells}</tr>\n'
-
-
-def _cell(example: Example) -> str:
-    right = example["predicted"] == example["label"]
-    verdict = "right" if right else '<span class="wrong">wrong</span>'
-    return (
-        f'<td><div class="{"post" if "words" in example else "tiles"}">'
-        f"{' '.join(_segments(example))}</div>"
-        f'<p class="said">{escape(example["predicted"])}, {100 * example["score"]:.0f} %: '
-        f"{verdict}</p></td>"
-    )
-
-
-def _segments(example: Example) -> Iterator[str]:
-    """Words, or the numbers below tiles. Shades go by the square root: a small share is seen."""
-    shares = example["attention"]
-    texts = example.get("words") or [f"{100 * share:.0f}" for share in shares]
-    for place, (text, share) in enumerate(zip(texts, shares, strict=True)):
-        kinds = ["dark"] * (share > 0.36) + ["none"] * (share < 0.01)
-        kinds += ["true"] * (place in example["foreground"])
-        across = 100 * place / max(1, len(shares) - 1)
-        style = f"--x:{across:.4g}%;--a:{share:.2f};--d:{share**0.5:.2f}"
-        how = f'class="{" ".join(kinds)}" style="{style}" title="{100 * share:.0f} %"'
-        yield f"<span {how}>{escape(text)}</span>"
+def _style(example: Example) -> str:
+    """Of a row: its segments side by side, how many they are, and how wide."""
+    if "words" in example:
+        return ""
+    m = len(example["attention"])
+    width = _WINDOW[0] / _WINDOW[1] if "windows" in example else 1
+    return f"--s:url({_strip(example)});--m:{m};--n:{min(m, _ACROSS)};--w:{width:g}"
 
 
 def _strip(example: Example) -> str:
