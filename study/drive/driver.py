@@ -165,7 +165,7 @@ def _look(place: Workplace, watch: Watch, stage: Plan) -> None:
 
 def _expect(plans: Sequence[Plan], watch: Watch) -> None:
     done = pd.concat([plan.known.loc[plan.known["done"], "id"] for plan in plans])
-    to_come = pd.concat([plan.to_come["seconds"] for plan in plans])
+    to_come = pd.concat([plan.to_come["alone"] for plan in plans])
     watch.progress.expect(
         [cell for plan in plans for cell in plan.to_run],
         pd.concat([plan.seconds for plan in plans]).to_dict(),
@@ -177,7 +177,7 @@ def _expect(plans: Sequence[Plan], watch: Watch) -> None:
 
 def _stage_line(plan: Plan, progress: Progress) -> str:
     """Which stage begins, what was chosen for it, and how long the rest takes."""
-    rows = plan.to_come if plan.left.empty else plan.left
+    rows = plan.tuning(plan.to_come) if plan.left.empty else plan.left
     others, confirming = len(plan.tuning(rows)), plan.confirming(rows)["cell"]
     what = []
     if others:

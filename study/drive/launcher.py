@@ -89,7 +89,7 @@ class Launcher(ABC):
         if first := self._first.get(plan.kind):
             return like(plan, first)
         found = self.divide(plan)
-        if found.rows["seconds"].any():  # else nothing is known of such cells
+        if found.rows["alone"].any():  # else nothing is known of such cells
             self._first[plan.kind] = found
         return found
 

@@ -120,7 +120,7 @@ class OnRay(Launcher):
         from study.search.under_tune import Suggestions
 
         assert self._search  # the plan says so
-        seconds = plan.to_come.groupby("label")["seconds"].mean()
+        seconds = plan.to_come.groupby("label")["alone"].mean()
         return Suggestions(self._search, watch, lambda cell: seconds[cell.label])
 
     def scheduler(self) -> Any:

@@ -55,7 +55,7 @@ def _stages(plan: Plan) -> Iterator[str]:
     """A line each stage of a study that has two: how many cells."""
 
     def part(rows: pd.DataFrame) -> str:
-        """``on 3 seeds, 36 cells, 12 done already``."""
+        """``36 cells, 12 done already``."""
         done = rows["done"].sum()
         said = f", {done} done already" if done else ""
         return f"{counted(len(rows), 'cell')}{said}"
@@ -67,18 +67,20 @@ def _stages(plan: Plan) -> Iterator[str]:
             options = counted(tuning["option"].nunique(), "option")
         seeds = counted(tuning["seed"].nunique(), "seed")
         yield f"1. tune: {options} on {seeds}, {part(tuning)}"
-    number, which = (1, "only") if tuning.empty and not plan.search else (2, "chosen")
+    only = tuning.empty and not plan.search and confirming["known"].all()
+    number, which = (1, "only") if only else (2, "chosen")
     groups = counted(confirming["group"].nunique(), "group")
     seeds = counted(len(plan.confirm), "fresh seed")
     yield f"{number}. confirm: the {which} option of {groups} on {seeds}, {part(confirming)}"
-    if which == "only":
+    if only:
         yield "nothing is tuned, so the axis seed is not used (confirm=none uses it)"
 
 
 def _settings(plan: Plan) -> Iterator[str]:
     """The lines of all settings; notes on data that several of them share are in the first."""
     told: set[str] = set()
-    rows = plan.tuning(plan.to_come).drop_duplicates("id") if plan.known.empty else plan.known
+    parts = (plan.known, plan.tuning(plan.to_come), plan.to_come)
+    rows = next((rows for rows in parts if not rows.empty), plan.known).drop_duplicates("id")
     for _, mine in rows.groupby(rows["cell"].map(attrgetter("setting")), sort=False):
         first = mine["cell"].iloc[0]
         facts = plan.facts[first.task, first.options]
@@ -96,7 +98,7 @@ def _settings(plan: Plan) -> Iterator[str]:
 
 def _time(plan: Plan, price_per_hour: float | None) -> Iterator[str]:
     """Estimated time of what is left, and what that costs."""
-    how, seconds = plan.how, plan.seconds.sum() + plan.to_come["seconds"].sum()
+    how, seconds = plan.how, plan.seconds.sum() + plan.to_come["alone"].sum()
     what = "training and evaluation" if KINDS[plan.kind].trains else "its cells"
     yield f"estimated time on {how.where}: {duration(seconds / how.concurrent)} for {what}"
     yield f"trials at a time: {how.concurrent}, CPU threads each: {how.threads}"

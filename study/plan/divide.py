@@ -124,10 +124,10 @@ def like(plan: Plan, divided: Plan) -> Plan:
     Each of its cells takes as long as one of its option, else as those that differ in options
     alone, or as all.
     """
-    timed, rows = divided.rows[divided.rows["seconds"] > 0], plan.rows
+    timed, rows = divided.rows[divided.rows["alone"] > 0], plan.rows
     found = {}
-    for name in ("seconds", "forked"):
+    for name in ("alone", "forked"):
         of = {by: timed.groupby(by, sort=False)[name].mean() for by in ("option", "label")}
         found[name] = rows["option"].map(of["option"]).fillna(rows["label"].map(of["label"]))
-    seconds = pd.DataFrame(found).fillna(timed[["seconds", "forked"]].mean())
+    seconds = pd.DataFrame(found).fillna(timed[["alone", "forked"]].mean())
     return replace(plan, how=divided.how, rows=rows.assign(**seconds))

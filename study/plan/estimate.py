@@ -46,7 +46,7 @@ def cell_seconds(plan: Plan, places: Places) -> pd.DataFrame:
         places: of the data.
 
     Returns:
-        `seconds` and `forked` of these rows, as `study.plan.plan.rows_of` says; evaluations
+        `alone` and `forked` of these rows, as `study.plan.plan.rows_of` says; evaluations
         included.
     """
     kind, how = KINDS[plan.kind], plan.how
@@ -72,7 +72,7 @@ def cell_seconds(plan: Plan, places: Places) -> pd.DataFrame:
                 rate = rates[shape] * how.packing.measured_of(cell).speedup
                 found[option] = _seconds(cell, flops, rate)
     every = [found[option] for option in rows["option"]]
-    return pd.DataFrame(every, rows.index, ["seconds", "forked"], dtype=float)
+    return pd.DataFrame(every, rows.index, ["alone", "forked"], dtype=float)
 
 
 def lacks_bfloat16(plan: Plan) -> bool:

@@ -85,7 +85,7 @@ class Plan:
         return replace(self, rows=self.rows.assign(done=done))
 
     def timed(self, seconds: pd.DataFrame) -> Plan:
-        """The same plan with the time that some rows take: `seconds` and `forked`, by index."""
+        """The same plan with the time that some rows take: `alone` and `forked`, by index."""
         rows = self.rows.copy()
         rows.loc[seconds.index, [*seconds]] = seconds
         return replace(self, rows=rows)
@@ -111,7 +111,7 @@ class Plan:
 
     @property
     def to_come(self) -> pd.DataFrame:
-        return self.rows[~self.rows["known"]]
+        return self.runnable[~self.runnable["known"]]
 
     @property
     def left(self) -> pd.DataFrame:
@@ -156,7 +156,7 @@ class Plan:
         rows = self.left
         watched = self.tuning(rows) if self.watched else rows[:0]
         others = rows.drop(watched.index)
-        costs = rows["seconds"], rows["forked"]
+        costs = rows["alone"], rows["forked"]
         seconds = dict(zip(rows["id"], map(Seconds, *costs), strict=True))
         how = self.how
         return option_jobs(watched["cell"]) + jobs_of(
@@ -173,7 +173,7 @@ class Plan:
         """Estimated seconds as the cells train, of each that is left, by its id."""
         rows = self.left.set_index("id")
         forked = rows.index.isin([cell.id for cell in self.forks])
-        return rows["seconds"].mask(forked, rows["forked"])
+        return rows["alone"].mask(forked, rows["forked"])
 
 
 def rows_of(
@@ -194,7 +194,7 @@ def rows_of(
     Returns:
         These, and `id`, `group`, `label`, `option` and `seed` of each cell. `number`: of all that
         can run, group by group, by which shards share them. `done`: whether it needs no run.
-        `seconds` of all its phases, and `forked`, of those after the first one, which are
+        `alone` and `forked`: seconds of all its phases and of those after the first one, which are
         estimated later.
     """
     rows = pd.DataFrame({"cell": pd.Series([*cells], dtype=object)})
@@ -207,5 +207,5 @@ def rows_of(
     by_group = runs.groupby("group", sort=False).ngroup().sort_values(kind="stable")
     numbers = pd.Series(range(len(runs)), by_group.index)
     return rows.assign(
-        number=numbers.reindex(rows.index, fill_value=-1), done=False, seconds=0.0, forked=0.0
+        number=numbers.reindex(rows.index, fill_value=-1), done=False, alone=0.0, forked=0.0
     )

@@ -76,6 +76,8 @@ def _second_stage(
 ) -> pd.DataFrame:
     """The rows of the cells that confirm, seed by seed: known ones, and then those to come.
 
+    Until an option is chosen, its group's first one stands for it.
+
     Args:
         rows: of all options of a study, or of a search.
         confirm: the seeds.

@@ -64,12 +64,18 @@ def searched(request: Request) -> Plan:
     )
     known = KINDS[plan.kind].axes(tasks_of(request.axes))
     grid = tuple(as_assignments(known, request.axes))
-    return replace(plan, rows=_to_come(plan.runnable, options * seeds), search=about, grid=grid)
+    return replace(plan, rows=_to_come(plan.runnable, shares), search=about, grid=grid)
 
 
-def _to_come(examples: pd.DataFrame, count: int) -> pd.DataFrame:
-    """So many rows of cells that a search will suggest, like each of the examples in turn."""
-    rows = examples.iloc[[number % len(examples) for number in range(count)]]
+def _to_come(examples: pd.DataFrame, options: Mapping[str, int]) -> pd.DataFrame:
+    """The rows of what a search will suggest.
+
+    Args:
+        examples: a row for each paradigm and seed.
+        options: paradigm -> how many.
+    """
+    counts = examples["label"].map(options).fillna(0).astype(int)
+    rows = examples.loc[examples.index.repeat(counts)]
     return rows.assign(known=False).reset_index(drop=True)
 
 
@@ -122,7 +128,7 @@ class Search:
             plan: as `searched` gave it.
         """
         known = rows_of(self.cells, [*map(plan.maker.flops, self.cells)])
-        to_come = _to_come(plan.rows.drop_duplicates("id"), self.left * len(self.space.seeds))
+        to_come = _to_come(plan.rows.drop_duplicates("id"), self.left)
         return replace(plan, rows=pd.concat([known, to_come], ignore_index=True))
 
     @property
@@ -131,9 +137,9 @@ class Search:
         return [cell for option in self._ended for cell in option]
 
     @property
-    def left(self) -> int:
-        """How many options are still to be suggested, or to be trained to their end."""
-        return (self._shares - _counts(self._ended)).total()
+    def left(self) -> Counter[str]:
+        """Paradigm -> how many options are still to be suggested, or trained to their end."""
+        return self._shares - _counts(self._ended)
 
     @property
     def _ended(self) -> list[Option]:

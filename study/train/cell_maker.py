@@ -57,7 +57,7 @@ _OF_A_SCHEDULE = {
 """Axes from whose values a schedule follows."""
 
 _OF_AN_OPTION = {"paradigm", "lr", "hard_lr", "switch_point", "seed"}
-"""Axes of which neither the network of a cell depends, nor its budget."""
+"""Axes on which neither the network of a cell depends nor its budget."""
 
 Values = tuple[tuple[str, Any], ...]
 """Axes, and the value of each."""

@@ -92,7 +92,7 @@ def test_a_setting_is_described_with_its_costs(space: SearchSpace, plan: Plan) -
 
 def test_a_cell_takes_an_estimated_time(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(estimate, "MOST_STEPS", 3)
-    seconds = estimate.cell_seconds(plan, NO_PLACES)["seconds"]
+    seconds = estimate.cell_seconds(plan, NO_PLACES)["alone"]
     assert len(seconds) == len(plan.cells)
     assert seconds.between(0, 600, "neither").all()
 

@@ -238,13 +238,18 @@ def test_what_a_search_finds_is_confirmed_and_a_second_run_goes_on(
     assert "\n6/6 cells done | best" in errors
     assert stages(tmp_path) == [("confirm", (100, 101))] + [("tune", (0, 1))] * 2
     kept = files(tmp_path)
-    plan, _ = untracked(capsys, tmp_path, *search, "3", "--plan", **axes)
-    assert "search: 3 suggestions a paradigm, 3 in all, x 2 seeds = 6 cells" in plan
-    printed, _ = untracked(capsys, tmp_path, *search, "3", **axes)
-    assert "3 suggestions: 3 done" in printed
+    axes |= {"paradigm": "soft,hard"}  # of which only the first lacks suggestions
+    plan, _ = untracked(capsys, tmp_path, *search, "2", "--plan", **axes)
+    assert "search: 2 suggestions a paradigm, 4 in all, x 2 seeds = 8 cells" in plan
+    assert "12 cells: 4 done already, 8 to run" in plan
+    assert "the chosen option of 2 groups on 2 fresh seeds, 4 cells" in plan
+    printed, errors = untracked(capsys, tmp_path, *search, "2", **axes)
+    assert "4 suggestions: 4 done" in printed
+    assert "tuning: 4 cells" in errors
     assert files(tmp_path).items() >= kept.items()
     (found,) = analysis.compare(analysis.load(tmp_path))
     assert set(found.chosen["seed"]) == {100, 101}
+    assert set(found.chosen["paradigm"]) == {"soft", "hard"}
 
 
 WORDS = """digits cifar10 --plan --set lr=0.1 m=2 seed=0-3 --preset quick paper --select saif x=1

@@ -163,7 +163,7 @@ def test_a_smaller_pack_takes_as_long_as_the_measured_one_or_its_cells_one_by_on
     """Four cells in a pack are measured to take as long as two alone."""
     cells = tuple(make_cell("soft", 0.1, seed) for seed in range(4))
     packing = Packing("seed", measured={shape(cells[0]): Measured(4, 2.0)})
-    rows = rows_of(cells, [None] * len(cells)).assign(seconds=10.0)
+    rows = rows_of(cells, [None] * len(cells)).assign(alone=10.0)
     plan = Plan("digits", "training", "quick", rows, {}, Division(packing))
     took = [estimate(plan, Job((cells[:size],))) for size in (1, 2, 3, 4)]
     assert took == pytest.approx([20, 40, 40, 40])

@@ -175,7 +175,7 @@ def test_a_cell_takes_its_flops_at_the_rate_of_its_shape(
     timed = plan(digits, 3, SOFT, LVML, Schedule.hybrid(0.1, 0.05, 0.5))
     timed = timed.timed(estimate.cell_seconds(timed, NO_PLACES))
     assert len(steps) <= 3 * estimate.MOST_STEPS + 4  # a phase has a step to warm up
-    for cell, alone, forked in timed.rows[["cell", "seconds", "forked"]].itertuples(index=False):
+    for cell, alone, forked in timed.rows[["cell", "alone", "forked"]].itertuples(index=False):
         taken = steps_by_phase(cell, timeline(cell, timed.flops[cell.id]))
         evaluated = len(cell.evaluation_points) * 3 * 50 / TRAINING_PASSES / cell.batch_size
         if len(taken) == 1:
@@ -188,9 +188,7 @@ def test_a_pack_takes_the_time_of_its_speedup(digits: MosaicTask, steps: list[ob
     made = plan(digits, 2)
     measured = {packs.shape(made.cells[0]): Measured(2, 4.0)}
     packed = dataclasses.replace(made, how=Division(Packing("seed", measured=measured)))
-    alone, together = (
-        estimate.cell_seconds(each, NO_PLACES)["seconds"] for each in (made, packed)
-    )
+    alone, together = (estimate.cell_seconds(each, NO_PLACES)["alone"] for each in (made, packed))
     assert together.tolist() == pytest.approx((alone / 4).tolist())
 
 

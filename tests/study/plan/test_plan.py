@@ -396,7 +396,7 @@ def test_a_cluster_is_divided_by_its_room_whatever_the_cores_here(
 
 def timed(made: Plan) -> Plan:
     """With an hour for each cell."""
-    return replace(made, rows=made.rows.assign(seconds=3600.0))
+    return replace(made, rows=made.rows.assign(alone=3600.0))
 
 
 @pytest.mark.parametrize("study", ["digits", "hatexplain", "fixed-focus"])
@@ -449,7 +449,7 @@ def test_what_a_plan_costs(gpus: float, threads: int, price: float | None, cost:
 
 def test_the_time_of_a_plan_is_that_of_what_is_left_side_by_side() -> None:
     made = plan("digits", "m=5", "seed=0-3", "paradigm=soft", "lr=0.1", "confirm=none")
-    made = replace(made, rows=made.rows.assign(seconds=60.0), how=Division(concurrent=2))
+    made = replace(made, rows=made.rows.assign(alone=60.0), how=Division(concurrent=2))
     for finished, said in ((made.cells[:0], "2 min"), (made.cells[:2], "60 s")):
         part = made.resumed({cell.id for cell in finished})
         line = f"estimated time on this machine: {said} for training and evaluation\n"

@@ -118,7 +118,7 @@ class Command:
 
 
 def _seconds(plan: Plan, _: Places) -> pd.DataFrame:
-    return plan.rows[["seconds", "forked"]].assign(seconds=1.0, forked=0.5)
+    return plan.rows[["alone", "forked"]].assign(alone=1.0, forked=0.5)
 
 
 def recorded(results: Results) -> dict[str, dict[float, list[int]]]:

@@ -141,7 +141,7 @@ def test_each_paradigm_gets_as_many_suggestions_on_the_same_seeds(results: Resul
     for name in ("soft", "hybrid"):
         expected = [truth(cells, "accuracy") for cells in given_out if cells[0].paradigm == name]
         assert [trial.value for trial in trials_of(search, name)] == pytest.approx(expected)
-    assert search.left == 0
+    assert search.left.total() == 0
     once = search_in(results, 4, axes=axes_of("paradigm=soft,lvml", "lr@soft=0.1", "seed=0-1"))
     tried = Counter(cells[0].paradigm for cells in run(once, results))
     assert tried == {"soft": 1, "lvml": 4}  # soft has nothing to search
@@ -225,7 +225,7 @@ def test_a_stopped_option_is_pruned_with_the_mean_that_was_told(results: Results
     (trial,) = trials_of(again)
     assert trial.state.name == "PRUNED"
     assert trial.intermediate_values == {50: pytest.approx(truth(cells, "accuracy") / 2)}
-    assert again.left == 0
+    assert again.left.total() == 0
 
 
 def test_the_search_learns(results: Results) -> None:
@@ -277,7 +277,7 @@ def test_what_other_commands_trained_in_the_space_counts(results: Results) -> No
         train(results, cell)
     search = search_in(results, 2)
     assert search.cells == seeds
-    assert search.left == 3
+    assert search.left.total() == 3
     assert len(run(search, results)) == 3
 
 
