@@ -19,6 +19,7 @@ import pandas as pd
 import pytest
 import torch
 from threadpoolctl import threadpool_limits
+from xdist.scheduler import LoadFileScheduling
 
 from study import run, tasks
 from study.cell import Cell, Schedule
@@ -43,8 +44,10 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
-hypothesis.settings.register_profile("untimed", deadline=None)  # a slow machine fails no test
-hypothesis.settings.load_profile("untimed")
+# Each run draws other examples, so few are enough; a slow machine fails no test.
+hypothesis.settings.register_profile("few", deadline=None, max_examples=10)
+hypothesis.settings.register_profile("many", deadline=None, max_examples=500)
+hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "few"))
 
 # Ray reads them when it is first imported, which a file of tests may do.
 for _name, _value in SETTINGS.items():
@@ -114,6 +117,18 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """
     asked = config.args_source is not pytest.Config.ArgsSource.TESTPATHS or config.option.keyword
     return 0 if asked else 2
+
+
+class ByFile(LoadFileScheduling):
+    """Hands a process one file after another, but of the golden record one piece."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        alone = nodeid.startswith("tests/golden/")
+        return nodeid if alone else super()._split_scope(nodeid)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByFile:
+    return ByFile(config, log)
 
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` chooses

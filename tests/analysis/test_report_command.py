@@ -14,7 +14,6 @@ from types import SimpleNamespace
 from typing import Any
 from unittest.mock import Mock
 
-import pandas as pd
 import pytest
 
 from analysis.page.files import Unwritable, link
@@ -26,18 +25,6 @@ from study.results import Results, local_path
 from study.run_options import requested
 from tests.made_up.commands import called
 from tests.made_up.comparisons import make_cell, write, write_seeds
-
-
-@pytest.mark.usefixtures("no_pictures")
-def test_the_report_of_one_study_is_not_that_of_all(results: Results, tmp_path: Path) -> None:
-    write(results, make_cell("soft"))
-    write(results, make_cell("lvml"), study="../o/ther")
-    folder = tmp_path / "results" / "report"
-    assert main([results.url]) == 0
-    for study, name in (("digits", "digits"), ("../o/ther", "_o_ther")):
-        assert main([results.url, "--study", study]) == 0
-        assert {*pd.read_csv(folder / name / "cells.csv")["study"]} == {study}
-    assert {*pd.read_csv(folder / "cells.csv")["study"]} == {"digits", "../o/ther"}
 
 
 def test_a_folder_that_cannot_be_written_is_refused_before_the_work(
@@ -86,23 +73,6 @@ def test_a_full_disk_has_the_advice_of_the_command(
     out = tmp_path / "out"
     assert main(shlex.split(command.replace("DIR", str(out)))) == 0
     assert (out / "report.html").exists()
-
-
-@pytest.mark.usefixtures("no_pictures")
-def test_a_report_made_during_a_run_says_so(
-    results: Results, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    write(results, make_cell())
-    words = "A command is running with these results: where it is a study, the numbers are partial"
-    page = tmp_path / "out" / "report.html"
-    out = ["--out", str(page.parent)]
-    with Results(results.url).lock():
-        assert main([f"file://{results.url}", *out]) == 0
-        assert f"note: {words}" in " ".join(capsys.readouterr().out.split())
-        assert page.read_text().count(words) == 1
-    assert (tmp_path / "results" / ".lock").exists()  # what a driver that died leaves, too
-    assert main([results.url, *out]) == 0
-    assert words not in capsys.readouterr().out + page.read_text()
 
 
 def test_before_the_first_cell_of_a_run_there_is_nothing_to_resume(

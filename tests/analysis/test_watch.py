@@ -109,15 +109,6 @@ def test_ctrl_c_before_the_first_cell(
     assert not any(tmp_path.iterdir())
 
 
-def test_it_says_how_many_cells_of_a_plan_are_left(
-    results: Results, watched: Watched, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for paradigm in ("soft", "hard"):
-        write(results, make_cell(paradigm), stage="confirm", planned_seeds=6)
-    assert watched(iter([None]), results.url) == 0
-    assert "So far 2 cells are recorded and 10 are left; no command" in capsys.readouterr().out
-
-
 def test_an_object_store_does_not_tell_whether_a_study_runs(
     watched: Watched, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -25,9 +25,12 @@ for name in asked.parts or PARTS:
     if name == rows.REAL.name and not REAL_DATA.is_dir():
         print(f"{name}: left out, it needs the real data at hand in {REAL_DATA}")
         continue
-    with TemporaryDirectory() as folder:
-        now = PARTS[name].made(Path(folder))
-    found = PARTS[name].differences(now)
+    now, found = {}, []
+    for piece, made in PARTS[name].made.items():
+        with TemporaryDirectory() as folder:
+            entries = made(Path(folder))
+        now |= entries
+        found += PARTS[name].differences(piece, entries)
     print("\n".join(found) or f"{name}: as recorded", flush=True)
     if asked.record:
         PARTS[name].record(now)

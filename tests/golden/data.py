@@ -17,11 +17,12 @@ FIRST = 5
 
 
 def made(folder: Path) -> dict[str, str]:
-    """Of every layout the digest, the facts, and the first inputs of each split."""
+    """Of every layout the digest, the facts, the notes, and the first inputs of each split."""
     found = {}
     for name, layout in LAYOUTS.items():
         task = layout.load(folder / name)
-        found[name] = "".join(f"{line}\n" for line in [*_facts(task), *_inputs(layout, task)])
+        lines = [*_facts(task), *_inputs(layout, task)]
+        found[name] = "".join(f"{line}\n" for line in lines).replace(f"{folder}/", "")
     return found
 
 
@@ -30,6 +31,7 @@ def _facts(task: Task) -> Iterator[str]:
     yield f"digest #{facts.digest}"
     yield f"{task.num_classes} classes, segments of {facts.input_shape}"
     yield f"sizes {dict(facts.sizes)}, lengths {dict(sorted(facts.lengths.items()))}"
+    yield from facts.notes
 
 
 def _inputs(layout: Layout, task: Task) -> Iterator[str]:
@@ -44,4 +46,4 @@ def _inputs(layout: Layout, task: Task) -> Iterator[str]:
 _ELSEWHERE = Tolerance(relative=1e-5, absolute=1e-5)
 """Pixels are whole numbers, but divided by what was measured of them."""
 
-PART = Part("data", made, elsewhere=_ELSEWHERE)
+PART = Part("data", {"": made}, elsewhere=_ELSEWHERE)

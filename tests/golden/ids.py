@@ -42,4 +42,4 @@ def _cells(study: str, preset: str) -> Sequence[AnyCell]:
         return make_plan(space, preset, axes, facts_of).cells
 
 
-PART = Part("ids", made, said=_said)
+PART = Part("ids", {"": made}, said=_said)

@@ -56,6 +56,7 @@ MISTAKES = {
     f"{REPORT} {{missing}}": "{missing}",
     f"{REPORT} {{results}} --study digist": "digist,digits",
     f"{REPORT} {{results}} --budget 1": "budget,1",
+    f"{REPORT} {{results}} --select bogus": "bogus,digits",
     f"{REPORT} {{results}} --threshold 0.75": "0.75,0.8",
     f"{REPORT} {{damaged}}": "{damaged},damaged",
     f"{RUN} digits --results {{results}} --again 0123": "0123",
@@ -98,4 +99,4 @@ def _answer(command: str, facts: str, places: dict[str, str]) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-PART = Part("mistakes", made)
+PART = Part("mistakes", {"": made})

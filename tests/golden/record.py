@@ -54,23 +54,25 @@ class Part:
 
     Attributes:
         name: of its file.
-        made: what the program says today; works in an empty folder.
+        made: piece -> what the program says of it today; works in an empty folder. The names of
+            its entries begin with that of the piece, which may be empty where there is only one.
         tolerance: of its numbers.
         elsewhere: where the processor or a version is not the recorded one; None: the same.
         said: (entry, number of a word in its line) -> what stands there, for people.
     """
 
     name: str
-    made: Callable[[Path], Entries]
+    made: Mapping[str, Callable[[Path], Entries]]
     tolerance: Tolerance = EXACT
     elsewhere: Tolerance | None = None
     said: Callable[[str, int], str] = lambda entry, word: ""
 
-    def differences(self, now: Entries) -> list[str]:
-        """A sentence for each entry that differs, on the first word that does."""
-        recorded = self._read()
-        here = recorded.pop(_MACHINE, "") == machine()
+    def differences(self, piece: str, now: Entries) -> list[str]:
+        """A sentence for each entry of a piece that differs, on the first word that does."""
+        every = self._read()
+        here = every.pop(_MACHINE, "") == machine()
         tolerance = self.tolerance if here else self.elsewhere or self.tolerance
+        recorded = {name: text for name, text in every.items() if self._piece(name) == piece}
         found = [f"{self.name}: {name} is gone" for name in recorded if name not in now]
         for name, text in now.items():
             if name not in recorded:
@@ -84,6 +86,11 @@ class Part:
         entries = {_MACHINE: machine(), **now} if self.elsewhere else now
         texts = (f"{_HEAD}{name}\n{text}" for name, text in entries.items())
         self._file.write_text("".join(texts), encoding="utf-8")
+
+    def _piece(self, entry: str) -> str:
+        """The piece of an entry; what is of none is gone from the first."""
+        pieces = filter(entry.startswith, self.made)
+        return max(pieces, key=len, default=next(iter(self.made)))
 
     @property
     def _file(self) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import analysis
@@ -9,13 +10,16 @@ import search_spaces
 from study import run
 from study.terminal.command import DONE
 from tests.conftest import REAL_DATA, not_drawn
-from tests.golden.record import Part, Tolerance, table
+from tests.golden.record import Entries, Part, Tolerance, table
 from tests.made_up.chapters import brought
 from tests.made_up.commands import answer
 from tests.made_up.layouts import OF_TASK
 from tests.made_up.tiny_studies import OF_REAL_DATA, STUDIES
 
-THROUGH_RAY = "digits in two stages"
+_COMMANDS = STUDIES | brought().studies
+_OF_REAL_DATA = OF_REAL_DATA | brought().studies_of_real_data
+
+_THROUGH_RAY = "digits in two stages"
 """Its hybrids fork there; in one process, each cell is trained from its start."""
 
 _LEFT_OUT = (
@@ -32,35 +36,36 @@ _ORDER = (
 )  # fmt: skip
 
 
-def made(folder: Path) -> dict[str, str]:
-    """The rows of all studies, as CSV."""
-    found = {}
-    for name, command in (STUDIES | brought().studies).items():
-        data = folder / "data" / name
-        words = [word.format(data) for word in command.split()]
-        if str(data) in words:
-            OF_TASK[search_spaces.STUDIES[words[0]].task].write(data)
-        found[name] = _rows(folder / "results" / name, [*words, "--shard", "1/1"], folder)
-    words = [*STUDIES[THROUGH_RAY].split(), "--tracking", "none"]
-    return found | {f"{THROUGH_RAY}, through Ray": _rows(folder / "on Ray", words, folder)}
+def _of_study(name: str, folder: Path) -> Entries:
+    """The rows of a study, as CSV."""
+    data = folder / "data"
+    words = [word.format(data) for word in _COMMANDS[name].split()]
+    if str(data) in words:
+        OF_TASK[search_spaces.STUDIES[words[0]].task].write(data)
+    return {name: _rows(folder, *words, "--shard", "1/1")}
 
 
-def of_real_data(folder: Path) -> dict[str, str]:
-    """As `made`, of the data sets at hand."""
-    return {
-        name: _rows(folder / name, [*command.format(REAL_DATA).split(), "--shard", "1/1"], folder)
-        for name, command in (OF_REAL_DATA | brought().studies_of_real_data).items()
-    }
+def _through_ray(folder: Path) -> Entries:
+    """The same of a study whose cells Ray trains."""
+    words = STUDIES[_THROUGH_RAY].split()
+    return {f"{_THROUGH_RAY}, through Ray": _rows(folder, *words, "--tracking", "none")}
 
 
-def _rows(results: Path, words: list[str], folder: Path) -> str:
+def _of_real_data(name: str, folder: Path) -> Entries:
+    """The same of a study of a data set at hand."""
+    words = _OF_REAL_DATA[name].format(REAL_DATA).split()
+    return {name: _rows(folder, *words, "--shard", "1/1")}
+
+
+def _rows(folder: Path, *words: str) -> str:
     """What a command records."""
-    where = ["--results", str(results), "--cache-dir", str(folder / "cache"), "--threads", "1"]
+    results, cache = str(folder / "results"), str(folder / "cache")
+    where = ["--results", results, "--cache-dir", cache, "--threads", "1"]
     with not_drawn():
         status, said = answer(run.main, [*words, *where])
     if status != DONE:  # nothing to record
         raise AssertionError(f"{' '.join(words)} ended with {status}: {said}")
-    rows = analysis.load(str(results)).dropna(axis="columns", how="all")
+    rows = analysis.load(results).dropna(axis="columns", how="all")
     order = [name for name in _ORDER if name in rows]
     return table(rows.sort_values(order).drop(columns=list(_LEFT_OUT), errors="ignore"))
 
@@ -69,5 +74,8 @@ _ELSEWHERE = Tolerance(relative=1e-3, absolute=1e-4, share=0.05)
 """Other processors add up in another order, and some example lies on a border: with code for
 processors without AVX, 2.6 % of the numbers of an entry were farther away."""
 
-PART = Part("rows", made, elsewhere=_ELSEWHERE)
-REAL = Part("rows_of_real_data", of_real_data, elsewhere=_ELSEWHERE)
+_MADE = {name: partial(_of_study, name) for name in _COMMANDS}
+_MADE_OF_REAL_DATA = {name: partial(_of_real_data, name) for name in _OF_REAL_DATA}
+
+PART = Part("rows", _MADE | {f"{_THROUGH_RAY}, through Ray": _through_ray}, elsewhere=_ELSEWHERE)
+REAL = Part("rows_of_real_data", _MADE_OF_REAL_DATA, elsewhere=_ELSEWHERE)

@@ -1,4 +1,7 @@
-"""Nothing has moved that the golden record holds; see `tests.golden`."""
+"""Nothing has moved that the golden record holds; see `tests.golden`.
+
+A test of each piece, as xdist hands them out one by one, see tests/conftest.py.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +11,20 @@ import pytest
 
 from tests.conftest import needs_data
 from tests.golden import PARTS, rows
+from tests.golden.record import Part
+
+PIECES = [
+    pytest.param(
+        part,
+        piece,
+        id=f"{part.name} {piece}".strip(),
+        marks=needs_data if part is rows.REAL else (),
+    )
+    for part in PARTS.values()
+    for piece in part.made
+]
 
 
-@pytest.mark.parametrize("name", [name for name in PARTS if name != rows.REAL.name])
-def test_nothing_moved(name: str, tmp_path: Path) -> None:
-    assert PARTS[name].differences(PARTS[name].made(tmp_path)) == []
-
-
-@needs_data
-def test_nothing_moved_on_real_data(tmp_path: Path) -> None:
-    assert rows.REAL.differences(rows.REAL.made(tmp_path)) == []
+@pytest.mark.parametrize(("part", "piece"), PIECES)
+def test_nothing_moved(part: Part, piece: str, tmp_path: Path) -> None:
+    assert part.differences(piece, part.made[piece](tmp_path)) == []

@@ -44,4 +44,4 @@ def _concluded(results: Path, rows: pd.DataFrame) -> Iterator[str]:
     yield table(found.paired[list(_VERDICTS)])
 
 
-PART = Part("verdicts", made, ROUNDING)
+PART = Part("verdicts", {"": made}, ROUNDING)

@@ -1,4 +1,4 @@
-"""Equal compute, choice and summary: hand-made cases and what must never matter."""
+"""Equal compute and choice: hand-made cases and what must never matter."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import pytest
 
 import analysis
 from analysis.digest.compare import compare, compare_results
-from analysis.digest.limits import barred_options
 from analysis.groups import Select
 from study.results import Results, ResultsError
 from tests.made_up.comparisons import (
@@ -118,12 +117,6 @@ def test_comparisons_are_never_mixed(results: Results) -> None:
     assert [part["comparison_id"].nunique() for part in parts] == [1, 1]
 
 
-def test_another_study_of_the_same_cells_is_the_same_comparison(results: Results) -> None:
-    for seed, study in enumerate(("first", "second")):
-        write(results, make_cell(seed=seed), study=study)
-    assert compared(results).summary["num_seeds"].tolist() == [2]
-
-
 def test_a_comparison_whose_cells_all_failed_is_left_out(results: Results) -> None:
     write(results, make_cell(m=5), status="failed", points=())
     assert compare_results(results) == []
@@ -211,44 +204,7 @@ def test_a_hybrid_that_has_not_switched_is_none(results: Results) -> None:
         assert ("hybrid" in set(comparison.choice["paradigm"])) is (switched > 0)
 
 
-def test_why_an_option_cannot_be_chosen_is_said(results: Results) -> None:
-    """That it was stopped or lacks seeds, the golden record says."""
-    write(results, make_cell("soft"))
-    write(results, make_cell("soft", 0.2), accuracy=math.nan)
-    found = compared(results)
-    (barred,) = barred_options(found).to_dict("records")
-    assert (barred["num_barred"], barred["num_options"]) == (1, 2)
-    assert barred["why"] == "no known validation accuracy"
-
-
 # --- summary
-
-
-def test_summary_by_hand(results: Results) -> None:
-    for seed, saif in enumerate((0.4, 0.6)):
-        write(results, make_cell("soft", seed=seed), accuracy=0.9, saif=saif, loss=0.2)
-    write(results, make_cell("hard", seed=0), accuracy=0.75, saif=0.6)
-    write(results, make_cell("hard", seed=1), status="diverged", points=(0.5,))
-    summary = compared(results).summary.set_index("paradigm")
-    numbers = ["saif", "accuracy", "loss", "saif_low", "saif_high", "accuracy_low"]
-    # seeds that agree say nothing of others
-    soft = [0.5, 0.9, 0.2, 0.006166, 0.993834, math.nan]
-    hard = [0.3, (0.75 + 1 / NUM_CLASSES) / 2, math.nan]
-    assert summary.loc["soft", numbers].tolist() == pytest.approx(soft, abs=1e-6, nan_ok=True)
-    assert summary.loc["hard", numbers[:3]].tolist() == pytest.approx(hard, nan_ok=True)
-    assert summary.loc["hard", ["num_seeds", "num_diverged"]].tolist() == [2, 1]
-
-
-def test_the_split_and_confidence_asked_for(results: Results) -> None:
-    for seed in range(3):
-        write(results, make_cell(seed=seed), by_split={"train": {"accuracy": 0.9 + 0.01 * seed}})
-    rows = at_the_cut(results)
-    wide, narrow = (
-        _of(analysis.summarise(rows, analysis.choose(rows), "train", each), "soft")
-        for each in (0.99, 0.5)
-    )
-    assert wide["accuracy"] == narrow["accuracy"] == pytest.approx(0.91)
-    assert wide["accuracy_low"] < narrow["accuracy_low"] < 0.91
 
 
 def test_a_comparison_keeps_the_evaluations_of_the_chosen_up_to_the_cut(results: Results) -> None:

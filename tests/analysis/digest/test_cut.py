@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import analysis
@@ -77,7 +77,6 @@ def timed(
     return table
 
 
-@settings(max_examples=15)
 @given(
     axis=st.sampled_from([*AXES]),
     interpolate=st.booleans(),
@@ -125,30 +124,16 @@ _PAIRS = 8
 _RATES = (0.1, 0.2)
 
 
-@pytest.fixture(scope="module", params=["trained", "recorded"])
-def alike(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> pd.DataFrame:
+@pytest.fixture(scope="module")
+def alike(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
     """Runs of two paradigms and rates of equal cost, evaluated on two splits every epoch."""
     results = make_results(tmp_path_factory.mktemp("alike"))
     points = tuple(k / EPOCHS for k in range(1, EPOCHS + 1))
     for run in itertools.product(("soft", "hard"), _RATES, range(_PAIRS)):
         write(results, make_cell(*run, evaluation_points=points))
-    table = analysis.load(results).query("split != 'train'")
-    if request.param == "recorded":
-        names = {
-            "compute_flops": "compute",
-            "train_seconds": "seconds",
-            "mosaics_seen": "examples",
-        }
-        kept = ["paradigm", "lr", "seed", "split", "accuracy", "saif", "num_classes", *names]
-        elsewhere = tmp_path_factory.mktemp("recorded")
-        analysis.record(elsewhere, table[kept].rename(columns=names), options=["lr"])
-        table = analysis.load(elsewhere).query("split != 'train'")
-    return table.reset_index(drop=True)
+    return analysis.load(results).query("split != 'train'").reset_index(drop=True)
 
 
-@settings(max_examples=25)
 @given(
     evaluated=st.lists(st.sets(st.integers(1, EPOCHS), min_size=2), min_size=4, max_size=4),
     axis=st.sampled_from([*AXES]),
@@ -209,13 +194,9 @@ def test_equal_curves_never_differ(
         seen = place.map(dict(enumerate(next_epoch)))
         gone = after & (epoch != seen)
         table, kept = table[~gone], kept[~gone]
-    if table["kind"].eq("recorded").all():
-        table.loc[~kept, ["accuracy", "saif"]] = np.nan
-    else:
-        table = table[kept]
     budget = None if share is None else share * spent[-1]
     try:
-        (found,) = compare(table, budget, axis=axis, interpolate=interpolate)
+        (found,) = compare(table[kept], budget, axis=axis, interpolate=interpolate)
     except ResultsError:
         starts = max(map(min, evaluated)) if lost is None else EPOCHS
         assert starts > min(map(max, evaluated)) or budget is not None or lost is not None
@@ -384,13 +365,3 @@ def test_what_cannot_be_cut_is_refused(
     table = analysis.load(results)
     with pytest.raises(ResultsError, match=fact):
         analysis.equal_compute(change(table) if callable(change) else table, **how)
-
-
-def test_unknown_measures_are_told(results: Results) -> None:
-    write(results, make_cell(), loss=np.inf)  # what is not finite is not known
-    for how in ({"select": "bogus"}, {"test": ["accuracy", "bogus"]}):
-        with pytest.raises(ResultsError, match="unknown measure of digits 'bogus'"):
-            compare_results(results, **how)
-    (found,) = compare_results(results)
-    assert found.summary["loss"].isna().all()
-    assert found.options["validation_loss"].isna().all()

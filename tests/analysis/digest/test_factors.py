@@ -9,10 +9,9 @@ from typing import Any, cast
 import pytest
 
 from analysis.digest.compare import Comparison
-from analysis.digest.factors import Family, families, setting_names
+from analysis.digest.factors import Family, families
 from study.cell import Budget
 from study.cell.network_settings import NetworkSettings
-from tests.chapters.texts.text_results import make_text_cell
 from tests.made_up.comparisons import make_cell
 
 WIDTHS = (0.5, 2.0, 4.0)
@@ -100,18 +99,6 @@ def test_the_base_has_what_most_settings_have_in_common_then_what_is_usual() -> 
     family = only([*deep, setting()])
     assert family.base.values == {"focus_width": 1.0, "depth": 2}
     assert family.settings[-1].name == "depth 0"
-
-
-def test_each_task_has_its_own_base() -> None:
-    text = make_text_cell()
-    other = cast(Comparison, Known(text.task, text.to_dict(), "hatexplain embedding m=64"))
-    found = [setting(m=5), setting(), network(depth=1), other]
-    digits, hatexplain = families(found)
-    assert digits.base.comparison is found[1]
-    assert (hatexplain.factors, len(hatexplain.settings)) == ([], 1)
-    assert list(setting_names(found).values()) == [
-        "in full (base)", "digits, m=5", "digits, depth 1", "hatexplain embedding m=64",
-    ]  # fmt: skip
 
 
 def test_what_is_no_factor_makes_no_level() -> None:

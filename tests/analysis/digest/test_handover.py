@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from analysis.conclude import conclude
 from analysis.digest.compare import Comparison, compare
 from analysis.digest.read import load
 from analysis.page.comparisons import section_of
@@ -45,18 +44,6 @@ def test_metrics_are_those_of_the_summary_and_curves_end_there(results: Results)
             steps, values = zip(*curve, strict=True)
             np.testing.assert_allclose(steps, np.linspace(0.25, 1, 4) * STEPS, atol=1)
             assert values[-1] == pytest.approx(metrics[name[5:]], abs=5e-5)
-
-
-def test_a_name_says_what_was_reached_and_of_several_settings_which(results: Results) -> None:
-    write_seeds(results, {"soft": 0.434, "lvml": 0.795}, 2)
-    (alone,) = conclude(results).sections
-    names = ["soft · SAIF 44 % · accuracy 80 % · n=2", "lvml · SAIF 80 % · accuracy 80 % · n=2"]
-    assert [run.name for run in alone.summaries()] == names
-    write_seeds(results, {"soft": 0.434}, 2, m=5)
-    runs = conclude(results).answer().summaries
-    assert {run.name.partition(" · SAIF")[0] for run in runs} == {
-        "soft · digits m=5", "soft · digits m=10", "lvml · digits m=10",
-    }  # fmt: skip
 
 
 def test_what_is_not_known_is_named_and_never_a_number(results: Results) -> None:

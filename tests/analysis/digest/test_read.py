@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import analysis
-from study.results import CELLS_SCHEMA, EVALUATIONS_SCHEMA, Results
+from study.results import CELLS_SCHEMA, EVALUATIONS_SCHEMA
 from tests.made_up.comparisons import POINTS, SPLITS, make_cell, make_results, write
 
 
@@ -18,13 +18,6 @@ def test_one_row_a_cell_evaluation_and_split(tmp_path: Path) -> None:
     assert not table.duplicated(["cell_id", "budget_fraction", "split"]).any()
     some = analysis.load(tmp_path, [first.id, "no-such-cell"])
     assert some["cell_id"].tolist() == [first.id] * len(POINTS) * len(SPLITS)
-
-
-def test_reads_a_path_a_url_and_an_open_directory_alike(tmp_path: Path) -> None:
-    write(make_results(tmp_path), make_cell())
-    table = analysis.load(tmp_path)
-    for other in (str(tmp_path), tmp_path.as_uri(), Results(tmp_path)):
-        assert analysis.load(other).equals(table)
 
 
 def test_a_cell_without_evaluations_stays(tmp_path: Path) -> None:

@@ -5,12 +5,9 @@ from __future__ import annotations
 import itertools
 from math import nan
 
-import numpy as np
-import pandas as pd
 import pytest
 
-import analysis
-from analysis.digest.choose import MAX_RATES, choose, options, response
+from analysis.digest.choose import choose, options, response
 from analysis.digest.limits import edges
 from study.results import Results
 from tests.made_up.comparisons import at_the_cut, compared, make_cell, write
@@ -47,24 +44,6 @@ def test_responses_by_hand(results: Results) -> None:
     assert table[columns].to_numpy().tolist() == [[0.2, 0.1, True], [0.6, 0.2, False]]
     soft = found.at_budget[found.at_budget["paradigm"] == "soft"]
     assert response(soft, options(soft), "switch_point").empty
-
-
-def test_many_learning_rates_are_taken_together(results: Results) -> None:
-    """Beside a paradigm that has none."""
-    rates = np.geomspace(0.001, 1, 25).round(6)
-    splits = pd.DataFrame({"split": ["validation", "test"]})
-    soft = pd.DataFrame({"paradigm": "soft", "lr": rates, "accuracy": rates**0.1, "saif": rates})
-    hard = pd.DataFrame({"paradigm": ["hard"], "accuracy": 0.5, "saif": 0.5})
-    runs = pd.concat([soft, hard]).assign(seed=0, compute=9).merge(splits, how="cross")
-    analysis.record(results, runs, options=["lr"])
-    found = compared(results)
-    table = response(found.at_budget, found.options, "lr")
-    assert table["paradigm"].tolist() == ["soft"] * MAX_RATES
-    assert table["chosen"].tolist() == [False] * (MAX_RATES - 1) + [True]
-    # The best rate of a part is its largest here, and parts do not overlap.
-    assert table["saif"].tolist() == table["lr"].tolist()
-    assert table["lr"].iloc[0] < rates[len(rates) // MAX_RATES + 1]
-    assert table["lr"].iloc[-1] == rates[-1]
 
 
 # --- edges of the grid

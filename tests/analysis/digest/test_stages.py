@@ -14,7 +14,6 @@ import analysis
 from analysis.digest.compare import compare
 from analysis.page.comparisons import COMPARISONS, section_of
 from analysis.page.sentences import answer, said
-from analysis.rules.overstated import optimism
 from analysis.rules.stages import cells_left
 from study.results import Results
 from tests.made_up.comparisons import compared, make_cell, write
@@ -145,17 +144,3 @@ def test_a_group_without_tuning_cells_was_given_its_option(results: Results) -> 
     assert comparison.unconfirmed == []
     confirm(results, "lvml", lr=0.3)
     assert "lvml was not tuned" in " ".join(said("stages", compared(results)))
-
-
-@pytest.mark.parametrize("stage", ["tune", None])  # None: of a study of one stage
-def test_tuning_alone_is_one_stage_and_its_optimism_is_said(
-    results: Results, stage: str | None
-) -> None:
-    for paradigm in SCORES:
-        tune(results, paradigm, range(6), stage)
-    write(results, make_cell("soft", 0.5, 0), 0.2, stage=stage)  # lacks seeds
-    comparison = compared(results)
-    assert not comparison.staged
-    assert (comparison.summary["num_seeds"] == 6).all()
-    (text,) = said("stages", comparison)
-    assert f"best of 3 equal options looks {optimism(6, 3, 2).sds:.1f} standard" in text

@@ -25,13 +25,10 @@ from analysis.figures import (
     figure_png,
     figure_svg,
     forest_figure,
-    grid_figure,
     heatmap_figure,
     response_figure,
 )
-from analysis.figures.marks import label_values, side_by_side
-from analysis.figures.style import limit_shares, line_styles, own_settings, panel
-from analysis.groups import AXES, Axis
+from analysis.figures.style import line_styles
 from study.results import Results
 from tests.made_up.comparisons import (
     NUM_CLASSES,
@@ -137,15 +134,6 @@ def test_a_line_ends_where_a_seed_has_no_evaluation(of_two_seeds: pd.DataFrame) 
     assert curve["mean"].isna().tolist() == [False, True, False, False]
 
 
-@pytest.mark.parametrize("axis", AXES)
-def test_curve_against_every_axis(of_two_seeds: pd.DataFrame, axis: Axis) -> None:
-    """Seeds differ in what they cost; x is their mean."""
-    spent = 9e5 * of_two_seeds["budget_fraction"] * (0.5 + of_two_seeds["seed"])
-    curve = learning_curve(of_two_seeds.assign(**{AXES[axis]: spent}), "saif", axis=axis)
-    (axes,) = compute_figure(curve, "SAIF", axis=axis).axes
-    assert axes.lines[0].get_xdata() == pytest.approx([9e5 * point for point in POINTS])
-
-
 def test_compute_figure_shows_every_paradigm_and_seed_but_not_the_rise_from_chance(
     searched: Comparison,
 ) -> None:
@@ -166,17 +154,6 @@ def test_paradigms_can_be_told_apart_in_grey() -> None:
     styles = line_styles([*"gfedcba", "hard", "soft", "lvml", "hybrid"])
     assert list(styles)[:4] == ["hard", "soft", "hybrid", "lvml"]
     assert len({style.marker for style in styles.values()}) == len(styles)
-
-
-@pytest.mark.parametrize(
-    ("share", "limits"), [(0.0, (-0.04, 1.04)), (50.0, (48.92, 51.08)), (100.0, (98.96, 100.04))]
-)
-def test_a_measure_that_is_the_same_everywhere_is_drawn_within_0_and_100(
-    share: float, limits: tuple[float, float]
-) -> None:
-    _, axes = panel()
-    limit_shares(axes, share, share)
-    assert axes.get_ylim() == pytest.approx(limits)
 
 
 # --- responses and differences
@@ -202,30 +179,6 @@ def test_response_figure_shows_its_table_and_the_levels_beside(
         numbers = f"{unit * row[axis]:g}{chosen}: {mean} % ({low} to {high})"
         assert f"{row['paradigm']} (n=3), {numbers}" in said
     assert f"soft, chosen: {100 * beside['validation_saif'].iloc[0]:.4g} %" in said
-
-
-def test_marks_move_only_where_two_would_hide_each_other() -> None:
-    rates = [0.1, 0.1, 0.1, 0.5, 0.5]
-    rows = pd.DataFrame({"x": rates, "mean": [50, 80, 50.5, 60, math.nan]})
-    first, second, third, alone, _ = side_by_side(rows, logarithmic=True)["x"]
-    assert first < 0.1 < third
-    assert [second, alone, first * third] == pytest.approx([0.1, 0.5, 0.01])
-
-
-@pytest.mark.parametrize(
-    "rates", [[0.1], [0.031, 0.032, 0.034, 0.047], np.geomspace(1e-14, 1e2, 12).tolist()]
-)
-@own_settings()
-def test_labels_of_learning_rates_stay_apart(rates: list[float]) -> None:
-    figure, axes = panel()
-    axes.plot(rates, rates)
-    label_values(axes, rates, logarithmic=True)
-    figure_png(figure)
-    boxes = [label.get_window_extent() for label in axes.get_xticklabels() if label.get_text()]
-    assert boxes
-    assert all(first.x1 <= second.x0 for first, second in itertools.pairwise(boxes))
-    low, high = axes.get_xlim()
-    assert low < min(rates) <= max(rates) < high
 
 
 def _paired() -> pd.DataFrame:
@@ -263,16 +216,6 @@ def test_forest_shows_its_table_and_every_seed() -> None:
     assert low < -40 < 50 < high
     few = forest_figure(table.assign(low=-9.0, high=9.0))  # a difference is at most 100 points
     assert few.axes[0].get_xlim() == (-102, 102)
-
-
-def test_a_grid_shows_that_a_difference_is_not_known() -> None:
-    """As where a pair has no common seed yet."""
-    grid = pd.DataFrame({"column": ["1", "2"], "difference": math.nan, "base": [True, False]})
-    grid = grid.assign(row="batch", verdict="undecided").astype(
-        {"row": "category", "column": "category"}
-    )
-    figure = grid_figure(grid, "normalisation", "depth", "SAIF")
-    assert figure.axes[0].texts[-1].get_text() == "-\nundecided"
 
 
 # --- files

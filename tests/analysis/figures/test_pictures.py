@@ -48,13 +48,6 @@ def test_names_are_shown_as_typed(results: Results) -> None:
         assert figure_png(picture.figure)
 
 
-def test_paradigms_without_a_common_seed_have_no_differences(results: Results) -> None:
-    for paradigm, seed in (("soft", 0), ("soft", 1), ("lvml", 1), ("hybrid", 2)):
-        write(results, make_cell(paradigm, 0.1, seed), 0.5, 0.4)
-    panel, *_ = _pictures(results)["differences-saif"].figure.axes
-    assert [label.get_text() for label in panel.get_yticklabels()] == ["lvml − soft"]
-
-
 def test_what_a_figure_cannot_show_is_said(results: Results) -> None:
     write(results, make_cell())
     found = _pictures(results)  # neither differences nor responses

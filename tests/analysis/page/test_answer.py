@@ -10,7 +10,6 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pandas as pd
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -45,16 +44,6 @@ def comparison(
         paired=pd.DataFrame(pairs, columns=PAIRED_COLUMNS),
     )
     return cast(Comparison, made)
-
-
-@pytest.mark.parametrize(
-    ("paradigms", "words"),
-    [(["soft"], "Only soft has results"), (["soft", "hard"], "hard and soft share no setting")],
-)
-def test_one_paradigm_leaves_nothing_to_compare(paradigms: list[str], words: str) -> None:
-    (sentence,) = answer([comparison([], paradigms=paradigms)])
-    assert sentence.startswith(words)
-    assert "run at least two paradigms" in sentence
 
 
 def test_where_images_decide_no_seeds_are_asked_for() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from analysis.digest.compare import compare_results
@@ -11,6 +12,7 @@ from analysis.page.where_it_looks import Looks, looks
 from study import tasks
 from study.results import Results
 from tests.chapters.texts.text_results import make_text_cell, write_text
+from tests.conftest import not_drawn
 from tests.made_up.comparisons import make_cell, write
 
 
@@ -46,10 +48,9 @@ def test_paradigms_are_shown_on_the_first_seed_that_all_have(results: Results) -
     assert "on seed 1" in shown.text
     (found,) = compare_results(results)
     for run in section_of(found).summaries():
-        page = run.files()["where-it-looks.html"].decode()
-        assert [f"{name}1" in page for name in ("soft", "hard")] == [
-            run.params["paradigm"] == name for name in ("soft", "hard")
-        ]
+        with not_drawn():
+            page = run.files()["where-it-looks.html"].decode()
+        assert {*re.findall("soft1|hard1", page)} == {f"{run.params['paradigm']}1"}
 
 
 def test_readers_are_warned_before_posts_of_hate_speech(results: Results) -> None:
@@ -57,11 +58,3 @@ def test_readers_are_warned_before_posts_of_hate_speech(results: Results) -> Non
     shown = looks_of(results)
     assert shown.warning == tasks.TASKS["hatexplain"].warning != ""
     assert "&lt;slur&gt;" in shown.html
-
-
-def test_a_page_of_many_settings_has_no_room_for_it(results: Results) -> None:
-    write(results, make_cell(), examples=words("seen"))
-    (found,) = compare_results(results)
-    in_full, one_of_many = (section_of(found, many).facts for many in (1, 7))
-    assert in_full["looks"]()
-    assert one_of_many["looks"]() is None

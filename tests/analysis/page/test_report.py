@@ -14,19 +14,14 @@ import pytest
 
 from analysis.conclude import Question, conclude
 from analysis.digest.compare import Comparison, compare_results
-from analysis.digest.measures import METRICS
-from analysis.page.comparisons import COMPARISONS, section_of
 from analysis.page.pictures import pictures
 from analysis.page.sentences import answer, said
-from analysis.page.table_one import table_one_cells
 from analysis.page.tables import comparison_cells, paired_cells
-from analysis.section.picture import Shown
-from analysis.settings import setting_words
+from analysis.settings import differences, full_name, setting_words, told_apart
 from study.cell import Budget
 from study.results import Results, ResultsError
 from tests.conftest import not_drawn
 from tests.made_up.comparisons import compared, make_cell, make_results, write, write_seeds
-from tests.made_up.pages import page_of_chapters
 
 ENDS = (".png", ".pdf")
 
@@ -120,18 +115,15 @@ OTHERS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("field", OTHERS)
-def test_comparisons_say_in_what_they_differ(results: Results, field: str) -> None:
-    """Whatever makes two comparisons of one study: in every heading, and on the terminal."""
-    one = make_cell()
-    assert OTHERS.keys() == one.to_dict().keys() - {"task", "schedule", "seed"}
-    for cell in (one, make_cell(**{field: OTHERS[field]})):
-        write(results, cell)
-    found = compare_results(results, details=False)
-    words = [setting_words(each.settings, [field])[0] for each in found]
-    assert len({*words}) == len(table_one_cells(found)[""].drop_duplicates()) == 2
-    for comparison, word in zip(found, words, strict=True):
-        assert word in comparison.name
-        assert section_of(comparison).text().startswith(f"{comparison.name}: ")
+def test_names_say_in_what_settings_differ(field: str) -> None:
+    """Whatever makes two comparisons of one study."""
+    settings = [make_cell().to_dict(), make_cell(**{field: OTHERS[field]}).to_dict()]
+    assert OTHERS.keys() == settings[0].keys() - {"task", "schedule", "seed"}
+    names = [*map(full_name, settings)]
+    told = map(told_apart, names, settings, differences(names, settings))
+    words = [setting_words(each, [field])[0] for each in settings]
+    assert words[0] != words[1]
+    assert all(word in name for word, name in zip(words, told, strict=True))
 
 
 def test_study_and_cell_ids_restrict(results: Results) -> None:
@@ -169,24 +161,6 @@ def test_the_answer_comes_first_and_the_terminal_says_the_same(small: Small) -> 
     assert rows_of(page)[: len(rows) + 1] == [header, *rows]
     order = tags(page)
     assert order.index("table") < order.index("svg") < order.index("details")
-
-
-def test_of_two_settings_a_figure_of_differences_says_measure_and_setting(
-    results: Results,
-) -> None:
-    for m in (5, 10):
-        write_seeds(results, {"soft": 0.4, "hard": 0.5}, m=m)
-    sections = [section_of(each, 2) for each in compare_results(results)]
-    drawn = [Shown(f"Differences in {name}", "", "", "differences-.png") for name in METRICS]
-    told = {
-        "template": COMPARISONS.template,
-        "sections": [{**each.facts, "shown": drawn} for each in sections],
-        "shared": [],
-        **COMPARISONS.facts(sections, False),
-    }
-    page = page_of_chapters([told])
-    titles = re.findall("<h4>(.*?)</h4>", page)
-    assert titles == [f"Differences in {name}, digits m={m}" for m in (5, 10) for name in METRICS]
 
 
 def test_a_report_that_cannot_be_written_leaves_the_older_one(

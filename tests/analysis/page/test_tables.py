@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import io
 import math
 import re
 from dataclasses import replace
 
-import numpy as np
 import pandas as pd
 import pytest
 
-from analysis.digest.compare import compare_results
 from analysis.forms import amount, interval, number, percent, points, three_decimals
 from analysis.page import latex
-from analysis.page.comparisons import section_of
-from analysis.page.exports import exports
-from analysis.page.sentences import said, table_one_notes
-from analysis.page.table_one import table_one
+from analysis.page.sentences import said
 from analysis.page.tables import comparison_cells, would_decide
 from analysis.section.picture import Shown
-from analysis.section.templates import Table, markdown_table, paragraphs
+from analysis.section.templates import Table, markdown_table
 from study.results import Results
 from tests.made_up.comparisons import compared, write_seeds
 from tests.made_up.pages import page_of
@@ -37,15 +31,6 @@ def test_what_is_not_finite_is_a_dash(value: float) -> None:
     row = {"num_seeds": 3, "saif_low": 0.1, "saif_high": value}
     assert interval(row, "saif") == "-"
     assert {amount(value, "mosaics"), amount(value, "seconds")} <= {"-", "- s of training"}
-
-
-@pytest.mark.parametrize(
-    ("cut_at", "text"), [(3.2, "3.2 s of training"), (math.inf, "equal training time")]
-)
-def test_where_it_was_cut_in_time(cut_at: float, text: str) -> None:
-    row = {"task": "digits", "split": "test", "axis": "seconds", "budget_unit": "flops"}
-    (said_of,) = paragraphs("cut.j2", summary=pd.DataFrame([row | {"cut_at": cut_at}]))
-    assert said_of == f"test split at {text}"
 
 
 def test_no_name_parts_rows_or_cells(results: Results) -> None:
@@ -73,44 +58,7 @@ def test_what_would_decide_a_pair(far: float, seen: float, texts: tuple[str, str
     assert would_decide(row | {"verdict": "better"}) == ("-", "-")
 
 
-# --- the layout of the paper's Table 1
-
-
-def _write_cifar(results: Results) -> None:
-    saif = {"soft": 0.25, "lvml": 0.45, "hard-sampled": 0.1}
-    write_seeds(results, saif, task="cifar10", m=20)
-
-
-def test_published_numbers_stand_beside_ours_but_for_saif_at_another_threshold(
-    results: Results,
-) -> None:
-    _write_cifar(results)
-    _, rows = comparison_cells(compared(results), True)
-    assert rows[1][-2:] == ["23.8", "65.2"]  # of soft, behind hard-sampled
-    found = compare_results(results, threshold=0.6)
-    (row,) = table_one(found).to_dict("records")
-    of_saif = [
-        value for name, value in row.items() if re.match("saif_.*(published|difference)", name)
-    ]
-    assert np.isnan(of_saif).all()
-    assert len(of_saif) >= 8  # of four paradigms, and what was sampled
-    assert row["accuracy_soft_published"] == 0.652
-    assert any("SAIF is at threshold 0.8" in note for note in table_one_notes(found))
-
-
 # --- files
-
-
-def test_files_say_what_was_made_equal(results: Results) -> None:
-    write_seeds(results, {"soft": 0.4, "lvml": 0.5})
-    found = compared(results, axis="mosaics", budget=4_000, threshold=0.6, select="saif")
-    files = exports([section_of(found)])
-    for name in ("table1.md", "table1.tex", "paired.md", "paired.tex"):
-        for words in (b"mosaics", b"4,000", b"interpolated", b"hidden foreground", b"0.6"):
-            assert words in files[name], name
-    for name in (name for name in files if name.endswith(".csv")):
-        table = pd.read_csv(io.BytesIO(files[name]))
-        assert set(zip(table["axis"], table["threshold"], strict=True)) == {("mosaics", 0.6)}, name
 
 
 def test_latex_escapes_what_latex_reads() -> None:

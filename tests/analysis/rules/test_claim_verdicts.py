@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from analysis.rules.claim import Claim, Evidence, Finding, decided, evidence, tallied
+from analysis.rules.claim import Evidence, Finding, decided, evidence
 from analysis.rules.statistics import on_logit_scale
 from benchmarks.support.calibration_claims import KEPT, Border, falsely_decided
 
@@ -104,20 +104,3 @@ def test_findings_decide_a_claim(findings: list[Finding], expected: str) -> None
 
 def test_what_is_corrected_already_is_refuted_at_the_level_itself() -> None:
     assert decided("", "", "", [Finding("", [NO, YES, YES])], parts=1).verdict == "does not hold"
-
-
-def test_settings_that_differ_in_a_verdict_are_named() -> None:
-    of_each = {
-        ("C15", "m=5"): "holds",
-        ("C15", "m=20"): "holds",
-        ("C15", "m=50"): "does not hold",
-        ("C4", "m=5"): "holds",
-    }
-    claims = [
-        Claim(name, "", "", verdict, "", f"digits {m}") for (name, m), verdict in of_each.items()
-    ]
-    assert tallied(claims[:2]) == "Of 2 tests of the paper's claims, 2 hold (C15)."
-    assert tallied(claims) == (
-        "Of 4 tests of the paper's claims, 3 hold (C4; C15 in digits m=5 and in digits m=20), "
-        "1 does not hold (C15 in digits m=50)."
-    )

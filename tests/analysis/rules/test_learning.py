@@ -37,12 +37,6 @@ def test_seeds_fall_apart_at_a_guess_or_at_a_large_gap(
     assert math.isnan(found.low) == (place is not None or len(values) < 4)
 
 
-@pytest.mark.parametrize(("n", "most"), [(6, 0.03), (12, 0.001)])
-def test_seldom_do_seeds_of_one_normal_law_fall_apart(n: int, most: float) -> None:
-    drawn = np.random.default_rng(0).normal(0.6, 0.1, (2_000, n))
-    assert np.mean([apart(values) is not None for values in drawn]) <= most
-
-
 def test_what_parts_the_seeds_of_a_pair_does_not_depend_on_whose_they_are() -> None:
     generator = np.random.default_rng(1)
     for _ in range(200):

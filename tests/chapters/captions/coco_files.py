@@ -39,9 +39,9 @@ Content = dict[str, dict[str, Any]]
 """Part -> `images`, `captions`, `categories` and `boxes`, as the JSON files list them."""
 
 
-def coco(train: int = 12, val: int = 9, seed: int = 0) -> Content:
+def coco(train: int = 12, val: int = 9) -> Content:
     """Annotations of so many images, each with five captions and one box."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     return {"train": _part(rng, 100, train), "val": _part(rng, 500, val)}
 
 
@@ -49,7 +49,7 @@ def write_coco(
     folder: Path,
     content: Content | None = None,
     year: int = 2017,
-    category_words: str | None = CATEGORY_WORDS,
+    category_words: str = CATEGORY_WORDS,
 ) -> Path:
     """Writes annotations and draws the images that they list; returns the folder."""
     (folder / "annotations").mkdir(parents=True, exist_ok=True)
@@ -72,14 +72,13 @@ def write_coco(
         ):
             path = folder / "annotations" / f"{kind}_{name}{year}.json"
             path.write_text(json.dumps(values))
-    if category_words is not None:
-        (folder / "category_words.txt").write_text(category_words)
+    (folder / "category_words.txt").write_text(category_words)
     return folder
 
 
-def load(folder: Path, options: Options = OPTIONS, cache_dir: Path | None = None) -> CaptionTask:
+def load(folder: Path, options: Options = OPTIONS) -> CaptionTask:
     """The task of a folder, whose cache lies beside it."""
-    cache = cache_dir or folder.with_name(f"{folder.name}-cache")
+    cache = folder.with_name(f"{folder.name}-cache")
     task = tasks.load("mscoco", Places(str(folder), str(cache)), options)
     assert isinstance(task, CaptionTask)
     return task

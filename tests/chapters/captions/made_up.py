@@ -36,7 +36,7 @@ BROUGHT = Brought(
     },
     studies={
         "captions": "mscoco --set m=16 encoder=small encoder_lr=0.001 min_count=1 embedding=8 "
-        "attention=8 hidden=8 batch_size=6 epochs=3 lr=0.01 seed=0 confirm=none switch_point=0.5 "
+        "attention=8 hidden=8 batch_size=6 epochs=3 lr=0.01 seed=1 confirm=none switch_point=0.5 "
         f"{SIZES} paradigm=soft,hard-sampled,hybrid-running --data-dir {{}}",
     },
     results={"captions": Reported(three_paradigms)},

@@ -7,7 +7,6 @@ import itertools
 import math
 from collections.abc import Sequence
 
-import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -209,18 +208,6 @@ def test_without_teacher_forcing_the_decoder_reads_its_own_words() -> None:
     assert loss.item() != pytest.approx(model.loss(paradigms.get("soft"), inputs).item(), rel=1e-3)
 
 
-def test_dropout_is_for_training_alone() -> None:
-    model, inputs = tiny(DecoderSettings(3, 4, 6, dropout=0.5)), batch()
-    soft = paradigms.get("soft")
-    whole = model.loss(soft, inputs)
-    assert torch.equal(whole, tiny().loss(soft, inputs))
-    dropped = [
-        model.loss(soft, inputs, Sampling(torch.Generator().manual_seed(seed))).item()
-        for seed in (0, 0, 1)
-    ]
-    assert dropped[0] == dropped[1] != dropped[2] != whole.item()
-
-
 @pytest.mark.parametrize("paradigm", EXACT + SAMPLED)
 def test_a_step_waits_for_no_device(paradigm: str) -> None:
     model, inputs = tiny(DecoderSettings(3, 4, 6, dropout=0.5)), batch()
@@ -248,38 +235,9 @@ def test_cost_is_counted_by_words() -> None:
     ]  # fmt: skip
 
 
-def test_cost_of_a_caption_by_paradigm() -> None:
-    """Of three words, with m = 7; 400 of g's 1,000 FLOPs are the same for all words."""
-    of_all = 7 * 400 + 3 * (7 * (10 + 600) + 1000)
-    for name, cost in {
-        "soft": 3 * 1070, "hard": of_all, "lvml": of_all, "hard-sampled": 2 * 3 * 1070,
-        "hard-running": 3 * 1070,
-    }.items():  # fmt: skip
-        assert paradigms.get(name).sequence_cost(10, 1000, 7, 3, 400) == cost
-
-
 def test_attention_is_not_held_on_captions() -> None:
     with pytest.raises(ValueError, match="true regions are unknown"):
         tiny().loss(paradigms.get("soft"), batch(), alpha=0.5)
-
-
-def test_regions_are_rows_of_the_encoders_map() -> None:
-    maps = torch.arange(2 * 3 * 2 * 2, dtype=torch.float32).view(2, 3, 2, 2)
-    model = tiny()
-    model.encoder = torch.nn.Identity()
-    assert np.array_equal(model.encode(maps)[1, 2], maps[1, :, 1, 0])
-
-
-@pytest.mark.parametrize(("paradigm", "asked"), [("hard", 3), ("lvml", M + 3), ("soft", 3)])
-def test_regions_are_not_asked_about_again(paradigm: str, asked: int) -> None:
-    """What all regions add to the gates is known after a word that needs it, and not before."""
-    model, inputs = tiny(), batch([3])
-    rows = []
-    model.classifier.of_context.register_forward_hook(lambda *args: rows.append(len(args[1][0])))
-    memory, words = model.begin(inputs.segments), torch.tensor([START])
-    for _ in range(3):
-        _, _, memory = model.next_word(paradigms.get(paradigm), memory, words)
-    assert sum(rows) == asked
 
 
 def test_the_sampled_likelihood_of_captions_tends_to_the_exact_one() -> None:

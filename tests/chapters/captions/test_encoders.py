@@ -22,8 +22,6 @@ from chapters.captions.encoders.encoder_networks import (
     weights_digest,
 )
 from chapters.captions.encoders.encoders import ENCODERS
-from chapters.captions.model import show_attend_tell
-from chapters.captions.settings import DecoderSettings
 from study.cell import Options
 from study.errors import RequestError
 from study.models.flops import forward_flops
@@ -75,16 +73,6 @@ def test_an_encoder_has_the_regions_and_the_cost_that_are_told(
     assert 2 * forward_flops(built[name], images.shape[1:]) == counter.get_total_flops()
 
 
-def test_the_seed_of_a_model_draws_its_encoder() -> None:
-    first, again, other = (
-        show_attend_tell((9,), 9, 1.0, seed, "float32", "small", True, DecoderSettings())
-        for seed in (1, 1, 2)
-    )
-    weights = [next(model.encoder.parameters()) for model in (first, again, other)]
-    assert torch.equal(weights[0], weights[1])
-    assert not torch.equal(weights[0], weights[2])
-
-
 def test_vgg19_is_torchvisions(built: dict[str, EncoderNetwork]) -> None:
     from torchvision.models import VGG19_Weights, vgg  # takes a second
 
@@ -110,14 +98,6 @@ def test_lite0_is_that_of_its_package() -> None:
     with torch.inference_mode():
         expected = theirs.extract_features(normalised("lite0", images))
         assert torch.equal(pretrained("lite0")(images), expected)
-
-
-def test_bfloat16_rounds_the_products_of_a_trained_encoder() -> None:
-    images = pixels("small", g=2)
-    with torch.no_grad():
-        exact, rounded = (build("small", p)(images) for p in ("float32", "bfloat16"))
-    assert rounded.dtype == torch.float32
-    assert 0 < (exact - rounded).norm() < 2e-2 * exact.norm()
 
 
 def test_training_leaves_the_statistics_of_batches_alone() -> None:
@@ -225,13 +205,3 @@ def test_weights_are_downloaded_once(
     assert encoders.at_hand(places, encoded)
     pretrained("vgg19", places)
     assert capfd.readouterr().err == ""
-
-
-def test_a_download_with_another_checksum_is_refused_and_not_kept(
-    served: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(encoders, "_SHA256", "dcbb9e9d")
-    message = refusal(lambda: pretrained("vgg19", Places(cache_dir=str(tmp_path))))
-    assert "(what arrived is damaged or incomplete)" in message
-    assert f"{encoders.VGG19_URL}: pass the file with --weights FILE" in message
-    assert not encoders.at_hand(Places(cache_dir=str(tmp_path)), Options(encoder="vgg19"))

@@ -87,11 +87,11 @@ def record_all(
                 record(results, focus_cell(name, alpha, seed, **settings), end)
 
 
-def record_linear(results: Results, seeds: int = 1, alphas: Sequence[float] = ALPHAS) -> None:
+def record_linear(results: Results, seeds: int) -> None:
     """Linear models that follow Theorem 1 to the last digit."""
     times = FLOW_TIME * np.array(TIMES)
     for name in PARADIGMS:
-        for alpha in alphas:
+        for alpha in ALPHAS:
             exact = theory.trajectory(name, 20, CLASSES, times, alpha)
             slope = theory.incentive_slope(name, alpha, exact["mu"], CLASSES)
             for seed in range(seeds):

@@ -10,32 +10,24 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageDraw
 
+SIDE = 105
 ALPHABETS = ("Greek", "Japanese_(hiragana)", "N_Ko", "Tagalog")
 
 
-def write_omniglot(
-    folder: Path,
-    characters: int = 12,
-    drawings: int = 3,
-    side: int = 105,
-    archives: Sequence[str] = ("images_background", "images_evaluation"),
-) -> Path:
-    """Writes so many characters, shared out among archives; returns the folder."""
+def write_omniglot(folder: Path) -> Path:
+    """Writes twelve characters, shared out among two archives; returns the folder."""
     folder.mkdir(parents=True, exist_ok=True)
-    for place, stem in enumerate(archives):
-        chosen = range(place, characters, len(archives))
-        write_archive(folder / f"{stem}.zip", members(stem, chosen, drawings, side))
+    for place, stem in enumerate(("images_background", "images_evaluation")):
+        write_archive(folder / f"{stem}.zip", members(stem, range(place, 12, 2)))
     return folder
 
 
-def members(
-    stem: str, characters: Sequence[int], drawings: int = 3, side: int = 105
-) -> dict[str, bytes]:
+def members(stem: str, characters: Sequence[int]) -> dict[str, bytes]:
     """The members of an archive: path -> PNG; a character's drawings depend on nothing else."""
     return {
-        member(stem, character, drawing): png(stroke(character, drawing, side))
+        member(stem, character, drawing): png(stroke(character, drawing))
         for character in characters
-        for drawing in range(1, drawings + 1)
+        for drawing in (1, 2, 3)
     }
 
 
@@ -46,12 +38,12 @@ def member(stem: str, character: int, drawing: int) -> str:
     return f"{stem}/{name}/{character + 1:04d}_{drawing:02d}.png"
 
 
-def stroke(character: int, drawing: int, side: int = 105) -> Image.Image:
+def stroke(character: int, drawing: int) -> Image.Image:
     """A black line on white, of one bit a pixel; another one for each drawing."""
     rng = np.random.default_rng([character, drawing])
-    image = Image.new("1", (side, side), 1)
-    ends = rng.integers(side, size=(4, 2))
-    ImageDraw.Draw(image).line([(int(x), int(y)) for x, y in ends], fill=0, width=side // 20)
+    image = Image.new("1", (SIDE, SIDE), 1)
+    ends = rng.integers(SIDE, size=(4, 2))
+    ImageDraw.Draw(image).line([(int(x), int(y)) for x, y in ends], fill=0, width=SIDE // 20)
     return image
 
 

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 
 import analysis
 from analysis import report
@@ -30,18 +29,21 @@ from tests.made_up.commands import called, one_line
 from tests.made_up.comparisons import compared, make_cell, write, write_seeds
 from tests.made_up.tables import contents
 
-SEEDS = range(6)
+ENOUGH = range(6)
+"""Seeds that a verdict takes."""
 METRICS = ("saif", "accuracy", "loss")
 Change = Callable[[pd.DataFrame], pd.DataFrame]
 
 
-def runs(scores: Mapping[str, float] | None = None, **columns: Any) -> pd.DataFrame:
+def runs(
+    scores: Mapping[str, float] | None = None, seeds: range = range(2), **columns: Any
+) -> pd.DataFrame:
     """Runs of two evaluations on two splits; scores grow in proportion to what was spent."""
     normal = np.random.default_rng(0).normal
     ends = [
         (paradigm, seed, score + normal(0, 0.01))
         for paradigm, score in (scores or {"a": 0.4, "b": 0.6}).items()
-        for seed in SEEDS
+        for seed in seeds
     ]
     table = pd.DataFrame(ends, columns=["paradigm", "seed", "dice"])
     at = itertools.product((500, 1_000), ("validation", "test"))
@@ -64,7 +66,7 @@ def test_recorded_runs_have_the_verdicts_of_the_same_cells(
     results: Results, tmp_path: Path
 ) -> None:
     random = np.random.default_rng(1)
-    for seed, paradigm, lr in itertools.product(SEEDS, ("soft", "hard"), (0.1, 0.2)):
+    for seed, paradigm, lr in itertools.product(ENOUGH, ("soft", "hard"), (0.1, 0.2)):
         score = 0.5 + lr + random.normal(0, 0.02)
         write(results, make_cell(paradigm, lr, seed), accuracy=score, saif=score / 2)
     write(results, make_cell("lvml", 0.1, 0), status="diverged", points=(0.25,))
@@ -167,30 +169,6 @@ def test_measures_are_chosen_and_tested_by_name(results: Results, tmp_path: Path
         compare_results(without)
 
 
-def test_a_measure_of_the_tuning_runs_alone_is_not_known(results: Results) -> None:
-    one, two = (runs(accuracy=0.5, width=width, stage="tune") for width in (1, 2))
-    fresh = one.assign(seed=one["seed"] + 6, dice=np.nan, stage="confirm")
-    record(results, pd.concat([one, two, fresh]), ["width"])
-    comparison = compared(results)
-    for table in (comparison.summary, comparison.evaluations):
-        assert table["dice"].isna().all()
-
-
-@pytest.mark.parametrize("loss", [{}, {"loss": np.inf}])
-def test_a_diverged_run_counts_as_nothing_from_its_last_evaluation_on(
-    results: Results, loss: dict[str, float]
-) -> None:
-    table = runs(accuracy=0.9, num_classes=4, status="done", **loss)
-    table.loc[table.eval("paradigm == 'b' and seed == 0"), "status"] = "diverged"
-    record(results, table)
-    comparison = compared(results)
-    (row,) = comparison.chosen.query("diverged and split == 'test'").to_dict("records")
-    assert (row["dice"], row["accuracy"], row["paradigm"]) == (0, 0.25, "b")
-    assert not compared(results, budget=500).chosen["diverged"].any()
-    with pytest.raises(ResultsError, match=r"it diverged and counts as accuracy 1/C: give num_cl"):
-        record(results, table.drop(columns="num_classes"))
-
-
 # --- the directory
 
 
@@ -198,7 +176,7 @@ def test_what_is_there_stays(results: Results) -> None:
     table = runs({"a": 0.4})
     ids = record(results, table)
     files = contents(results)
-    assert len(files) == len(ids) == len(SEEDS)
+    assert len(files) == len(ids) == 2
     more = pd.concat([runs({"b": 0.3}), table.sample(frac=1, random_state=0)])
     assert set(ids) < set(record(results, more))
     changed = pd.concat([runs({"c": 0.3}), table.assign(dice=table["dice"] / 2)])
@@ -246,7 +224,7 @@ def test_recorded_runs_stand_beside_trained_cells(
 def test_the_report_speaks_of_what_was_recorded(
     results: Results, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    table = pd.concat([runs().assign(lr=lr) for lr in (0.1, 0.2)])
+    table = pd.concat([runs(seeds=ENOUGH, lr=lr) for lr in (0.1, 0.2)])
     record(results, table, ["lr"])
     with not_drawn():
         status, _, _ = called(report.main, capsys, results.url, "--out", str(tmp_path))
@@ -267,9 +245,8 @@ def test_files_stay_in_the_folder_whatever_a_task_is_called(
         record(results, table)
     with not_drawn():
         conclude(results).write(tmp_path / "out" / "report")
-    (page,) = tmp_path.rglob("report.html")
     across = [path for path in tmp_path.rglob("*.png") if "across" in path.name]
-    assert [path.parent for path in across] == [page.parent / "figures"]
+    assert [path.parent for path in across] == [tmp_path / "out" / "report" / "figures"]
 
 
 def test_names_that_look_alike_are_one(results: Results, tmp_path: Path) -> None:
@@ -298,14 +275,15 @@ def test_names_that_look_alike_are_one(results: Results, tmp_path: Path) -> None
         ({"seconds": pd.Timestamp(2026, 1, 1)}, "seconds must be a number >= 0, or a duration"),
         ({"dice": 0.5 + 0.1j}, r"dice must be a fraction .* got '\(0.5\+0.1j\)'"),
         ({"seed": 2**63}, "seed must be a whole number .* got 9223372036854775808"),
-        ({"seconds": range(24, 0, -1)}, "seconds fall where compute rises"),
+        ({"seconds": range(8, 0, -1)}, "seconds fall where compute rises"),
         ({"dice": np.nan}, "dice has no value in any row"),
         ({"split": "validation"}, "no row of the test split has a value"),
         ({"compute": 0}, "compute is 0 in all rows of this run, which has spent nothing"),
         ({"compute": 1_000}, "a second row at compute 1000 on the validation split"),
         ({"split": "val"}, r"row 0 \(a, seed 0\): unknown split 'val'. Did you mean 'validation'"),
         ({"paradigm": ""}, "paradigm must be a name of at most 60 printable characters"),
-        ({"stage": ["tune", "confirm"] * 12}, "the rows of this run differ in stage"),
+        ({"stage": ["tune", "confirm"] * 4}, "the rows of this run differ in stage"),
+        ({"status": "diverged", "accuracy": 0.5}, "it diverged and counts as accuracy 1/C: give"),
         ([], "the table has no rows"),
         ("runs.csv", r"as pandas.read_csv gives them, got 'runs.csv'"),
         (lambda table: pd.concat([table, table[["seed"]]], axis=1), "two columns 'seed'"),
@@ -330,7 +308,7 @@ def test_options_that_cannot_be_told_apart_are_refused(
     results: Results, values: tuple[Any, Any]
 ) -> None:
     """They look alike, or there is no validation split to choose by; one option needs none."""
-    table = runs()
+    table = runs(seeds=ENOUGH)
     if values == (1, 2):
         table = table.query("split == 'test'").drop(columns="split")
         record(results, table)
@@ -343,26 +321,13 @@ def test_options_that_cannot_be_told_apart_are_refused(
 def test_no_measure_can_be_called_as_a_column_of_a_comparison(results: Results) -> None:
     record(results, runs())
     found = compare_results(results)
-    (comparison,) = found
-    tables = [*comparison_tables(found).values(), cell_rows(comparison), comparison.at_budget]
-    columns = {str(name) for table in tables for name in table if "dice" not in str(name)}
-    assert {"num_images", "setting", "select", "cut_at"} < columns
-    assert not {name for name in columns - set(METRICS) if not is_taken(name)}
+    tables = [*comparison_tables(found).values(), cell_rows(*found), found[0].at_budget]
+    columns = {name for table in tables for name in table if "dice" not in name}
+    assert [name for name in columns - set(METRICS) if not is_taken(name)] == []
     for name in ("top-1", "dice_low", "step", "seed", "num_images"):
         odd = runs({"a": 0.4}).assign(**{name: 0})
         with pytest.raises(ResultsError, match=f"'{name}' cannot be an option|be called '{name}'"):
             analysis.record(results, odd, measures=["dice", name])
-
-
-def test_tensors_whole_numbers_written_as_floats_and_odd_options_are_taken(
-    results: Results,
-) -> None:
-    table = runs(clip=math.inf).astype({"seed": float})
-    rows = table.assign(compute=table["compute"] * 1e6 / 3).to_dict("records")
-    rows = [row | {"dice": torch.tensor(row["dice"]), "widths": [1, 2]} for row in rows]
-    record(results, rows, ["clip", "widths"])
-    assert set(results.evaluations()["compute_flops"]) == {333_333_333, 166_666_667}
-    assert compared(results).choice["schedule"].tolist() == ["clip inf, widths [1, 2]"] * 2
 
 
 BIG = 2**53 + 1
@@ -398,12 +363,3 @@ def test_durations_are_seconds_whatever_their_unit(results: Results, unit: str) 
     found = analysis.load(results)
     assert set(found["train_seconds"]) == {500.0, 1_000.0}
     assert set(found["schedule"]) == {"warmup 300"}
-
-
-def test_scalars_of_numpy_and_pandas_are_taken(results: Results) -> None:
-    record(results, runs())
-    table = analysis.load(results, pd.Series(sorted(results.finished())))
-    given = {"budget": np.int32(750), "axis": np.str_("flops"), "interpolate": np.bool_(True)}
-    given |= {"threshold": pd.NA, "select": np.str_("dice"), "test": np.array(["dice"])}
-    (found,) = analysis.compare(table, **given)
-    assert (found.budget, found.interpolated, found.metrics) == (750, True, ("dice",))

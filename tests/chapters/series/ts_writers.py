@@ -19,9 +19,9 @@ HEADER: Mapping[str, object] = {
 }
 
 
-def ts_text(series: Sequence[Labelled], classes: Sequence[str], **header: object) -> str:
-    """A .ts file of some series; `header` adds to the usual one, or replaces it."""
-    names = {**HEADER, "classLabel": f"true {' '.join(classes)}", **header}
+def ts_text(series: Sequence[Labelled], classes: Sequence[str]) -> str:
+    """A .ts file of some series."""
+    names = {**HEADER, "classLabel": f"true {' '.join(classes)}"}
     lines = ["# made up", *(f"@{name} {value}" for name, value in names.items()), "@data"]
     return "\n".join([*lines, *(line(values, label) for label, values in series), ""])
 
@@ -49,23 +49,16 @@ def write_pair(
     train: Sequence[Labelled],
     test: Sequence[Labelled],
     classes: Sequence[str],
-    name: str = "Made",
 ) -> Path:
     """Writes the two files of a data set; returns the folder."""
     folder.mkdir(parents=True, exist_ok=True)
     for part, series in (("TRAIN", train), ("TEST", test)):
-        (folder / f"{name}_{part}.ts").write_text(ts_text(series, classes))
+        (folder / f"Made_{part}.ts").write_text(ts_text(series, classes))
     return folder
 
 
-def write_series(
-    folder: Path,
-    classes: Sequence[str] = "12345",
-    dimensions: int = 12,
-    lengths: Sequence[int] = (7, 15, 21),
-    count: int = 8,
-) -> Path:
-    """Writes `count` series of each class for training and half as many to test."""
-    train = made_up_series(count, classes, dimensions, lengths, seed=0)
-    test = made_up_series(count // 2, classes, dimensions, lengths, seed=1)
-    return write_pair(folder, train, test, classes)
+def write_series(folder: Path, lengths: Sequence[int] = (7, 15, 21), count: int = 8) -> Path:
+    """Writes `count` series of each of five classes for training and half as many to test."""
+    train = made_up_series(count, "12345", 12, lengths, seed=0)
+    test = made_up_series(count // 2, "12345", 12, lengths, seed=1)
+    return write_pair(folder, train, test, "12345")

@@ -29,17 +29,15 @@ _REASONS = {
 _OTHERS = [f"fruit{i}" for i in range(20)]
 
 
-def write_posts(
-    folder: Path, train_rationales: bool = False, rationales: bool = True, seed: int = 0
-) -> Path:
+def write_posts(folder: Path, train_rationales: bool = False) -> Path:
     """Writes `dataset.json` and `post_id_divisions.json`; like the data at hand, training posts
     have no rationales unless asked for, and posts labelled normal never have."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     data: dict[str, Any] = {}
     divisions: dict[str, list[str]] = {}
     for split, size in SIZES.items():
         divisions[split] = [f"{split}-{i}" for i in range(size)]
-        marked = rationales and (train_rationales or split != "train")
+        marked = train_rationales or split != "train"
         for name in divisions[split]:
             data[name] = _post(rng, name, marked)
     folder.mkdir(parents=True, exist_ok=True)

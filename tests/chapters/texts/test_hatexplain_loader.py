@@ -136,18 +136,6 @@ def test_what_is_bad_is_named_and_not_quoted(
     assert "apple" not in message
 
 
-@pytest.mark.parametrize("name", ["dataset.json", "post_id_divisions.json"])
-@pytest.mark.parametrize("content", ["", '{"train": [', "3", None])
-def test_a_damaged_or_missing_file_is_named(
-    tmp_path: Path, name: str, content: str | None
-) -> None:
-    path = write(tmp_path) / name
-    path.unlink() if content is None else path.write_text(content)
-    message = refusal(lambda: load(tmp_path))
-    assert message.startswith(str(tmp_path))
-    assert name in message
-
-
 @needs_data
 def test_the_real_posts() -> None:
     posts = load(REAL_DATA / "hatexplain")

@@ -13,8 +13,6 @@ import pytest
 
 from chapters.texts.own_texts import load_own
 from chapters.texts.posts import Post, Posts
-from chapters.texts.texts import text_task
-from study.cell import Options
 from study.tasks.sources.places import Places
 from study.tasks.task import SPLITS
 from tests.chapters.texts.text_files import SIZES, Row, rows, write_jsonl, write_texts
@@ -29,22 +27,6 @@ def by_split(**options: Any) -> dict[str, list[Row]]:
     """The rows that `write_texts` writes."""
     counts = enumerate(SIZES.items())
     return {split: rows(count, seed=seed, **options) for seed, (split, count) in counts}
-
-
-def test_rows_are_the_posts(tmp_path: Path) -> None:
-    posts = load(write_texts(tmp_path))
-    assert posts.classes == ("cold", "warm")
-    assert posts.splits == {
-        split: [
-            Post(tuple(row["tokens"]), int(row["label"] == "warm"), row["rationale"])
-            for row in texts
-        ]
-        for split, texts in by_split().items()
-    }
-    assert posts.notes[:2] == (
-        "splits: as given",
-        "classes: 2, of which the rarest has 30 (train), 15 (validation), 20 (test) texts",
-    )
 
 
 # Forms of the same rows
@@ -93,21 +75,6 @@ def test_where_the_texts_to_test_have_no_label_those_that_validate_test(tmp_path
     assert [post.tokens for post in found.splits["test"]] == expected
 
 
-def test_of_texts_without_rationales_it_is_noted(tmp_path: Path) -> None:
-    posts = load(write_texts(tmp_path, rationales=False))
-    notes = text_task("texts", posts, Options(min_count=1)).facts.notes
-    assert "no post has a rationale: SAIF and plausibility are unknown" in notes
-    assert {*posts.notes} < {*notes}
-
-
-def test_classes_are_in_the_order_of_their_numbers(tmp_path: Path) -> None:
-    folder = write_texts(tmp_path, labels=(10, 9.0), rationales=False)
-    posts = load(folder)
-    assert posts.classes == ("9", "10")
-    assert posts.splits["test"][0].label == 1
-    assert not any(any(post.rationale) for post in posts.splits["train"])
-
-
 def test_a_label_is_one_class_as_text_and_as_a_number(tmp_path: Path) -> None:
     texts = [*rows(60, labels=("1", "2")), *rows(60, labels=(1, 2), seed=1)]
     write_jsonl(tmp_path / "all.jsonl", texts)
@@ -115,35 +82,27 @@ def test_a_label_is_one_class_as_text_and_as_a_number(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("labels", "classes"),
+    ("files", "classes"),
     [
-        (["10", "9"], ("9", "10")),
-        ([" 10", "10", "9 "], ("9", "10")),
-        ([" 10", "10", "9 ", "x"], ("10", "9", "x")),
-        (["-0", "0"], ("-0", "0")),
-        (["1", "01", "2"], ("01", "1", "2")),
-        (["1e3", "1000", "2"], ("1000", "1e3", "2")),
-        (["TRUE", "FALSE"], ("FALSE", "TRUE")),
-        ([str(2**53 + 1), str(2**53)], (str(2**53), str(2**53 + 1))),
+        ({"all": ("10", "9")}, ("9", "10")),
+        ({"all": (" 10", "10", "9 ")}, ("9", "10")),
+        ({"all": (" 10", "10", "9 ", "x")}, ("10", "9", "x")),
+        ({"all": ("-0", "0")}, ("-0", "0")),
+        ({"all": ("1", "01", "2")}, ("01", "1", "2")),
+        ({"all": ("1e3", "1000", "2")}, ("1000", "1e3", "2")),
+        ({"all": ("TRUE", "FALSE")}, ("FALSE", "TRUE")),
+        ({"all": (str(2**53 + 1), str(2**53))}, (str(2**53), str(2**53 + 1))),
+        # Whether they are numbers, all files say together.
+        ({"train-0": ("10", "9"), "train-1": ("10", "9", "x"), "test": ("10", "9", "x")},
+         ("10", "9", "x")),
     ],
-)
+)  # fmt: skip
 def test_labels_of_csv_are_as_they_are_written(
-    tmp_path: Path, labels: list[str], classes: tuple[str, ...]
+    tmp_path: Path, files: dict[str, Sequence[str]], classes: tuple[str, ...]
 ) -> None:
-    lines = [f"word{row} of a text,{labels[row % len(labels)]}" for row in range(60)]
-    (tmp_path / "all.csv").write_text("\n".join(["text,label", *lines]))
-    assert load(tmp_path).classes == classes
-
-
-@pytest.mark.parametrize(
-    ("to_test", "classes"), [(("10", "9"), ("9", "10")), (("10", "9", "x"), ("10", "9", "x"))]
-)
-def test_whether_labels_of_csv_are_numbers_all_files_say_together(
-    tmp_path: Path, to_test: Sequence[str], classes: tuple[str, ...]
-) -> None:
-    for split, labels in (("train-0", ("10", "9")), ("train-1", to_test), ("test", to_test)):
+    for name, labels in files.items():
         lines = [f"word{row} of a text,{labels[row % len(labels)]}" for row in range(60)]
-        (tmp_path / f"{split}.csv").write_text("\n".join(["text,label", *lines]))
+        (tmp_path / f"{name}.csv").write_text("\n".join(["text,label", *lines]))
     assert load(tmp_path).classes == classes
 
 

@@ -238,24 +238,3 @@ def test_evaluation_equals_the_definition(
     for key, value in found.items():
         same = value if isinstance(value, bytes | str) else pytest.approx(value, rel=1e-5)
         assert again[key] == same, key
-
-
-def test_without_any_rationale_only_loss_and_accuracy_are_known(task: TextTask) -> None:
-    split = task.splits(text_cell(task))["train"]
-    found = evaluate(build(task, "embedding"), paradigms.get("soft"), split)
-    assert found["foreground_share"] == 0
-    missing = {name for name, value in found.items() if value is None}
-    of_foreground = {"saif", "foreground_attention_mean", "heatmap", "ftpt", "ffpt", "ftpf"}
-    assert missing == of_foreground | {"ffpf"}
-    assert not {"token_f1", "iou_f1", "auprc"} & found.keys()
-
-
-def test_bfloat16_computes_the_encoder_too(task: TextTask) -> None:
-    words = torch.randint(2, 20, (2, 9))
-    full, half = (
-        build(task, "self-attention", precision=precision).encode(words)
-        for precision in ("float32", "bfloat16")
-    )
-    assert half.dtype == torch.float32
-    assert torch.equal(full[..., :EMBEDDING_SIZE], half[..., :EMBEDDING_SIZE])
-    assert 0 < (full - half)[..., EMBEDDING_SIZE:].abs().max() < 0.1

@@ -1,4 +1,4 @@
-"""A study of posts, of which not all have a rationale: comparison, report, MLflow."""
+"""A study of posts, of which not all have a rationale: comparison and MLflow."""
 
 from __future__ import annotations
 
@@ -13,13 +13,10 @@ import pytest
 import analysis
 from analysis.digest.claims import claims
 from analysis.digest.compare import compare, compare_results
-from analysis.digest.published import row_of
 from analysis.page.pictures import pictures
-from analysis.page.sentences import setting_differences
 from analysis.page.table_one import table_one_cells
 from analysis.page.tables import further_cells
 from chapters.texts.modality import POSTS
-from chapters.texts.published import TABLE_1
 from study.results import METRICS, Results, ResultsError
 from study.tracking.cells import of_cell
 from tests.chapters.texts.text_results import PLAUSIBILITY, SHARES, make_text_cell, write_text
@@ -71,16 +68,6 @@ def test_nothing_but_train_metrics_depends_on_train_rationales(
     pd.testing.assert_frame_equal(*(t.drop(columns=of_known & set(t)) for t in tables))
 
 
-def test_a_diverged_cell_has_a_saif_only_where_there_could_be_one(
-    both: tuple[Results, Results],
-) -> None:
-    hard = compared(both[0]).at_budget.query("paradigm == 'hard'").set_index("split")
-    saif = {"train": math.nan, "validation": 0, "test": 0}
-    assert hard["saif"].to_dict() == pytest.approx(saif, nan_ok=True)
-    assert set(hard["accuracy"]) == {1 / 4}
-    assert hard[["token_f1", "iou_f1", "auprc"]].isna().all(axis=None)
-
-
 def test_posts_without_any_rationale_are_compared_by_accuracy(results: Results) -> None:
     for paradigm, seed in itertools.product(("soft", "hard"), range(6)):
         accuracy = 0.5 + (paradigm == "soft") * (10 + seed) / 100 + seed**2 / 500
@@ -95,17 +82,6 @@ def test_posts_without_any_rationale_are_compared_by_accuracy(results: Results) 
 
 
 # --- the words of a report
-
-
-@pytest.mark.parametrize(
-    ("train", "splits"), [(0, {"test", "validation"}), (0.6, {"test", "validation", "train"})]
-)
-def test_heat_maps_are_of_the_splits_that_have_rationales(
-    results: Results, train: float, splits: set[str]
-) -> None:
-    write_text(results, make_text_cell(), shares=SHARES | {"train": train})
-    names = [each.name.partition("-") for each in pictures(compared(results))]
-    assert {split for kind, _, split in names if kind == "heatmaps"} == splits
 
 
 def test_an_inference_that_all_share_is_in_every_name(results: Results) -> None:
@@ -125,55 +101,6 @@ def test_iou_f1_may_exceed_one_and_no_other(results: Results) -> None:
     assert set(found.summary["iou_f1"]) == {1.2}
     with pytest.raises(ResultsError, match=r"token_f1 1\.2 .* not a fraction"):
         compare(evaluations.assign(token_f1=1.2))
-
-
-# --- the paper's numbers
-
-
-@pytest.mark.parametrize(
-    ("task", "m", "model", "label", "of"),
-    [
-        ("hatexplain", 16, "embedding", "hatexplain (1, embedding)", "HateXplain-1"),
-        ("hatexplain", 64, "self-attention", "hatexplain (2, self-attention)", "HateXplain-2"),
-        ("digits", 5, "any", "digits", None),
-    ],
-)
-def test_the_published_row_is_that_of_the_setting(
-    task: str, m: int, model: str, label: str | None, of: str | None
-) -> None:
-    row, expected = row_of(task, m, model), TABLE_1.get(of or "", {})
-    assert label in (row.label, None)
-    assert {name: row.scores[name] for name in expected} == expected
-    assert row.scores.get("lvml-logits") == expected.get("lvml")
-    assert bool(row.scores) == (of is not None)
-
-
-def ran(*paradigms: str) -> pd.DataFrame:
-    """Cells of these paradigms."""
-    return pd.DataFrame({"paradigm": paradigms})
-
-
-def test_the_settings_of_the_scripts_differ_by_the_vocabulary_alone() -> None:
-    cell = make_text_cell(
-        n=15_383, batch_size=256, inference="soft",
-        label_rule="first", rationale_rule="first", min_count=1,
-    )  # fmt: skip
-    (difference,) = setting_differences(cell.to_dict(), 550.2, ran("soft", "hard", "lvml-logits"))
-    assert "28,041" in difference
-
-
-@pytest.mark.parametrize(
-    "fact",
-    [
-        "n=15,000 training posts, not 15,383",
-        "6 epochs of soft",
-        "averaged probabilities",
-        "0.5 times",
-    ],
-)
-def test_what_differs_from_the_published_setting_is_told(fact: str) -> None:
-    settings = make_text_cell().to_dict() | {"width": 0.5}
-    assert fact in "; ".join(setting_differences(settings, 6.0, ran("soft", "lvml")))
 
 
 # --- MLflow

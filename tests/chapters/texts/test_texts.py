@@ -1,22 +1,20 @@
-"""Posts as a task: vocabulary, splits, batches, and what a plan knows of them."""
+"""Posts as a task: which are drawn, words, the digest; see tests/contracts/test_tasks.py."""
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 from chapters.texts.hatexplain import load_posts
 from chapters.texts.posts import Posts
-from chapters.texts.texts import PADDING, UNKNOWN, Texts, TextTask, text_task
+from chapters.texts.texts import UNKNOWN, TextTask, text_task
 from study.cell import Options
 from study.errors import RequestError
 from study.tasks.sources.places import Places
-from tests.chapters.texts.post_files import OPTIONS, M, text_cell, write_posts
+from tests.chapters.texts.post_files import OPTIONS, text_cell, write_posts
 
 
 @pytest.fixture(scope="module")
@@ -31,39 +29,6 @@ def task_of(posts: Posts, **options: Any) -> TextTask:
 @pytest.fixture(scope="module")
 def task(posts: Posts) -> TextTask:
     return task_of(posts)
-
-
-@pytest.mark.parametrize("m", [M, 5])
-def test_the_splits_hold_the_posts_in_the_numbers_of_the_vocabulary(
-    task: TextTask, posts: Posts, m: int
-) -> None:
-    """With their labels, and their rationales as the foreground."""
-    words = sorted({word for post in posts.splits["train"] for word in post.tokens})
-    number = {word: i for i, word in enumerate(words, start=2)}
-    for name, split in task.splits(text_cell(task, m=m)).items():
-        batch = split.batch(torch.arange(len(split)))
-        found = {
-            tuple(words[real].tolist()): (int(label), marks[real].tolist())
-            for words, label, marks, real in zip(*batch, strict=True)
-        }
-        assert found == {
-            tuple(number.get(word, UNKNOWN) for word in post.tokens[:m]): (
-                post.label,
-                list(post.rationale[:m]),
-            )
-            for post in posts.splits[name]
-        }
-        assert (batch.segments[~batch.mask] == PADDING).all()
-        assert batch.mask.sum(dim=1).max() == batch.mask.shape[1] <= m
-
-
-def test_batches_are_of_few_widths() -> None:
-    lengths = torch.arange(1, 31)
-    words = (torch.arange(30) < lengths[:, None]).int()
-    texts = Texts(words, torch.zeros(30), words > 0, lengths)
-    widths = texts.widths(torch.arange(30)[:, None])
-    assert widths == [8] * 8 + [16] * 8 + [24] * 8 + [30] * 6
-    assert texts.widths(torch.tensor([[3, 16, 0], [29, 1, 2], [4, 5, 6]])) == [24, 30, 8]
 
 
 def test_fewer_posts_are_the_first_of_all_and_each_is_drawn_once(task: TextTask) -> None:
@@ -111,17 +76,3 @@ def test_the_digest_stands_for_words_labels_and_rationales(posts: Posts, task: T
     ]
     assert digests[0] == task.facts.digest
     assert len(set(digests)) == 4
-
-
-def test_a_plan_knows_sizes_lengths_and_what_to_tell(posts: Posts) -> None:
-    task = task_of(replace(posts, left_out={"without a token": 1}))
-    assert task.facts.sizes == {"train": 60, "validation": 30, "test": 40}
-    lengths = [len(post.tokens) for post in posts.splits["train"]]
-    assert task.facts.lengths == Counter(lengths)
-    marked = np.mean([any(post.rationale) for post in posts.splits["validation"]])
-    told = "\n".join(task.facts.notes)
-    for fact in (
-        "label by majority", f"{100 * marked:.1f} % (validation)", f"at most {max(lengths)}",
-        "left out: 1 without a token",
-    ):  # fmt: skip
-        assert fact in told

@@ -18,21 +18,17 @@ COLOURS = {"warm": ("red", "orange"), "cold": ("blue", "green")}
 _FRUIT = [f"fruit{i}" for i in range(20)]
 
 
-def rows(
-    count: int, rationales: bool = True, labels: Sequence[Any] = ("warm", "cold"), seed: int = 0
-) -> list[Row]:
+def rows(count: int, labels: Sequence[Any] = ("warm", "cold"), seed: int = 0) -> list[Row]:
     """So many texts, whose labels take turns; `labels` are what the two are called."""
     rng = np.random.default_rng(seed)
-    found = []
+    found: list[Row] = []
     for number in range(count):
         colours = COLOURS[("warm", "cold")[number % 2]]
         words = [str(word) for word in rng.choice(_FRUIT, size=int(rng.integers(2, 11)))]
         place = int(rng.integers(len(words)))
         words[place] = colours[int(rng.integers(2))]
-        row: Row = {"tokens": words, "label": labels[number % 2]}
-        if rationales:
-            row["rationale"] = [int(i == place) for i in range(len(words))]
-        found.append(row)
+        rationale = [int(i == place) for i in range(len(words))]
+        found.append({"tokens": words, "label": labels[number % 2], "rationale": rationale})
     return found
 
 
@@ -42,10 +38,10 @@ def write_jsonl(path: Path, texts: Iterable[Row]) -> Path:
     return path
 
 
-def write_texts(folder: Path, **options: Any) -> Path:
+def write_texts(folder: Path) -> Path:
     """A file of each split."""
     for seed, (split, count) in enumerate(SIZES.items()):
-        write_jsonl(folder / f"{split}.jsonl", rows(count, seed=seed, **options))
+        write_jsonl(folder / f"{split}.jsonl", rows(count, seed=seed))
     return folder
 
 

@@ -7,8 +7,7 @@ import pytest
 import torch
 from hypothesis import given
 
-from chapters.captions.data.boxes import boxed, shares_inside
-from chapters.captions.data.mscoco import Captioned
+from chapters.captions.data.boxes import shares_inside
 
 
 def shares(box: tuple[float, ...], side: int) -> torch.Tensor:
@@ -35,15 +34,3 @@ def test_shares_add_up_to_the_area(corners: tuple[float, ...], side: int) -> Non
     assert 0 <= found.min() <= found.max() <= 1
     area = (right - left) * (bottom - top)
     assert found.double().mean().item() == pytest.approx(area, abs=1e-6)
-
-
-def test_objects_that_are_scored_keep_the_order_of_their_images() -> None:
-    scored = {3: ("cat", (4,)), 8: ("dog", (5, 6))}
-    images = [
-        Captioned("", "", [], [(category, (0, 0, 0.5, 0.5)) for category in categories])
-        for categories in ([3, 7, 8], [], [8])
-    ]
-    found = boxed(images, scored, 4, torch.device("cpu"))
-    assert [each[:3] for each in found] == [(0, *scored[3]), (0, *scored[8]), (2, *scored[8])]
-    assert all(each.inside.tolist() == [1, 0, 0, 0] for each in found)
-    assert boxed(images, {}, 4, torch.device("cpu")) == []

@@ -1,4 +1,4 @@
-"""Pixels and features: as computed one by one, once a machine, anew whenever they must change."""
+"""Features: as computed one by one, once a machine, anew whenever they must change."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 from PIL import Image
@@ -22,7 +21,7 @@ from study.tasks.sources.places import Places
 from tests.chapters.captions.coco_files import coco, write_coco
 
 CPU = torch.device("cpu")
-M, SIDE = 4, 32  # of the small encoder, whose stride is 16
+M = 4
 
 
 @pytest.fixture
@@ -60,15 +59,6 @@ def means(images: ImageFiles, monkeypatch: pytest.MonkeyPatch) -> ImageFiles:
     monkeypatch.setattr(encoder_networks, "pretrained", lambda *of: Means(float(weights(*of))))
     places = images.places._replace(files=(("weights", "1"),))
     return replace(images, encoder="means", places=places)
-
-
-def test_pixels_are_those_of_the_files(images: ImageFiles) -> None:
-    pixels = images.pixels(M)
-    assert (pixels.shape, pixels.dtype) == ((5, 3, SIDE, SIDE), torch.uint8)
-    for row, path in zip(pixels, images.files, strict=True):
-        with Image.open(path) as image:
-            expected = np.asarray(image.resize((SIDE, SIDE), Image.Resampling.BILINEAR))
-        np.testing.assert_array_equal(row.permute(1, 2, 0).numpy(), expected)
 
 
 @pytest.mark.parametrize("mode", ["L", "CMYK", "RGB"])
@@ -120,16 +110,6 @@ def test_an_array_that_is_damaged_is_made_again(images: ImageFiles) -> None:
     (folder,) = kept(images)
     os.truncate(folder / "array.raw", 9)
     assert torch.equal(images.pixels(M), first)
-
-
-def test_an_array_may_be_larger_than_memory(images: ImageFiles) -> None:
-    m = (os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // (5 * 3 * 16**2)) ** 0.5 // 1
-    side = 16 * int(m + 1)
-    images.pixels(M)
-    (folder,) = kept(images)
-    os.truncate(folder / "array.raw", 5 * 3 * side**2)
-    whole = images._kept(iter(()), np.uint8, (3, side, side), "pixels", str(SIDE))
-    assert not whole[-1, -1, -1].any()
 
 
 def test_an_image_that_went_is_named(images: ImageFiles) -> None:

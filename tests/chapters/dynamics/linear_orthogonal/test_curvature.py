@@ -57,23 +57,3 @@ def test_gradient_and_hessian_are_those_of_all_weights(
     norms = np.linalg.norm(gradients[:4], axis=1)
     np.testing.assert_allclose(table["gradient_norm"], norms, rtol=1e-9)
     np.testing.assert_allclose(table["rate"], norms**2 / losses[:4], rtol=1e-9)
-
-
-@of_each
-def test_late_curvature(paradigm: str) -> None:
-    """Hard and lvml: both eigenvalues 1/t. Soft: 1/t and about 2 / (t log t). Rate 1/t for all."""
-    times = np.array([1e8, 1e30, 1e100])
-    table = curvature.along(paradigm, 5, 3, times)
-    for name in ("rate", "eigenvalue_max"):
-        assert table[name].iloc[-1] * times[-1] == pytest.approx(1, rel=1e-4)
-    if paradigm == "soft":
-        flat = table["eigenvalue_min"] * times * np.log(times) / 2
-        assert (np.diff((flat - 1).abs()) < 0).all()
-        assert flat.iloc[-1] == pytest.approx(1, abs=0.05)
-    else:
-        assert table["condition_number"].iloc[-1] == pytest.approx(1, abs=1e-12)
-
-
-def test_eigenvalues_are_ordered_by_absolute_value() -> None:
-    smallest, largest = curvature.eigenvalues(np.array([[[-4.0, 2], [2, -1]], [[0, 0]] * 2]))
-    assert (smallest.tolist(), largest.tolist()) == ([0, 0], [-5, 0])

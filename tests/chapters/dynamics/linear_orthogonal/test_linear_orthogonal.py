@@ -176,34 +176,6 @@ def test_the_loss_falls_to_its_floor(paradigm: str) -> None:
         assert loss == pytest.approx(float(floor), rel=1e-12, abs=1e-200)
 
 
-# --- late times -----------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("m", "num_classes"), [(2, 2), (5, 3), (100, 1000)])
-@of_each
-def test_late_losses_and_foci_are_those_of_the_document(
-    paradigm: str, m: int, num_classes: int
-) -> None:
-    """To leading order in t, docs/dynamics.md: e^mu ~ t, and hard's nu is ahead by a constant."""
-    times = np.array([1e32, 1e64, 1e128, 1e256])
-    logs, others, soft = np.log(times), num_classes - 1, paradigm == "soft"
-    factor = {
-        "soft": others / (2 * num_classes),
-        "hard": math.log(num_classes) / num_classes,
-        "lvml": others / num_classes**2,
-    }[paradigm]
-    nu = (2 * np.log(logs) if soft else logs) + math.log((m - 1) * factor)
-    left = others if soft else others + num_classes
-    exact = lo.trajectory(paradigm, m, num_classes, times)
-    errors = np.abs([exact["mu"] - logs, exact["nu"] - nu, exact["loss"] * times / left - 1])
-    assert errors[2, -1] < 1e-6
-    if soft:  # the next term: (1 - alpha) mu ~ 2C / ((C-1) log t)
-        assert (np.diff(errors[:2]) < 0).all()
-        assert errors[0, -1] * logs[-1] == pytest.approx(2 * num_classes / others, rel=0.01)
-    else:
-        assert (errors < 1e-11).all()
-
-
 # --- when -----------------------------------------------------------------------------------
 
 
@@ -219,15 +191,6 @@ def test_time_to_inverts_the_trajectory(paradigm: str, column: str) -> None:
         # Early, a value hardly moves with time: its last digit is worth more than one of time.
         there = lo.trajectory(paradigm, m, num_classes, again)[column]
         np.testing.assert_allclose(there, values, rtol=1e-13)
-
-
-@pytest.mark.parametrize(("size", "tolerance"), [(10**4, 2e-3), (10**7, 1e-5)])
-def test_large_problems_leave_the_plateau_at_known_times(size: int, tolerance: float) -> None:
-    """In units of m C: sqrt(pi / 2) for soft and hard, e - 2 for lvml (docs/dynamics.md)."""
-    half = 0.5 * math.log(size)
-    times = [lo.time_to(p, size, size, "loss", half) / size**2 for p in NAMES]
-    want = [math.sqrt(math.pi / 2)] * 2 + [math.e - 2]
-    np.testing.assert_allclose(times, want, rtol=tolerance)
 
 
 # --- requests -------------------------------------------------------------------------------
@@ -248,10 +211,6 @@ def test_impossible_requests_are_refused(change: dict, message: str) -> None:
     arguments = {"paradigm": "soft", "m": 5, "num_classes": 3, "times": [0.0, 1.0], **change}
     with pytest.raises(RequestError, match=message):
         lo.trajectory(**arguments)
-
-
-def test_alpha_and_mu_broadcast() -> None:
-    assert lo.incentive_slope("soft", [[0.5], [0.6]], [1.0, 2.0, 3.0], 3).shape == (2, 3)
 
 
 @pytest.mark.parametrize(

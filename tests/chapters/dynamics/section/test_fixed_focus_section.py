@@ -83,15 +83,6 @@ def test_values_that_are_not_known_are_missing(results: Results) -> None:
     assert not any("incentive" in name for run in found.summaries() for name in metrics_of(run))
 
 
-def test_wide_intervals_do_not_squeeze_the_means(results: Results) -> None:
-    for seed, end in enumerate((0.2, 0.9)):  # half the width of its interval is 4.4
-        record(results, focus_cell("soft", 0.2, seed), end)
-    for picture in only(results).pictures[::2]:
-        low, high = picture.figure.axes[0].get_ylim()
-        assert -0.4 < low < 0
-        assert math.log(NUM_CLASSES) < high < 1.2 * math.log(NUM_CLASSES)
-
-
 # --- one learning rate a paradigm
 
 
@@ -144,25 +135,6 @@ def test_rates_that_were_all_stopped_early_leave_no_curve_and_a_gap(results: Res
     assert [run.params["paradigm"] for run in found.summaries()] == ["soft", "lvml"]
     for picture in found.pictures:
         assert [text.get_text() for text in picture.figure.axes[1].texts] == ["no cells"]
-
-
-def test_all_diverged_leaves_no_picture(results: Results) -> None:
-    for name in PARADIGMS:
-        record(results, focus_cell(name), status="diverged")
-    found = only(results)
-    assert found.pictures == found.summaries() == []
-    assert "no curve" in page_of_section(found)
-
-
-# --- settings
-
-
-def test_settings_differ_in_more_than_alpha_schedule_and_seed(results: Results) -> None:
-    one: dict[str, Any] = {"seeds": 1, "alphas": (0.2,)}
-    for changes in ({}, {"n": 4_000}, {"batch_size": 32}):
-        record_all(results, **one, **changes)
-    record_linear(results, **one)
-    assert focus_in(results).settings["setting"].nunique() == 4
 
 
 # --- the closed form

@@ -12,9 +12,8 @@ from analysis.groups import PARADIGMS
 from analysis.kinds import find
 from analysis.rules.claim import Claim
 from analysis.section.section import Section
-from chapters.dynamics.linear_orthogonal import trajectory
-from chapters.dynamics.section.closed_form import convergence, time_text
-from chapters.dynamics.section.convergence import exact_claim, nu_gap
+from chapters.dynamics.section.closed_form import convergence
+from chapters.dynamics.section.convergence import exact_claim
 from chapters.dynamics.section.trajectories import Trajectories
 from study.results import Results, ResultsError
 from tests.chapters.dynamics.trajectory_results import make_cell, write, write_study
@@ -67,13 +66,6 @@ def test_a_paradigm_without_closed_form_is_shown_and_said(results: Results) -> N
     assert len(dynamics.summaries()) == 4
 
 
-def test_the_closed_form_is_drawn_as_far_as_cells_were_trained(results: Results) -> None:
-    write(results, make_cell(), end=5e5)
-    dynamics = found(results)
-    assert dynamics.subject.exact()["t"].max() == pytest.approx(5e5)
-    assert "up to t = 500,000." in dynamics.pictures[0].caption
-
-
 # --- which cells belong together
 
 
@@ -88,14 +80,6 @@ def test_settings_are_named_by_what_differs(results: Results) -> None:
     names = {"m=5, C=3, n=5000", "m=5, C=3, n=20000", "m=20, C=3"}
     assert set(dynamics.subject.curves["setting"]) == names
     assert compare_results(results) == compare(load(results)) == []
-
-
-# --- the closed form
-
-
-def test_hard_ends_above_lvml_by_the_stated_gap() -> None:
-    hard, lvml = (trajectory(name, 5, 3, [1e11])["nu"].item() for name in ("hard", "lvml"))
-    assert hard - lvml == pytest.approx(nu_gap(3), abs=1e-6)
 
 
 # --- C15
@@ -137,17 +121,6 @@ def test_a_short_training_is_decided_at_its_end(results: Results, end: float, sa
     assert claim.verdict == "does not hold"
 
 
-def test_paradigms_without_a_common_seed_are_not_said_to_be_slow(results: Results) -> None:
-    for paradigm, seeds in {"soft": (0, 1), "hard": (0, 1, 2, 3), "lvml": (2, 3)}.items():
-        for seed in seeds:
-            write(results, make_cell(paradigm, seed))
-    claim = trained_claim(results)
-    assert "time of soft minus that of lvml to 10 % of log C: no seed, 4 seeds lost" in (
-        claim.measured
-    )
-    assert "neither" not in claim.measured
-
-
 def test_what_is_missing_is_not_run_or_lost(results: Results) -> None:
     write(results, make_cell("soft"))
     write(results, make_cell("lvml"))
@@ -155,8 +128,3 @@ def test_what_is_missing_is_not_run_or_lost(results: Results) -> None:
     write_study(results, seeds=2, noise=0.001)
     write(results, make_cell("lvml", 9), status="diverged", points=())
     assert "1 seed lost" in trained_claim(results).measured
-
-
-def test_times_are_written_as_people_do() -> None:
-    for time, text in {53.7123: "53.7", 1_273.1: "1,270", 0.0123: "0.0123", 0: "0"}.items():
-        assert time_text(time) == text

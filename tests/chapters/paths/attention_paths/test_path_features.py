@@ -42,32 +42,3 @@ def test_features_times_effective_weights_are_the_networks_output(
     features = path_features(x, attention, readout)
     assert features.shape == (samples, math.prod(heads), size)
     np.testing.assert_allclose(np.einsum("pdf,df->p", features, effective), expected, rtol=1e-12)
-
-
-X = np.ones((2, 3, 4))
-
-
-def spoilt(at: tuple[int, ...], value: float) -> list[np.ndarray]:
-    attention = maps((2, 2), 2, 4)
-    attention[1][at] = value
-    return attention
-
-
-@pytest.mark.parametrize(
-    ("inputs", "attention", "readout", "said"),
-    [
-        (X * [1, np.nan, 1, 1], maps((2,), 2, 4), "last",
-         r"finite, got nan at index \(0, 0, 1\) of the axes \(P, N, T\)"),
-        (X, spoilt((1, 0, 2, 3), 7.0), "last",
-         r"layer 2 must .* at \(1, 0, 3\) of the axes \(head, sample, column\)"),
-        (X, spoilt((0, 0, slice(2), 1), [-1.0, 2.0]), "last", r"least entry -1 at \(0, 0, 1\)"),
-        (X, [], "last", "a list of layers, at least one"),
-        (X, maps((2,), 2, 4), "first", "'last' or 'mean', got 'first'"),
-    ],
-)  # fmt: skip
-def test_bad_input_is_refused_in_one_line(
-    inputs: np.ndarray, attention: list[np.ndarray], readout: str, said: str
-) -> None:
-    with pytest.raises(ValueError, match=said) as raised:
-        path_features(inputs, attention, readout)
-    assert "\n" not in str(raised.value)

@@ -1,4 +1,4 @@
-"""The posterior's expectations against a plain sampler, closed answers and the theory."""
+"""The posterior's expectations against a plain sampler, the prior and the theory."""
 
 from __future__ import annotations
 
@@ -198,37 +198,3 @@ def test_few_draws_from_far_starts_do_not_converge() -> None:
     every = [getattr(found, name) for name in FIELDS]  # of which the worst entry speaks for all
     assert found.r_hat == max(each.r_hat.max() for each in every)
     assert found.effective_sample_size == min(e.effective_sample_size.min() for e in every)
-
-
-def test_equal_seeds_give_equal_numbers_and_other_seeds_others() -> None:
-    given = (*problem(6, (2,), 4), (2,), 5, 1.0)
-
-    def mean(seed: int, **options: int) -> Floats:
-        found = ap.sample(*given, seed=seed, draws=10, warmup=20, **options)
-        return found.training_mean.by_chain
-
-    np.testing.assert_array_equal(mean(1), mean(1))
-    assert (mean(1) != mean(2)).all()
-    # A chain has its own stream: more chains leave the first ones as they are.
-    np.testing.assert_array_equal(mean(1, chains=6)[:4], mean(1))
-
-
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        ({"width": math.inf}, "width must be a whole number"),
-        ({"at": np.ones((2, 4, 5))}, r"at must have .* the shape \(Q, 4, 3\)"),
-        ({"draws": 7}, "draws must be an integer >= 8"),
-        ({"chains": 1}, "chains must be an integer >= 2"),
-        ({"draws": 10**15}, "keeping 4,000,000,000,000,000 predictions needs"),
-    ],
-)
-def test_what_cannot_be_sampled_is_refused_in_one_line(change: dict[str, Any], said: str) -> None:
-    features, labels = problem(6, (2, 2), 3)
-    given: dict[str, Any] = {
-        "features": features, "labels": labels, "heads": (2, 2), "width": 5,
-        "temperature": 1.0, "seed": 0, "draws": 10, "warmup": 10,
-    }  # fmt: skip
-    with pytest.raises((ValueError, MemoryError), match=said) as raised:
-        ap.sample(**given | change)
-    assert "\n" not in str(raised.value)

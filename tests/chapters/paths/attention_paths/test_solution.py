@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.linalg import block_diag
-from scipy.optimize import approx_fprime, brentq
+from scipy.optimize import approx_fprime
 
 from chapters.paths import attention_paths as ap
 from chapters.paths.attention_paths import solution as module
@@ -92,24 +92,6 @@ def test_stationarity_in_the_published_form() -> None:
     assert solution.converged
     assert solution.residual < 1e-12
     assert solution.iterations > 3
-
-
-def test_one_head_reduces_to_two_numbers() -> None:
-    """L = H = 1: U_1 / U_a = U_a = x, where N (x - 1) is what the data gives at U = x^2."""
-    features, labels = problem(20, (1,), 8)
-    width, temperature = 6.0, 0.1
-    values, vectors = np.linalg.eigh(features[:, 0] @ features[:, 0].T)
-    along = (vectors.T @ labels) ** 2
-
-    def excess(share: float) -> float:
-        scaled = share**2 * values
-        kept = scaled / (scaled + temperature)
-        return width * (share - 1) - float(np.sum(along * kept / (scaled + temperature) - kept))
-
-    share = brentq(excess, 0.01, 20.0, xtol=1e-14)
-    solution = ap.solve(features, labels, (1,), width, temperature)
-    assert solution.order_parameter[0, 0] == pytest.approx(share**2, rel=1e-10)
-    assert solution.hidden[1][0, 0] == pytest.approx(share, rel=1e-10)
 
 
 @pytest.mark.parametrize("infinite", [(True, True, True), (False, True, False)])
@@ -197,12 +179,6 @@ def test_arrays_take_what_memory_says(
     finally:
         tracemalloc.stop()
     assert 0.7 * promised < peak < 1.02 * promised
-
-
-def test_too_many_samples_are_refused_with_the_bytes() -> None:
-    many = np.broadcast_to(np.ones((1, 4, 1)), (5_000_000, 4, 1))
-    with pytest.raises(MemoryError, match=f"needs {ap.Size(5_000_000, 4, 1).memory:,} bytes"):
-        ap.solve(many, np.zeros(len(many)), (2, 2), 10, 0.1)
 
 
 def test_overlaps_that_a_hand_can_check() -> None:

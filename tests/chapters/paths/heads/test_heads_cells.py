@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import pytest
 
-from chapters.paths.heads.heads_cell import OF_THE_LIMIT, TEMPERATURES, HeadsCell
+from chapters.paths.heads.heads_cell import OF_THE_LIMIT, TEMPERATURES
 from study.errors import RequestError
 from study.kinds import KINDS
 from tests.chapters.paths.small_networks import cells, plan
@@ -77,14 +75,3 @@ def test_a_theory_that_memory_does_not_hold_is_left_out() -> None:
     found = plan("method=theory,random", "examples=1000000")
     assert [cell.method for cell in found.cells] == ["random"]
     assert "GB of memory" in found.skipped[0]
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [{"choice": None}, {"temperature": 0.1}, {"method": "gp"}],
-)
-def test_contradictions_are_no_cell(changes: dict) -> None:
-    (cell,) = cells("method=theory")
-    assert isinstance(cell, HeadsCell)
-    with pytest.raises(ValueError, match="must be"):
-        dataclasses.replace(cell, **changes)

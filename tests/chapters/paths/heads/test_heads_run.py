@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import pytest
 import torch
 from scipy.stats import norm
 
-from chapters.paths.attention_paths import Solution, head_scores, solve
+from chapters.paths.attention_paths import head_scores, solve
 from chapters.paths.heads.apart import Apart, take_apart
 from chapters.paths.heads.heads_cell import TEMPERATURES, HeadsCell
 from chapters.paths.one_shot.model import AttentionPaths
@@ -23,7 +22,6 @@ from study.errors import RequestError
 from study.launch.run_job import run_job
 from study.models import kept
 from study.results import Results
-from study.train.steps.loop import train, train_pack
 from tests.chapters.paths.small_networks import cells, work
 
 HEADS = (2, 2)
@@ -93,14 +91,6 @@ def test_a_kill_between_network_and_record_changes_nothing(
     assert both[0] == both[1] == kept.digest(kept.load(killed.storage, network.id))
 
 
-def test_a_pack_keeps_the_weights_of_each_network(task: Any) -> None:
-    networks = [cell.network for cell in cells("method=theory", "seed=0,1")]
-    packed = [outcome.weights for outcome in train_pack(networks, task)]
-    alone = [train(network, task).weights for network in networks]
-    assert [kept.digest(each) for each in packed] == [kept.digest(each) for each in alone]
-    assert packed[0] is not packed[1]
-
-
 def test_apart_is_the_network(
     model: AttentionPaths, apart: Apart, network: Cell, task: Any
 ) -> None:
@@ -143,22 +133,6 @@ def test_theory_is_what_solve_gives_at_the_best_temperature(
     np.testing.assert_allclose(last["predictor_mean"], mean, rtol=1e-6, atol=1e-9)
     expected = np.concatenate(head_scores(best.order_parameter, HEADS))
     np.testing.assert_allclose(found.columns["head_scores"], expected, rtol=1e-6)
-
-
-def test_no_temperature_without_a_solution_ends_as_diverged(
-    results: Results, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As if no search came to its end."""
-    from chapters.paths.posterior import methods
-
-    def unfinished(*given: Any, **named: Any) -> Solution:
-        return dataclasses.replace(solve(*given, **named), converged=False)
-
-    monkeypatch.setattr(methods, "solve", unfinished)
-    (found,) = ended(results, *cells("method=theory"))
-    assert found.status == "diverged"
-    assert "saddle point was not found at temperature 1.5" in found.columns["status_reason"]
-    assert found.evaluations == []
 
 
 # What can be wrong

@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from chapters.paths.heads import pruning, scores
@@ -41,14 +41,6 @@ def test_removed_by_mask_is_left_out_with_the_rescale() -> None:
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
 
 
-def test_weights_of_paths_by_hand() -> None:
-    """Heads 2/3: without head 2 of layer 2, its other two count sqrt(3 / 2)."""
-    kept = np.array([[True, True, True, False, True], [False, True, True, True, True]])
-    one = np.sqrt(3 / 2)
-    expected = [[one, 0, one, one, 0, one], [0, 0, 0, *[np.sqrt(2)] * 3]]
-    np.testing.assert_allclose(pruning.path_weights(kept, (2, 3)), expected)
-
-
 def test_an_output_of_zero_is_a_guess() -> None:
     outputs = np.array([2.0, -1.0, 0.0, 0.0])
     assert pruning.accuracy(outputs, np.array([1.0, 1.0, 1.0, -1.0])) == 0.5
@@ -63,7 +55,6 @@ def test_orders_keep_a_head_in_each_layer() -> None:
 
 
 @given(HEADS, st.integers(0, 100))
-@settings(max_examples=60, deadline=None)
 def test_curves_are_accuracies_of_sets_of_heads(heads: tuple[int, ...], seed: int) -> None:
     """The bound is the best set of each size, and greedy the best next step."""
     made = outputs(heads, seed)
@@ -106,11 +97,6 @@ def test_random_orders_are_all_orders_in_the_mean() -> None:
 
 
 # Rules
-
-
-def test_norms_by_hand() -> None:
-    weights = np.array([[[[3.0, 4.0]], [[0.0, 1.0]]], [[[2.0, 0.0]], [[-6.0, 8.0]]]])
-    assert scores.weight_norm(weights).tolist() == [5, 1, 2, 10]
 
 
 def test_sensitivity_is_the_gradient_of_a_factor_on_each_head() -> None:

@@ -111,20 +111,6 @@ def test_flops_are_those_of_the_plain_network() -> None:
     assert length.encoder == counter.get_total_flops() + 2 * SIZES.d_model
 
 
-def test_the_width_scales_the_neurons_alone() -> None:
-    model = network(width=2.0)
-    assert model.classifier.values.shape == (3, 2, 14, 14)
-    assert model.focus.queries.shape == (3, 2, 3, 8)
-
-
-def test_the_seed_draws_all_weights_and_the_vectors_of_labels() -> None:
-    one, same, other = (network(seed=seed).state_dict() for seed in (0, 0, 1))
-    assert all(torch.equal(one[name], same[name]) for name in one)
-    assert not any(torch.equal(one[name], other[name]) for name in one)
-    trained = {name for name, _ in network().named_parameters()}
-    assert one.keys() - trained == {"encoder.labels"}
-
-
 @pytest.mark.parametrize(("paradigm", "alpha"), [("hard", None), ("soft", 0.5)])
 def test_heads_attend_softly_by_themselves(paradigm: str, alpha: float | None) -> None:
     batch = Batch(images().float(), torch.zeros(5, dtype=torch.int64), torch.zeros(5, 3), None)

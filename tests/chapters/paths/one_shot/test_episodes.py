@@ -7,8 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 
 from chapters.paths.one_shot.characters import Characters, shares
 from chapters.paths.one_shot.episodes import Episodes, OneShotTask
@@ -46,12 +44,6 @@ def test_shares_are_the_published_ones(count: int, expected: tuple[int, int, int
     assert shares(count) == expected
 
 
-@given(st.integers(6, 3_000))
-def test_every_split_has_two_characters_at_least(count: int) -> None:
-    assert sum(shares(count)) == count
-    assert min(shares(count)) >= 2
-
-
 @pytest.mark.parametrize("stream", ["episodes", "theory"])
 @pytest.mark.parametrize("seed", range(3))
 def test_splits_share_no_character(seed: int, stream: str) -> None:
@@ -77,23 +69,6 @@ def test_the_label_names_the_support_of_the_query_s_character(split: str) -> Non
     assert (of[:, 0] != of[:, 1]).all()
     assert (index[rows, labels] != index[:, 2]).all()  # another drawing of it
     np.testing.assert_array_equal(episodes.foreground, np.eye(2, 3)[labels])
-
-
-def test_draws_are_uniform() -> None:
-    """Labels; the ordered pairs of characters; the pairs of drawings of a query's character."""
-    count = 40_000
-    episodes = drawn("train", count)
-    labels, index, of = episodes.labels.numpy(), episodes.index.numpy(), shown(episodes)
-    assert abs(labels.mean() - 0.5) < 0.01
-    pairs = np.unique(of[:, :2], axis=0, return_counts=True)[1]
-    assert len(pairs) == 4 * 3
-    np.testing.assert_allclose(pairs / count, 1 / 12, rtol=0.1)
-    one = CHARACTERS.split("letters", 0)["train"][0]
-    chosen = of[:, 2] == one
-    drawings = np.stack([index[np.arange(count), labels], index[:, 2]], axis=1)[chosen]
-    pairs = np.unique(drawings, axis=0, return_counts=True)[1]
-    assert len(pairs) == DRAWINGS[one] * (DRAWINGS[one] - 1)
-    np.testing.assert_allclose(pairs / chosen.sum(), 1 / len(pairs), rtol=0.2)
 
 
 # Digits

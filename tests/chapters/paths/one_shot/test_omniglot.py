@@ -33,21 +33,6 @@ def load(folder: Path, pixels: int = 8, cache: Path | None = None) -> Characters
 # What is read
 
 
-def test_drawings_are_ink_on_an_empty_ground_in_the_order_of_their_names(tmp_path: Path) -> None:
-    data = load(write_omniglot(tmp_path / "data"), pixels=105)
-    assert data.images.shape == (36, 105, 105)
-    np.testing.assert_array_equal(data.images[0], np.where(stroke(0, 1), 0, 255))
-    assert data.names[0] == "Greek/character01"
-    assert list(data.names) == sorted(set(data.names))
-    np.testing.assert_array_equal(data.characters, np.repeat(np.arange(12), 3))
-
-
-def test_resized_drawings_keep_their_ink(tmp_path: Path) -> None:
-    whole, small = (load(write_omniglot(tmp_path / "data"), pixels) for pixels in (105, 32))
-    ink = [each.images.mean(axis=(1, 2)) / 255 for each in (whole, small)]
-    np.testing.assert_allclose(*ink, rtol=0.15)
-
-
 def test_an_archive_more_or_less_makes_no_difference_to_the_drawings(tmp_path: Path) -> None:
     """As Greek and Latin are in both small archives, and all of both in the large one."""
     parts = {"": range(9), "_small1": range(6), "_small2": range(3, 9)}

@@ -46,14 +46,6 @@ def test_tokens_show_their_states_in_noise(sigma_perp: float) -> None:
     assert outside == pytest.approx(sigma_perp, rel=0.02)
 
 
-def test_streams_are_named() -> None:
-    data = sequences(20, tokens=6)
-    np.testing.assert_array_equal(data.inputs, sequences(50, tokens=6).inputs[:20])
-    for other in (hm.sample(1, 20, 6, 1.0, "train"), hm.sample(0, 20, 6, 1.0, "test")):
-        assert not np.array_equal(data.states, other.states)
-        assert not np.allclose(data.inputs, other.inputs)
-
-
 def test_the_good_head_attends_to_an_equal_previous_state_or_else_to_bos() -> None:
     data = sequences(50)
     ((found,),) = maps(data, "good")
@@ -65,21 +57,12 @@ def test_the_good_head_attends_to_an_equal_previous_state_or_else_to_bos() -> No
     assert ((previous > bos) == same).mean() > 0.99
 
 
-def test_uniform_heads_attend_to_all_tokens_alike() -> None:
-    ((found,),) = maps(sequences(3, tokens=6), "uniform")
-    np.testing.assert_allclose(found, 1 / 7)
-
-
-def test_random_heads_differ_and_keep_their_weights_in_a_subnetwork() -> None:
+def test_random_heads_differ() -> None:
     data, text = sequences(3, tokens=6), "random+good+random/uniform+random"
     first, second = maps(data, text)
     for other in (first[2], second[1], maps(data, text, seed=1)[0][0]):
         assert not np.allclose(first[0], other)
-    for layer in (first, second):
-        np.testing.assert_allclose(layer.sum(axis=2), 1)
-    whole = parse(text)
-    part = hm.attention(data.inputs, (whole[0][2:], whole[1][1:]), seed=0)
-    np.testing.assert_array_equal(part, [first[2:], second[1:]])
+    np.testing.assert_allclose(second[0], 1 / 7)
 
 
 @pytest.mark.parametrize("variant", VARIANTS)

@@ -105,32 +105,23 @@ def test_scores_and_the_order_that_a_hand_can_check(prune: Prune, tmp_path: Path
         "gradients.1": gradients,
         "gradients.2": np.zeros((2, 2, 2)),
     }
-    file = npz(tmp_path, arrays)
-    _, printed, _ = prune(file, "--by", "norm")  # the order that is asked for comes first
-    assert [line.split()[:2] for line in printed.splitlines()[1:6]] == [
-        ["1", "3"], ["2", "1"], ["1", "2"], ["1", "1"], ["2", "2"],
-    ]  # fmt: skip
-    assert written(tmp_path / "network-heads")[1]["by"] == "norm"
-    status, printed, errors = prune(file)
-    assert (status, errors) == (DONE, "")
+    status, printed, _ = prune(npz(tmp_path, arrays), "--by", "norm")
+    assert status == DONE
+    shown = ["".join(line.split()[:2]) for line in printed.splitlines()[1:6]]
+    assert shown == ["13", "21", "12", "11", "22"]  # as they are removed
     rows, order = written(tmp_path / "network-heads")
-    places = [(int(row["layer"]), int(row["head"])) for row in rows]
-    assert places == [(1, 1), (1, 2), (1, 3), (2, 1), (2, 2)]
+    assert [row["layer"] + row["head"] for row in rows] == ["11", "12", "13", "21", "22"]
     np.testing.assert_allclose(column(rows, "entropy"), [0.5, 0, 1, 1, 0], atol=1e-15)
     np.testing.assert_allclose(column(rows, "norm"), [3, np.sqrt(2), 1, 1, 1])
     expected = [*np.array([6, 2, 2]) / np.sqrt(44), 0, 0]
     np.testing.assert_allclose(column(rows, "sensitivity"), expected)
-    assert [row["removed_entropy"] for row in rows] == ["3", "1", "", "", "2"]
     assert order["order"] == {
         "norm": [[1, 3], [2, 1], [1, 2]],
         "sensitivity": [[2, 1], [1, 2], [1, 3]],
         "entropy": [[1, 2], [2, 2], [1, 1]],
     }
-    assert (order["by"], order["theory"]) == ("sensitivity", None)
-    assert "In the order of removal by sensitivity; each layer keeps" in printed
-    assert (
-        "No theory: it needs inputs and labels; the file has no inputs and no labels." in printed
-    )
+    assert (order["by"], order["theory"]) == ("norm", None)
+    assert "No theory: it needs inputs and labels; the file has no inputs and no" in printed
 
 
 @pytest.mark.parametrize("readout", ["mean", "last"])
@@ -146,15 +137,9 @@ def test_the_theory_is_that_of_the_project(prune: Prune, tmp_path: Path, readout
     expected = np.concatenate(head_scores(solution.order_parameter, HEADS))
     np.testing.assert_allclose(column(rows, "theory"), expected, rtol=1e-9)
     right = (np.sign(solution.predict(features[:6])[0]) == arrays["labels"][:6]).mean()
-    assert order["theory"] == {
-        "width": 7,
-        "temperature": 0.3,
-        "readout": readout,
-        "residual": order["theory"]["residual"],
-        "accuracy_held_out": right,
-        "num_paths": 6,
-    }
-    assert order["theory"]["residual"] < 1e-9
+    told = order["theory"]
+    assert (told["temperature"], told["accuracy_held_out"], told["num_paths"]) == (0.3, right, 6)
+    assert told["residual"] < 1e-9
     assert order["missing"] == {}
 
 
@@ -201,14 +186,10 @@ def damaged(change: Callable[[bytes], bytes]) -> Callable[[Path, Arrays], Any]:
 
 
 UNREADABLE: dict[str, Callable[[Path, Arrays], Any]] = {
-    "cut.npz": damaged(lambda data: data[:300]),
     "changed.npz": damaged(lambda data: data[:5_000] + bytes([data[5_000] ^ 255]) + data[5_001:]),
     "pickle.npz": lambda file, _: file.write_bytes(b"\x80\x04K\x01."),
     "objects.npz": lambda file, a: np.savez(file, **a | {"inputs": np.array([{}, []], object)}),
     "cut.safetensors": damaged(lambda data: data[:-40]),
-    "float8.safetensors": lambda file, _: save_file(
-        {"attention.1": torch.zeros(2, 1, 2, 2).to(torch.float8_e4m3fn)}, file
-    ),
 }
 
 
@@ -293,10 +274,6 @@ def unsolved(prune: Prune, file: Path, *args: object) -> str:
         (A | {"labels": np.arange(SAMPLES) % 3}, "-1 and +1, or 0 and 1, got [0.0, 1.0, 2.0]"),
         (A | {"labels": np.arange(SAMPLES) >= 18}, "(n=18) are of class -1: shuffle"),
         (A | {"labels": np.arange(SAMPLES) >= 12}, "all held-out samples (n=6) are of class +1"),
-        (
-            A | {"held_out": np.arange(SAMPLES) > 0},
-            "all samples that it learns from (n=1) are of class -1",
-        ),
         (A | {"inputs": 1e200 * A["inputs"]}, "its numbers overflow"),
         (
             {"inputs": np.ones((8, 2, 3)), "labels": [0, 1] * 4}
@@ -311,25 +288,16 @@ def test_a_network_without_theory_gets_the_other_scores(
     assert words in unsolved(prune, npz(tmp_path, arrays))
 
 
-def test_too_little_memory_and_no_saddle_point_are_said(
+def test_a_theory_that_memory_does_not_hold_is_said(
     prune: Prune, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("chapters.paths.attention_paths.size.Size.memory", 10**18)
     file = npz(tmp_path, network())
-    with monkeypatch.context() as patch:
-        patch.setattr("chapters.paths.attention_paths.size.Size.memory", 10**18)
-        words = "solving for 18 samples of 6 paths needs 1,000,000,000,000,"
-        assert words in unsolved(prune, file)
-    monkeypatch.setattr(
-        "chapters.paths.posterior.methods.solve",
-        lambda *args, **options: solve(*args, **options, iterations=0),
-    )
-    monkeypatch.setattr("chapters.paths.attention_paths.solution.TOLERANCE", 0.0)
-    assert "the saddle point was not found at temperature 0.3 (residual" in unsolved(
-        prune, file, "--temperature", 0.3
-    )
-    status, _, errors = prune(file, "--temperature", 0.3, "--by", "theory")
+    words = "solving for 18 samples of 6 paths needs 1,000,000,000,000,"
+    assert words in unsolved(prune, file)
+    status, _, errors = prune(file, "--by", "theory")
     assert status == UNUSABLE
-    assert "--by theory is not possible: the saddle point was not found" in errors
+    assert f"--by theory is not possible: {words}" in errors
 
 
 # --- the order, and the folder

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from analysis.kinds import find
 from analysis.rules.claim import Claim
+from chapters.paths.section.heads import heads_claims, heads_settings
+from chapters.paths.section.theory import theory_claims, theory_settings
 from study.results import Results
 from tests.chapters.paths import heads_results as heads
 from tests.chapters.paths import path_results as paths
@@ -24,8 +25,13 @@ write_heads = partial(heads.write_study, widths=(10.0,), limit=False, rules=RULE
 
 def claims_of(results: Results) -> dict[str, Claim]:
     """The claims of the only setting."""
-    (section,) = find(results)
-    return {claim.name: claim for claim in section.claims}
+    cells = results.cells()
+    posterior = set(cells["kind"]) == {"posterior"}
+    settings, claims = (
+        (theory_settings, theory_claims) if posterior else (heads_settings, heads_claims)
+    )
+    (setting,) = settings.read(results, cells)
+    return {claim.name: claim for claim in claims.claims(setting)}
 
 
 def over(noise: float = 0.001, **areas: float) -> heads.Law:

@@ -15,10 +15,7 @@ import pytest
 from scipy import stats
 
 from analysis.kinds import find
-from analysis.section.section import Question
-from chapters.paths.section import heads_section as heads
-from chapters.paths.section import theory_section as theory
-from chapters.paths.section.heads import heads_orders, heads_scores, heads_settings
+from chapters.paths.section.heads import heads_orders, heads_settings
 from chapters.paths.section.theory import theory_settings
 from study.results import Results, ResultsError
 from tests.chapters.paths import heads_results
@@ -33,10 +30,10 @@ SMALL = heads_results.Law(heads=2)
 
 def only(results: Results, asked: list[str] | None = None) -> Any:
     """The only setting of some cells, by default all."""
-    cells = results.cells()
-    kind = theory if set(cells["kind"]) == {"posterior"} else heads
-    (section,) = kind.find(results, asked or cells["cell_id"].tolist(), Question())
-    return section.subject
+    cells = results.cells(asked)
+    of = theory_settings if set(cells["kind"]) == {"posterior"} else heads_settings
+    (setting,) = of.read(results, cells)
+    return setting
 
 
 def row(table: pd.DataFrame, **wanted: object) -> Mapping[str, Any]:
@@ -120,41 +117,12 @@ def test_only_leading_components_count(results: Results) -> None:
 # --- trained networks and their heads
 
 
-def test_the_temperature_has_its_range(results: Results) -> None:
-    for seed, temperature in enumerate((0.1, 0.5, 0.3)):
-        score(results, TRAINED, seed=seed, temperature=temperature)
-    found = row(heads_settings.solved(only(results)))
-    ends = [found[f"temperature_{end}"] for end in ("median", "least", "most")]
-    assert ends == [0.3, 0.1, 0.5]
-
-
 def test_a_curve_that_one_network_lacks_is_not_known(results: Results) -> None:
     score(results, SMALL)
     score(results, SMALL, seed=1, test={"accuracy_pruned": None})
     setting = only(results)
     assert heads_orders.pruning(setting).query("order == 'removal'")["accuracy"].isna().all()
     assert math.isnan(row(heads_orders.areas(setting), order="removal")["area"])
-
-
-def test_verdicts_are_one_family(results: Results) -> None:
-    """Also an order that is not known stays in it, with p = 1."""
-    random = np.random.default_rng(0)
-    drawn = {"random": 0.05 + random.normal(0, 0.01, 7), "entropy": random.normal(0, 0.01, 7)}
-    for seed in range(7):
-        test = {"accuracy_pruned": [0.8] * 3, "accuracy_pruned_reverse": None}
-        score(results, SMALL, seed=seed, test=test)
-        for name, values in drawn.items():
-            score(
-                results, SMALL, name, seed=seed, test={"accuracy_pruned": [0.8 - values[seed]] * 3}
-            )
-    table = heads_orders.paired(only(results)).set_index("second")
-    assert table["verdict"].to_dict() == {
-        "entropy": "undecided", "random": "better", "reverse": "undecided",
-    }  # fmt: skip
-    assert table["difference"]["random"] == pytest.approx(drawn["random"].mean())
-    p = stats.ttest_1samp(drawn["random"], 0).pvalue
-    assert table["p_holm"]["random"] == pytest.approx(3 * p)
-    assert table["reason"]["reverse"] == "area is not known for every seed"
 
 
 def test_a_lost_network_counts_where_differences_fall_apart(results: Results) -> None:
@@ -173,11 +141,3 @@ def test_a_lost_network_counts_where_differences_fall_apart(results: Results) ->
     assert found["p"] == pytest.approx(stats.binomtest(11, 14).pvalue)
     assert found["verdict"] == "undecided"
     assert "would decide" not in find(results)[0].finding
-
-
-def test_the_rank_correlation_is_that_of_scipy() -> None:
-    for values in np.random.default_rng(0).integers(0, 5, (20, 2, 8)).astype(float):
-        expected = stats.spearmanr(*values).statistic
-        assert heads_scores.rank_correlation(*values) == pytest.approx(expected)
-    for unranked in ([1, 1, 1], [1, 2, math.nan]):
-        assert math.isnan(heads_scores.rank_correlation(np.array(unranked), np.array([1.0, 2, 3])))

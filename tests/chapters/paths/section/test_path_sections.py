@@ -6,12 +6,9 @@ Its words and tables are in the golden record.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-import numpy as np
-import pandas as pd
 import pytest
 
 import analysis
@@ -19,16 +16,12 @@ from analysis.digest.compare import compare, compare_results
 from analysis.kinds import find
 from analysis.section.section import Section
 from analysis.section.templates import table
-from chapters.paths.figures.head_scores import PUBLISHED, scores_figure
-from chapters.paths.figures.path_figures import order_parameter_figure
 from chapters.paths.section.heads.heads_orders import paired
-from chapters.paths.section.path_pictures import evenly
 from study.results import Results, ResultsError
 from tests.chapters.paths import heads_results
 from tests.chapters.paths import path_results as paths
 from tests.chapters.paths.heads_results import train
 from tests.made_up import comparisons
-from tests.made_up.summaries import metrics_of
 
 TRAINED = heads_results.Law()
 write = partial(paths.write, law=paths.Law())
@@ -117,84 +110,7 @@ def test_nothing_is_decided_where_the_test_episodes_chose(results: Results) -> N
     assert f"Undecided: every pair: {why}." in section.text()
 
 
-def test_of_many_removed_heads_both_ends_are_shown() -> None:
-    shown = evenly(range(23), 9)
-    assert (shown[0], shown[-1], len(shown)) == (0, 22, 9)
-
-
 # --- pictures
-
-
-@pytest.mark.parametrize(
-    ("write", "cells", "expected"),
-    [
-        (write, [{"status": "diverged"}], ""),
-        (write, [{"method": "gp"}], "accuracy"),
-        (write, [{}], "accuracy order-parameter interplay"),
-        (score, [{"method": "random"}], "pruning"),
-        (score, [{"method": "random"}, {}], "accuracy order-parameter pruning"),
-    ],
-)
-def test_what_there_are_no_numbers_for_is_not_drawn(
-    results: Results, write: Callable[..., str], cells: list[dict[str, str]], expected: str
-) -> None:
-    for cell in cells:
-        write(results, **cell)
-    assert drawn(results) == expected.split()
-
-
-def test_matrices_share_one_scale_and_name_as_many_paths_as_have_room() -> None:
-    names = [f"path {i}" for i in range(64)]
-    matrices = [np.eye(64), 20 * np.eye(64)]
-    figure = order_parameter_figure({"theory": matrices}, ["N=1", "limit"], names)
-    norms = [axes.images[0].norm for axes in figure.axes[:2]]
-    assert {(norm.vmin, norm.vmax) for norm in norms} == {(-20, 20)}
-    labels = [label.get_text() for label in figure.axes[0].get_yticklabels()]
-    assert labels == names[::4]
-
-
-def test_the_published_drops_are_marked() -> None:
-    means = pd.Series([1.0, 2.0])
-    marks = pd.DataFrame({"x": [1, 2], "mean": means, "low": means, "high": means})
-    _, below = scores_figure("name", marks, marks, [2.0, 0.8]).axes
-    said = {text for drawn in below.collections for text in drawn.get_urls() if text}
-    assert {f"{PUBLISHED}, 1: 2", f"{PUBLISHED}, 2: 0.8"} <= said
-
-
-# --- summaries
-
-
-@pytest.mark.parametrize(
-    ("study", "names", "numbers"),
-    [
-        (
-            partial(paths.write_study, law=paths.Law(noise=0.0), seeds=2),
-            "theory N=10, theory N=100, theory N=1000, slice N=10, limit, "
-            "limit good path alone, limit good and denoising path",
-            {
-                "theory N=10": {"gain": 0.14, "largest_overlap": 0.8},
-                "slice N=10": {"r_hat": 1.001},
-            },
-        ),
-        (
-            partial(heads_results.write_study, law=heads_results.Law(noise=1e-4), widths=(10.0,)),
-            ", ".join(("trained", "theory N=10", "limit", *heads_results.RULES)),
-            {"theory N=10": {"gain": 0.03}},
-        ),
-    ],
-)
-def test_each_network_has_a_summary(
-    results: Results,
-    study: Callable[[Results], None],
-    names: str,
-    numbers: dict[str, dict[str, float]],
-) -> None:
-    study(results)
-    runs = {run.name.partition(" · ")[0]: run for run in only(results).summaries()}
-    assert list(runs) == names.split(", ")
-    for name, expected in numbers.items():
-        found = metrics_of(runs[name])
-        assert {key: found[key] for key in expected} == pytest.approx(expected, abs=3e-4)
 
 
 # --- what must not decide
