@@ -1,7 +1,7 @@
 """What many cells cost besides training: made-up cells, of which none trains.
 
     uv run python benchmarks/scale.py --cells 10000
-    uv run python benchmarks/scale.py --cells 200 --evaluations 6
+    uv run python benchmarks/scale.py --cells 2000 --evaluations 6
     uv run python benchmarks/scale.py --requests
     uv run python benchmarks/scale.py --cells 100000 --analysis
     uv run python benchmarks/scale.py --cells 100000 --write DIR
@@ -9,7 +9,8 @@
 The cells go the usual way through `study.run` into the results and MLflow, in a directory that is
 deleted after, but a part replaces training by made-up evaluations. It prints what a cell costs the
 command in each quarter of the run, which shows what grows with the number of cells; then how long
-the commands take that read and write so many cells, and how large these are.
+the commands take that read and write so many cells, and how large these are. Of fewer than 1,000
+cells it prints what one costs in the whole run, and how large they are.
 
 `--requests` instead counts a cell's requests to an S3 server on this machine (moto). `--analysis`
 compares the paradigms of a compacted directory, of which each comparison has 500 options, 20 seeds
@@ -82,7 +83,11 @@ INSTANCES, M = 10_000, 20
 SHARES = ("accuracy", "saif", "foreground_attention_mean", "ftpt", "ffpt", "ftpf", "ffpf", "loss")
 PARTS = 25  # of a heat map
 
-QUARTERS = 4
+FEW = 1_000
+"""With fewer, a quarter is over at once, and commands take as long as Python needs to start."""
+
+QUARTERS = ("1st quarter", "2nd", "3rd", "4th")
+WHOLE = ("all of the run",)
 MB = 1e6
 KEPT = {
     "results": "cells/*", "MLflow's database": "mlflow.db*",
@@ -143,7 +148,8 @@ def main() -> None:
             ((name, *map("{:.2f}".format, row)) for name, *row in costs.itertuples()),
         )
         print(f"\nAfter {cells:,} cells\n")
-        table(("what", "measured"), afterwards(results, axes))
+        found = sizes(results) if cells < FEW else afterwards(results, axes)
+        table(("what", "measured"), found)
 
 
 def cells_of(axes: Sequence[str]) -> Sequence[Cell]:
@@ -169,7 +175,8 @@ def record(results: Results, cells: Sequence[Cell], a_file: int, instances: str 
 def row_of(cell: Cell) -> dict[str, Any]:
     """What a study would record of a cell besides its evaluations."""
     row = {"study": "digits", "kind": "training", **cell_columns(cell), "num_classes": 3}
-    return row | {"status": "done", "steps": 1_000, "package_versions": "{}"}
+    row |= {"status": "done", "steps": 1_000, "package_versions": "{}"}
+    return row | {"total_seconds": 60.0, "finished_at": "2026-01-01T00:00:00+00:00"}
 
 
 def evaluations_of(cells: Sequence[Cell], instances: str = "") -> pa.Table:
@@ -229,7 +236,8 @@ def made_up(
 def driven(results: Results, axes: Sequence[str]) -> pd.DataFrame:
     """Runs a study; what a cell costs its command, one row per cost, a column per quarter.
 
-    The first cells, with which the workers start, are not counted.
+    Of few cells there is one column. The first cells, with which the workers start, are not
+    counted.
 
     Raises:
         SystemExit: the command failed.
@@ -238,9 +246,10 @@ def driven(results: Results, axes: Sequence[str]) -> pd.DataFrame:
     part.write_text(NOTHING)
     words = ["study.run", "digits", "--with", str(part), "--results", results.url, "--set", *axes]
     total = len(cells_of(axes))
+    parts = WHOLE if total < FEW else QUARTERS
     samples: list[dict[str, float]] = []
     with psutil.Popen([sys.executable, "-m", *words], cwd=PROJECT, stdout=DEVNULL) as command:
-        for stop in np.linspace(WORKERS, total, QUARTERS + 1):
+        for stop in np.linspace(WORKERS, total, len(parts) + 1):
             while len(results.finished()) < stop:
                 if command.poll() is not None:
                     sys.exit(f"study.run ended with {command.returncode}")
@@ -248,7 +257,7 @@ def driven(results: Results, axes: Sequence[str]) -> pd.DataFrame:
             samples.append({"cells": len(results.finished()), **spent(command, results)})
     found = pd.DataFrame(samples).diff()[1:]
     costs = found.drop(columns="cells").div(found["cells"], axis=0).T
-    return costs.set_axis(["1st quarter", "2nd", "3rd", "4th"], axis=1)
+    return costs.set_axis([*parts], axis=1)
 
 
 def spent(command: psutil.Process, results: Results) -> dict[str, float]:
@@ -273,10 +282,7 @@ def afterwards(results: Results, axes: Sequence[str]) -> Iterator[tuple[str, str
     plan = ["study.run", "digits", "--plan", "--set", *axes, "--results"]
     track = ["study.track", results.url]
     yield "study.track, what MLflow lacks", f"{command_seconds(track):.1f} s"
-    thousands = len(results.finished()) / 1000
-    for name, pattern in KEPT.items():
-        sizes = [path.stat().st_size for path in folder.glob(pattern) if path.is_file()]
-        yield f"{name}, a 1,000 cells", f"{sum(sizes) / MB / thousands:.1f} MB"
+    yield from sizes(results)
     read = seconds_of(lambda: Results(results.url).survey())  # by a command that has read no file
     yield "survey at a start", f"{read:.2f} s"
     for name, command in {
@@ -286,6 +292,15 @@ def afterwards(results: Results, axes: Sequence[str]) -> Iterator[tuple[str, str
         "study.compact": ["study.compact", results.url],
     }.items():
         yield name, f"{command_seconds(command):.1f} s"
+
+
+def sizes(results: Results) -> Iterator[tuple[str, str]]:
+    """How large is what is kept of the cells."""
+    thousands = len(results.finished()) / 1000
+    for name, pattern in KEPT.items():
+        files = [path for path in Path(results.url).glob(pattern) if path.is_file()]
+        size = sum(path.stat().st_size for path in files)
+        yield f"{name}, a 1,000 cells", f"{size / MB / thousands:.1f} MB"
 
 
 def command_seconds(command: Sequence[str]) -> float:

@@ -76,13 +76,13 @@ ALLOWED_SKIPS = frozenset(
 """Reasons for which a test may be skipped; any other skip is a failure."""
 
 LONGEST = (
-    "test_gpu_hour", "test_tracking_server", "test_slurm", "test_kills", "test_on_premise",
-    "test_cluster", "test_postgresql", "test_cluster_docs", "test_mlflow_ui",
-    "test_golden", "test_launch",
-    "test_benchmarks", "test_s3",
+    "test_gpu_hour", "test_slurm", "test_kills", "test_on_premise", "test_cluster_docs",
+    "test_cluster", "test_benchmarks", "test_package", "test_s3", "test_tracking_server",
+    "test_mlflow_ui", "test_half_made", "test_postgresql",
+    "test_golden", "test_launch", "test_sections", "test_run",
     "test_recording", "test_report", "test_tracker", "test_store", "test_cut", "test_search",
-    "test_track", "test_shard_command", "test_two_stages",
-    "test_run", "test_report_command", "test_sections", "test_merging",
+    "test_track", "test_shard_command", "test_two_stages", "test_declared_once",
+    "test_report_command", "test_merging",
 )  # fmt: skip
 """The files of both stages that take longest, see `--durations`."""
 

@@ -9,14 +9,18 @@ import runpy
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
+from benchmarks import scale
 from benchmarks.support.soak_faults import fill, flip, free, jumping_clock, small_disk
-from study.terminal.command import UNUSABLE
+from study.results import Results
+from study.terminal.command import DONE, UNUSABLE
 from tests.conftest import PROJECT
 
 pytestmark = pytest.mark.faults
@@ -45,7 +49,7 @@ def typed(script: str, options: str, environment: dict[str, str] | None = None) 
 def figures(script: str, options: str, environment: dict[str, str]) -> list[dict[str, Any]]:
     """What it writes with --json."""
     file = Path(environment["PYTHONPATH"]) / "figures.json"
-    typed(script, f"{options} --json {file}", environment)
+    typed(script, f"{options} --threads 1 --json {file}", environment)
     found = json.loads(file.read_text())
     assert {"device", "threads", "torch", "date", "options"} < found.keys()
     return found["figures"]
@@ -69,10 +73,10 @@ def test_a_step_is_measured_against_the_baseline(bare: dict[str, str]) -> None:
         assert each["times_first"] == [own]
 
 
-@pytest.mark.parametrize("architecture", ["small", "perceptron", "embedding"])
-def test_a_pack_is_measured_beside_one_cell(bare: dict[str, str], architecture: str) -> None:
+def test_a_pack_is_measured_beside_one_cell(bare: dict[str, str]) -> None:
+    """Of posts; the step above is one of images."""
     sizes = "--m 2 --batch-size 4 --members 3 --rounds 1 --paradigm soft hard lvml"
-    _, *found = figures("train_step", f"--architecture {architecture} {sizes}", bare)
+    _, *found = figures("train_step", f"--architecture embedding {sizes}", bare)
     assert [each["step"] for each in found] == ["study", "3 side by side"] * 3
     assert [each["times_first"] for each in found[::2]] == [[1.0]] * 3
 
@@ -113,14 +117,32 @@ def test_the_analysis_of_many_cells_is_timed() -> None:
 
 def test_cells_that_train_nothing_go_the_whole_way() -> None:
     """Through `study.run`, with Ray Tune and MLflow; the benchmark ends badly if it does."""
-    # So many that the thread of MLflow, which wakes once a second, logs some while they run.
-    text = typed("scale", "--cells 200 --evaluations 3")
-    assert "After 200 cells" in text
+    text = typed("scale", "--cells 60 --evaluations 3")
+    assert "After 60 cells" in text
     found = table(text)
-    for name in ("CPU ms of the main thread", "CPU ms of MLflow and Ray"):
-        assert min(map(float, found[name])) >= 0 < max(map(float, found[name]))
-    assert max(map(float, found["runs in MLflow"])) > 0
-    assert "MLflow's database, a 1,000 cells" in found
+    assert float(*found["CPU ms of the main thread"]) > 0
+    assert {"wall ms", "CPU ms of MLflow and Ray", "memory, KB", "runs in MLflow"} < found.keys()
+    for name in ("results", "MLflow's database", "MLflow's artifacts"):
+        (size,) = found[f"{name}, a 1,000 cells"]
+        assert float(size.removesuffix(" MB")) > 0
+
+
+@pytest.mark.usefixtures("no_pictures")
+def test_the_commands_that_are_timed_take_what_it_writes(
+    results_with_store: Results, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In this process: each by itself would import PyTorch."""
+    axes = [*scale.FEW_OPTIONS, "seed=0-1", "epochs=4", "evaluations=2", "confirm=none"]
+    scale.record(results_with_store, scale.cells_of(axes), a_file=4)
+
+    def here(command: Sequence[str]) -> float:
+        assert import_module(command[0]).main(command[1:]) == DONE
+        return 0.0
+
+    monkeypatch.setattr(scale, "command_seconds", here)
+    monkeypatch.setattr("study.plan.estimate.MOST_STEPS", 3)
+    found = dict(scale.afterwards(results_with_store, axes))
+    assert len(found) == 1 + len(scale.KEPT) + 5
 
 
 def test_a_cell_asks_an_object_store_for_little() -> None:

@@ -122,8 +122,7 @@ def test_a_chapter_imports_another_only_where_it_says_so(chapter: str) -> None:
 def house(tmp_path: Path) -> Path:
     """A copy of the project."""
     for name in (*CORE, "chapters"):
-        without = shutil.ignore_patterns("__pycache__")
-        shutil.copytree(PROJECT / name, tmp_path / name, ignore=without)
+        shutil.copytree(PROJECT / name, tmp_path / name)
     shutil.copy(PROJECT / "pyproject.toml", tmp_path)
     return tmp_path
 
@@ -142,21 +141,21 @@ def test_a_chapter_can_be_left_out(house: Path) -> None:
     line = 'series = "chapters.series.parts"\n'
     assert line in declared.read_text()
     declared.write_text(declared.read_text().replace(line, ""))
-    refused, planned = typed(house, "series", "--plan"), typed(house, "digits", "--plan")
+    refused, shown = typed(house, "series", "--show"), typed(house, "digits", "--show")
     assert refused.returncode == UNUSABLE
     assert "unknown study 'series'" in refused.stderr
-    assert planned.returncode == DONE
-    assert "chapter" not in planned.stderr
+    assert shown.returncode == DONE
+    assert "chapter" not in shown.stderr
 
 
 def test_one_that_cannot_be_imported_costs_what_it_brings(house: Path) -> None:
     with (house / "chapters" / "series" / "task.py").open("a") as file:
         file.write("import nothing_there\n")
-    refused, planned = typed(house, "series", "--plan"), typed(house, "digits", "--plan")
+    refused, shown = typed(house, "series", "--show"), typed(house, "digits", "--show")
     assert refused.returncode == UNUSABLE
     assert "unknown study 'series'" in refused.stderr
-    assert planned.returncode == DONE
-    for each in (refused, planned):
+    assert shown.returncode == DONE
+    for each in (refused, shown):
         (line,) = (line for line in each.stderr.splitlines() if "chapter" in line)
         assert "the chapter series brings is missing" in line
         assert "No module named 'nothing_there'" in line

@@ -102,7 +102,7 @@ def test_commands_of_ray_parse() -> None:
 
 TINY = "--set m=4 n=120 paradigm=soft seed=0 confirm=none lr=0.1 epochs=2"
 LONG = (
-    "--checkpoint-every 0.2 --set m=4 n=2000 paradigm=soft seed=0-5 confirm=none lr=0.1 epochs=400"
+    "--checkpoint-every 0.2 --set m=4 n=2000 paradigm=soft seed=0-5 confirm=none lr=0.1 epochs=300"
 )
 """Five cells take longer than `ray job stop` needs to start and be heard."""
 
@@ -118,28 +118,27 @@ def work() -> Iterator[Path]:
 @pytest.mark.timeout(600)
 def test_one_machine_from_nothing_to_a_finished_study(work: Path) -> None:
     """Though its driver is killed once, and its job stopped once."""
-    project = work / "project"
+    project, results = work / "project", work / "project" / "results"
     project.mkdir()
     for name in ("study", "analysis", "search_spaces", "chapters"):
         (project / name).symlink_to(PROJECT / name)
     (project / ".venv").symlink_to(sys.prefix)
     elsewhere = (CLOUD, "cluster_name:", "ray exec", "ray up", "ray down", "ray dashboard")
-    ours = [block for block in blocks() if not block.startswith(elsewhere)]
-    loopback = [block for block in ours if "OSX_CLUSTER" in block]
-    environment_of_all, token = ours[:2]
-    begin = "".join([environment_of_all, *loopback]).replace("uv sync\n", "")
-    (start,) = (block for block in ours if "ray start --head --block" in block)
-    (join,) = (block for block in ours if "--address auto" in block)
-    (submit,) = (
-        block for block in ours if "--submission-id first" in block and "stop" not in block
-    )
-    (goes_on,) = (block for block in ours if "ray job stop" in block)
-    stop, submit_again = goes_on.splitlines()
+    environment_of_all, token, *ours = [b for b in blocks() if not b.startswith(elsewhere)]
+
+    def block(words: str) -> str:
+        """The one that shows these words."""
+        (found,) = (each for each in ours if words in each)
+        return found
+
+    begin = (environment_of_all + block("OSX_CLUSTER")).replace("uv sync\n", "")
+    join, submit = block("--address auto"), block("ray job list").splitlines()[0]
+    stop, submit_again = block("ray job stop").splitlines()
     logs = "ray job logs --address http://127.0.0.1:8265 second"
 
     head_port, dashboard, client, agent = processes.free_ports(4)
-    start = start.replace("ray start", f"exec ray start --num-cpus=2 --port={head_port} "
-        f"--dashboard-port={dashboard} --ray-client-server-port={client} "
+    start = block("ray start --head").replace("ray start", f"exec ray start --num-cpus=2 "
+        f"--port={head_port} --dashboard-port={dashboard} --ray-client-server-port={client} "
         f"--dashboard-agent-listen-port={agent}")  # fmt: skip
     environment = {
         **os.environ, "HOME": str(work), "RAY_TMPDIR": str(work), "RAY_JOB_STOP_WAIT_TIME_S": "60",
@@ -160,8 +159,6 @@ def test_one_machine_from_nothing_to_a_finished_study(work: Path) -> None:
         done = typed(script, digits)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout + done.stderr
-
-    results = project / "results"
 
     def recorded() -> set[str]:
         return Results(results).finished()
@@ -186,7 +183,7 @@ def test_one_machine_from_nothing_to_a_finished_study(work: Path) -> None:
         assert "trials at a time: 1" in run(join)
         assert len(recorded()) == 1
 
-        assert "first" in run(submit.splitlines()[0], LONG)
+        assert "first" in run(submit, LONG)
         until(lambda: unfinished(results), lambda: run(logs.replace("second", "first")))
         drivers = [
             pid for pid, each in processes.below(head.pid).items() if "python -m study.run" in each
@@ -198,7 +195,7 @@ def test_one_machine_from_nothing_to_a_finished_study(work: Path) -> None:
         left, before = unfinished(results), recorded()
         assert left
 
-        run(submit.splitlines()[0].replace("first", "second"), LONG)
+        run(submit.replace("first", "second"), LONG)
         until(lambda: recorded() > before, lambda: run(logs))
         assert "was stopped" in run(stop.replace("first", "second"))
         said = run(logs)

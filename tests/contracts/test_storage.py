@@ -217,6 +217,8 @@ def test_the_report_of_a_study_is_found_wherever_it_lies(storage: Storage, end: 
         ("sftp://user:secret@host/x", "holds a user or a password"),
         ("https://user:sec/ret@host/x", "holds a user or a password"),
         ("x::sftp://u:secret@h/", "holds a user or a password"),
+        ("s3://secret@bucket/r", "holds a user or a password"),
+        ("s3://", "s3:// names no bucket"),
     ],
 )
 def test_a_place_that_cannot_hold_results_is_refused_and_no_password_shown(

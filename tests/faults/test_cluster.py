@@ -20,6 +20,7 @@ from study.results import Results
 from tests.conftest import PROJECT
 from tests.made_up.parts import HALF
 from tests.made_up.small_study import assert_whole, start, wait_for, wait_until
+from tests.made_up.tiny_studies import MOSAICS
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -42,13 +43,15 @@ import pathlib, time
 from study.train.steps.checkpoints import Checkpoints
 steps, due = iter(range(100)), Checkpoints.due
 def held(*members):
-    time.sleep(0.01)
-    while next(steps, None) is None and not any(pathlib.Path(CACHE).glob("prepared/digits*")):
-        time.sleep(0.1)
+    if next(steps, None) is not None:
+        time.sleep(0.01)
+    else:
+        while not any(pathlib.Path(CACHE).glob("prepared/digits*")):
+            time.sleep(0.1)
     return due(*members)
 Checkpoints.due = held
 """
-"""Stops after 100 steps until data are prepared in another cache."""
+"""Stops after some slow steps, at which a cell is saved, until data are in another cache."""
 
 GARBAGE = """
 import threading, time
@@ -211,39 +214,28 @@ def test_a_command_that_does_not_fit_the_cluster_is_refused(
         assert not (tmp_path / "results").exists()
 
 
-def test_a_plan_counts_the_nodes_and_times_cells_on_one(one_node: Nodes) -> None:
-    plan = typed(one_node, "--plan", "--price-per-hour", "2.5").stdout
-    assert f"on the cluster at {one_node.address}: " in plan
-    assert "trials at a time: 1," in plan
-    found = re.search(r"estimated GPU hours: ([\d.]+), which cost ([\d.]+) at 2.5 each", plan)
-    assert found, plan
-    hours, cost = map(float, found.groups())
-    assert cost == pytest.approx(2.5 * hours, rel=0.06)
-
-
-def test_a_node_knows_the_chapters(one_node: Nodes, tmp_path: Path) -> None:
-    results = tmp_path / "results"
-    small = "variant=plain method=theory width=30 seed=0"
-    done = typed(
-        one_node, "--results", str(results), "--tracking", "none", "--set", *small.split(),
-        study="attention-paths",
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert list(Results(results).cells()["kind"]) == ["posterior"]
-
-
-def test_parts_travel_to_workers(one_node: Nodes, tmp_path: Path) -> None:
-    """The file is a pipe, which only the command can have read."""
+def test_nodes_know_chapters_and_parts_and_the_plan_counts_nodes(
+    one_node: Nodes, tmp_path: Path
+) -> None:
+    """The file of parts is a pipe, which only the command can have read."""
     pipe, results = tmp_path / "my_parts.py", tmp_path / "results"
     os.mkfifo(pipe)
     threading.Thread(target=pipe.write_text, args=(HALF,), daemon=True).start()
-    small = "n=120 m=4 epochs=2 lr=0.1 seed=0-1 confirm=none paradigm=half test_size=50"
+    small = f"{MOSAICS} lr=0.1 seed=0-1 confirm=none paradigm=half"
     done = typed(
         one_node, "--with", str(pipe), "--results", str(results), "--tracking", "none",
-        "--set", *small.split(),
+        "--price-per-hour", "2.5", "--set", *small.split(), study="series",
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
-    assert list(Results(results).cells()["paradigm"]) == ["half", "half"]
+    cells = Results(results).cells()
+    assert [*cells["paradigm"], *cells["task"]] == ["half", "half", "series", "series"]
+    plan = done.stdout
+    assert f"on the cluster at {one_node.address}: " in plan
+    assert "trials at a time: 1," in plan
+    found = re.search(r"estimated GPU hours: ([\d.e-]+), which cost ([\d.e-]+) at 2.5 each", plan)
+    assert found, plan
+    hours, cost = map(float, found.groups())
+    assert cost == pytest.approx(2.5 * hours, rel=0.06)
 
 
 def test_a_command_outlives_the_ray_that_it_started() -> None:

@@ -42,7 +42,9 @@ SIZES = (
 )  # fmt: skip
 """Seconds of training, or a slice would be over as soon as it has cells."""
 
-BENCHMARKS = "--architecture small --batch-size 4 --rounds 1 --steps 1 --precision float32"
+BENCHMARKS = (
+    "--architecture small --batch-size 4 --rounds 1 --steps 1 --precision float32 --threads 1"
+)
 
 CELLS = 2 * 4 * SEEDS
 """Of two m and four paradigms."""

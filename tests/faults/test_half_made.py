@@ -17,8 +17,8 @@ from tests.made_up.tracking import connected, exit_of, in_a_process
 
 pytestmark = pytest.mark.timeout(600)
 
-MOMENTS = 4
-"""From the first table or index that is made to the last one."""
+MOMENTS = 3
+"""The first table or index that is made, one in the middle and the last one."""
 
 
 def test_a_database_whose_making_was_killed_is_made(tmp_path: Path) -> None:

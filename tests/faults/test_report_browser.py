@@ -58,14 +58,10 @@ class Visit:
         page.goto(path.as_uri())
 
 
-@pytest.fixture(params=["wide", "phone", "dark"])
+@pytest.fixture(params=[WIDE, PHONE], ids=["wide", "phone"])
 def visit(request: pytest.FixtureRequest, browser: Browser, report: Path) -> Iterator[Visit]:
-    context = browser.new_context(
-        viewport=PHONE if request.param == "phone" else WIDE,
-        is_mobile=request.param == "phone",
-        color_scheme="dark" if request.param == "dark" else "light",
-        offline=True,
-    )
+    phone = request.param is PHONE
+    context = browser.new_context(viewport=request.param, is_mobile=phone, offline=True)
     yield Visit(context.new_page(), report)
     context.close()
 

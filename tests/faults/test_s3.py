@@ -327,19 +327,6 @@ def test_credentials_that_are_not_accepted_are_refused(s3_server: str, bucket: s
         accept("inf")
 
 
-@pytest.mark.parametrize(
-    ("url", "message"),
-    [
-        ("s3://", "s3:// names no bucket"),
-        ("s3://secret@bucket/r", "^[^@]*holds a user or a password"),
-    ],
-)
-def test_urls_that_are_refused(url: str, message: str) -> None:
-    with pytest.raises(ResultsError, match=message) as refused:
-        Storage(url)
-    assert "secret" not in str(refused.value)
-
-
 def test_without_s3fs_the_command_that_installs_it_is_named(
     bucket: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

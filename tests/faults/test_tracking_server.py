@@ -1,16 +1,14 @@
-"""A real `mlflow server` that is killed, one that hangs, and a database that is deleted.
+"""A real `mlflow server` that is killed, and one that hangs.
 
 Calls whose answer is lost, tests/study/tracking/test_tracker.py has.
 """
 
 from __future__ import annotations
 
-import itertools
 import shutil
 import socket
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from mlflow import MlflowClient
@@ -27,9 +25,7 @@ from tests.made_up.tracking import (
     answer,
     assert_holds,
     assert_two_drivers_log,
-    files,
     runs_of,
-    shown,
     start,
     statuses,
 )
@@ -123,30 +119,3 @@ def test_a_server_that_hangs_holds_nobody_up(
         assert tracker._thread.is_alive()  # the request has not ended
         request.close()
     tracker._thread.join()
-
-
-def held(results: Results) -> dict[str, Any]:
-    """What MLflow's own database holds, without what differs between stores."""
-    client = MlflowClient(f"sqlite:///{results.url}/mlflow.db")
-    runs = itertools.chain(*runs_of(client).values())
-    return {
-        run.data.tags["key"]: (
-            run.info.run_name,
-            run.info.status,
-            run.data.params,
-            run.data.metrics,
-            shown(run.data.tags),
-            {name for name in files(client, run) if not name.endswith(".png")},  # not drawn here
-        )
-        for run in runs
-    }
-
-
-@pytest.mark.usefixtures("without_ray", "no_pictures")
-def test_a_database_that_is_deleted_is_made_again_as_the_study_made_it(tmp_path: Path) -> None:
-    results, copy = Results(tmp_path / "results"), Results(tmp_path / "copy")
-    assert run_study([*STUDY, "--results", results.url]) == DONE
-    shutil.copytree(results.url, copy.url, ignore=shutil.ignore_patterns("mlflow*"))
-    assert track.main([copy.url]) == DONE
-    assert held(copy) == held(results)
-    assert len(held(copy)) == 4 + 2 + 1

@@ -9,14 +9,14 @@ import pytest
 
 from study.limits import available_bytes, usable_cores
 
-GIB = 2**30
-MEMINFO = f"MemTotal: {16 * GIB // 1024} kB\nMemAvailable: {8 * GIB // 1024} kB\nHugePages_Free: 0"
-UNLIMITED_V1 = str(2**63 - 4096)
+MEMINFO = "MemTotal: 16 kB\nMemAvailable: 8 kB\nHugePages_Free: 0"
 
 
-def machine(folder: Path, groups: str, files: dict[str, str]) -> Path:
-    """The root of a file system whose kernel says so."""
-    for name, text in {"proc/self/cgroup": groups, "proc/meminfo": MEMINFO, **files}.items():
+def machine(folder: Path, groups: str, said: str) -> Path:
+    """The root of a file system whose kernel says so: FILE = TEXT, with semicolons between."""
+    files = dict(each.strip().split(" = ") for each in said.split(";") if each.strip())
+    texts = {f"sys/fs/cgroup/{name}": text for name, text in files.items()}
+    for name, text in {"proc/self/cgroup": groups, "proc/meminfo": MEMINFO, **texts}.items():
         file = folder / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(f"{text}\n", "utf-8", errors="surrogateescape")
@@ -29,64 +29,47 @@ def eight_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)))
 
 
-V1 = "sys/fs/cgroup/cpu"
-
-
 @pytest.mark.usefixtures("eight_cores")
 @pytest.mark.parametrize(
-    ("groups", "files", "cores"),
+    ("groups", "said", "cores"),
     [
-        ("0::/", {}, 8),
-        ("0::/", {"sys/fs/cgroup/cpu.max": "max 100000"}, 8),
-        ("0::/", {"sys/fs/cgroup/cpu.max": "50000 100000"}, 1),
-        ("0::/", {"sys/fs/cgroup/cpu.max": "390000 100000"}, 3),
-        ("0::/", {"sys/fs/cgroup/cpu.max": "3200000 100000"}, 8),
+        ("0::/", "", 8),
+        ("0::/", "cpu.max = max 100000", 8),
+        ("0::/", "cpu.max = 50000 100000", 1),
+        ("0::/", "cpu.max = 390000 100000", 3),
+        ("0::/", "cpu.max = 3200000 100000", 8),
         # A pod's or a job's own group is not limited, one above it is.
-        (
-            "0::/job/step",
-            {
-                "sys/fs/cgroup/job/step/cpu.max": "max 100000",
-                "sys/fs/cgroup/job/cpu.max": "200000 100000",
-            },
-            2,
-        ),
-        ("0::/../other", {"sys/fs/cgroup/cpu.max": "200000 100000"}, 2),
+        ("0::/job/step", "job/step/cpu.max = max 100000; job/cpu.max = 200000 100000", 2),
+        ("0::/../other", "cpu.max = 200000 100000", 2),
         (
             "4:cpu,cpuacct:/\n5:cpuset:/x\n0::/",
-            {f"{V1}/cpu.cfs_quota_us": "-1", f"{V1}/cpu.cfs_period_us": "100000"},
+            "cpu/cpu.cfs_quota_us = -1; cpu/cpu.cfs_period_us = 100000",
             8,
         ),
         (  # the machine's name of the group, which a container does not see
             "4:cpu,cpuacct:/docker/a1",
-            {f"{V1}/cpu.cfs_quota_us": "250000", f"{V1}/cpu.cfs_period_us": "50000"},
+            "cpu/cpu.cfs_quota_us = 250000; cpu/cpu.cfs_period_us = 50000",
             5,
         ),
         (  # without a link cpu to it
             "4:cpu,cpuacct:/job",
-            {
-                f"{V1},cpuacct/job/cpu.cfs_quota_us": "200000",
-                f"{V1},cpuacct/job/cpu.cfs_period_us": "100000",
-            },
+            "cpu,cpuacct/job/cpu.cfs_quota_us = 200000;cpu,cpuacct/job/cpu.cfs_period_us = 100000",
             2,
         ),
         # A name that is not UTF-8.
-        ("0::/job\udce9", {"sys/fs/cgroup/job\udce9/cpu.max": "200000 100000"}, 2),
+        ("0::/job\udce9", "job\udce9/cpu.max = 200000 100000", 2),
         (
             "4:cpu:/job/step",
-            {
-                f"{V1}/job/cpu.cfs_quota_us": "200000",
-                f"{V1}/job/cpu.cfs_period_us": "100000",
-                f"{V1}/job/step/cpu.cfs_quota_us": "400000",
-                f"{V1}/job/step/cpu.cfs_period_us": "100000",
-            },
+            "cpu/job/cpu.cfs_quota_us = 200000; cpu/job/cpu.cfs_period_us = 100000;"
+            "cpu/job/step/cpu.cfs_quota_us = 400000; cpu/job/step/cpu.cfs_period_us = 100000",
             2,
         ),
     ],
 )
 def test_cores_are_the_least_of_affinity_and_quota(
-    tmp_path: Path, groups: str, files: dict[str, str], cores: int
+    tmp_path: Path, groups: str, said: str, cores: int
 ) -> None:
-    assert usable_cores(machine(tmp_path, groups, files)) == cores
+    assert usable_cores(machine(tmp_path, groups, said)) == cores
 
 
 @pytest.mark.usefixtures("eight_cores")
@@ -96,47 +79,37 @@ def test_what_python_is_told_of_cores_counts(
 ) -> None:
     # PYTHON_CPU_COUNT, from Python 3.13 on.
     monkeypatch.setattr(os, "process_cpu_count", lambda: count, raising=False)
-    assert usable_cores(machine(tmp_path, "0::/", {})) == cores
-
-
-V2 = "sys/fs/cgroup"
-MEMORY_V1 = "sys/fs/cgroup/memory"
+    assert usable_cores(machine(tmp_path, "0::/", "")) == cores
 
 
 @pytest.mark.parametrize(
-    ("groups", "files", "available"),
+    ("groups", "said", "available"),
     [
-        ("0::/", {}, 8 * GIB),
-        ("0::/", {f"{V2}/memory.max": "max", f"{V2}/memory.current": str(GIB)}, 8 * GIB),
+        ("0::/", "", 8192),
+        ("0::/", "memory.max = max; memory.current = 1024", 8192),
         # Files in memory make room when it is asked for.
         (
             "0::/",
-            {
-                f"{V2}/memory.max": str(4 * GIB),
-                f"{V2}/memory.current": str(3 * GIB),
-                f"{V2}/memory.stat": f"anon {GIB}\ninactive_file {GIB}\nactive_file {GIB // 2}",
-            },
-            5 * GIB // 2,
+            "memory.max = 4096; memory.current = 3072;"
+            "memory.stat = anon 1024\ninactive_file 1024\nactive_file 512",
+            2560,
         ),
-        ("0::/", {f"{V2}/memory.max": str(GIB), f"{V2}/memory.current": str(2 * GIB)}, 0),
-        ("0::/a/b", {f"{V2}/a/memory.max": str(GIB), f"{V2}/a/memory.current": "0"}, GIB),
+        ("0::/", "memory.max = 1024; memory.current = 2048", 0),
+        ("0::/a/b", "a/memory.max = 1024; a/memory.current = 0", 1024),
         (
             "4:memory:/a",
-            {
-                f"{MEMORY_V1}/memory.limit_in_bytes": UNLIMITED_V1,
-                f"{MEMORY_V1}/memory.usage_in_bytes": str(9 * GIB),
-                f"{MEMORY_V1}/a/memory.limit_in_bytes": str(2 * GIB),
-                f"{MEMORY_V1}/a/memory.usage_in_bytes": str(GIB),
-                f"{MEMORY_V1}/a/memory.stat": "inactive_file 1\ntotal_inactive_file 1024",
-            },
-            GIB + 1024,
+            "memory/memory.limit_in_bytes = 9223372036854771712;"
+            "memory/memory.usage_in_bytes = 9216;"
+            "memory/a/memory.limit_in_bytes = 2048; memory/a/memory.usage_in_bytes = 1024;"
+            "memory/a/memory.stat = inactive_file 1\ntotal_inactive_file 24",
+            1048,
         ),
     ],
 )
 def test_memory_is_what_machine_and_limits_leave(
-    tmp_path: Path, groups: str, files: dict[str, str], available: int
+    tmp_path: Path, groups: str, said: str, available: int
 ) -> None:
-    assert available_bytes(machine(tmp_path, groups, files)) == available
+    assert available_bytes(machine(tmp_path, groups, said)) == available
 
 
 @pytest.mark.usefixtures("eight_cores")

@@ -18,7 +18,7 @@ from mlflow import MlflowClient
 from mlflow.entities import Run
 
 import analysis
-from study import run
+from study import run, track
 from study.drive.launcher import Trained
 from study.plan.plan import Plan
 from study.plan.planning import planned
@@ -27,6 +27,7 @@ from study.results.merging import compact
 from study.terminal.command import DONE, UNUSABLE
 from study.tracking.tracker import Tracker
 from tests.conftest import PROJECT, log_levels_kept, not_drawn, trials_here
+from tests.made_up import tracking
 from tests.made_up.commands import answer, called, one_line
 
 pytestmark = pytest.mark.usefixtures("no_pictures")
@@ -102,6 +103,37 @@ def test_what_is_printed_results_mlflow_and_report_agree(finished: tuple[Path, s
         assert summary["accuracy"] == pytest.approx(accuracy, abs=5e-5)
         assert re.search(rf"^{paradigm} .*{100 * accuracy:.1f} .* to .* 2$", printed, re.M)
         assert f"{100 * accuracy:.1f}" in page
+
+
+def held(results: Path) -> dict[str, tuple[Any, ...]]:
+    """What MLflow's database holds of each run, without what differs between stores.
+
+    Nor pictures: tests of this file have none, but the study that they share has.
+    """
+    client = tracking.client_of(Results(results))
+    return {
+        key: (
+            run.info.run_name,
+            run.info.status,
+            run.data.params,
+            run.data.metrics,
+            tracking.shown(run.data.tags),
+            {name for name in tracking.files(client, run) if not name.endswith(".png")},
+        )
+        for key, run in logged(results, "digits").items()
+    }
+
+
+def test_a_database_that_is_deleted_is_made_again_as_the_study_made_it(
+    finished: tuple[Path, str], tmp_path: Path, empty_database: Path
+) -> None:
+    results, _ = finished
+    copy = tmp_path / "copy"
+    shutil.copytree(results, copy, ignore=shutil.ignore_patterns("mlflow*"))
+    shutil.copy(empty_database, copy)
+    with not_drawn():
+        assert track.main([str(copy)]) == DONE
+    assert held(copy) == held(results)
 
 
 def test_the_same_command_again_runs_nothing_and_a_wider_one_the_rest(

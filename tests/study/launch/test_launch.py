@@ -14,6 +14,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from ray.tune.schedulers import FIFOScheduler, TrialScheduler
 
 from study.cell import Cell, Schedule
 from study.cell.work import Job
@@ -25,7 +26,9 @@ from study.tasks.mosaics.mosaics import MosaicTask
 from study.terminal.progress import Progress
 from study.terminal.working import telling
 from tests.conftest import tiny_cell
-from tests.made_up.jobs import table, trained, work_in
+from tests.made_up.comparisons import make_results
+from tests.made_up.jobs import table, work_in
+from tests.made_up.trials import trial_here
 
 FAILING = '''
 """A job whose first cell is {which} fails, as long as it can make a file for each attempt."""
@@ -63,17 +66,22 @@ class Launched:
 
         self.recorded: list[str] = []
         self.completed: list[str] = []
-        progress = Progress(2)
-        cells = [cell for job in jobs for cell in job.cells]
-        progress.expect(cells, {cell.id: 1.0 for cell in cells})
-        parts = how.pop("parts", ())
-        self.watch = Watch(
-            progress, lambda cell_id, _: self.recorded.append(cell_id), self.completed.extend
+        work = work_in(results, parts=how.pop("parts", ()))
+        watch = watch_of(
+            jobs, lambda cell_id, _: self.recorded.append(cell_id), self.completed.extend
         )
         with contextlib.redirect_stderr(io.StringIO()) as errors, telling():
-            run_trials(jobs, work_in(results, parts=parts), self.watch, gpus_per_trial=0, **how)
-        self.failures = self.watch.failures
-        self.line, self.printed = progress.line(), errors.getvalue()
+            run_trials(jobs, work, watch, gpus_per_trial=0, **how)
+        self.failures = watch.failures
+        self.line, self.printed = watch.progress.line(), errors.getvalue()
+
+
+def watch_of(jobs: Sequence[Job], *told: Any) -> Watch:
+    """Of jobs that are about to begin."""
+    watch = Watch(Progress(2), *told)
+    cells = [cell for job in jobs for cell in job.cells]
+    watch.progress.expect(cells, {cell.id: 1.0 for cell in cells})
+    return watch
 
 
 @pytest.fixture
@@ -93,18 +101,19 @@ def failing(tmp_path: Path, which: Cell, *how: str) -> dict[str, Any]:
     return {"parts": (PartFile(f"{tmp_path.name}.py", text),)}
 
 
+class Strict(FIFOScheduler):
+    """Stops what is watched in the middle."""
+
+    def on_trial_result(self, tune_controller: Any, trial: Any, result: dict) -> str:
+        stops = trial.config["job"]["watched"] and result.get("budget_percent", 0) >= 50
+        return TrialScheduler.STOP if stops else TrialScheduler.CONTINUE
+
+
 @pytest.mark.usefixtures("ray_instance")
-def test_trials_equal_cells_trained_without_ray(
+def test_trials_equal_jobs_done_without_ray(
     digits: MosaicTask, cells: list[Cell], results: Results, tmp_path: Path
 ) -> None:
     """Packs, families and batches; a member that diverges, and an option that is stopped."""
-    from ray.tune.schedulers import FIFOScheduler, TrialScheduler
-
-    class Strict(FIFOScheduler):
-        def on_trial_result(self, tune_controller: Any, trial: Any, result: dict) -> str:
-            stops = trial.config["job"]["watched"] and result.get("budget_percent", 0) >= 50
-            return TrialScheduler.STOP if stops else TrialScheduler.CONTINUE
-
     pack = tuple(tiny_cell(digits, Schedule.single("hard-sampled", lr)) for lr in (0.1, 1e20))
     hybrid = tiny_cell(digits, Schedule.hybrid(0.1, 0.1, 0.5))
     option = tuple(tiny_cell(digits, Schedule.single("lvml", 0.1), seed=seed) for seed in (0, 1))
@@ -116,20 +125,19 @@ def test_trials_equal_cells_trained_without_ray(
     ]
     launched = Launched(jobs, results, scheduler=Strict())
     assert launched.failures == []
-    every = [cell for job in jobs for cell in job.cells]
-    assert sorted(launched.recorded) == sorted(cell.id for cell in every[2:])
-    assert sorted(launched.completed) == sorted(launched.recorded)
+    ended = {cell.id for job in jobs[1:] for cell in job.cells}
+    assert {*launched.recorded} == {*launched.completed} == ended
+    assert len(launched.recorded) == len(launched.completed) == len(ended)
     assert launched.line.startswith("9/9 cells done, 1 diverged, 2 censored")
-    rows = results.cells().set_index("cell_id")
-    stopped = rows.index[rows["status"] == "censored"]
-    assert {*stopped} == {cell.id for cell in option}
-    assert rows["shared_prefix"][hybrid.id]
-    direct = Results(tmp_path / "direct")
-    direct.prepare()
-    trained(direct, *((cell,) for cell in every))
-    expected = table(direct)
-    expected = expected[~expected["cell_id"].isin(stopped) | (expected["budget_fraction"] <= 0.5)]
-    pd.testing.assert_frame_equal(table(results), expected.reset_index(drop=True))
+    direct = make_results(tmp_path / "direct")
+    for number, job in enumerate(jobs):
+        trial_here(job, work_in(direct), watch_of([job]), str(number), Strict())
+    pd.testing.assert_frame_equal(table(results), table(direct), check_exact=True)
+    for name in ("status", "shared_prefix"):
+        one, other = (
+            each.cells().set_index("cell_id")[name].to_dict() for each in (results, direct)
+        )
+        assert one == other
 
 
 @pytest.mark.faults
@@ -205,8 +213,7 @@ def test_the_driver_is_told_of_an_evaluation_a_second_and_of_the_last(
 
 
 def test_a_worker_that_is_lost_after_its_last_cell_is_no_failure(cells: list[Cell]) -> None:
-    watch = Watch(Progress(1))
-    watch.progress.expect(cells, {cell.id: 1.0 for cell in cells})
+    watch = watch_of(alone(cells))
     ids = [cell.id for cell in cells]
     for number, failed in ((4, ()), (3, (ids[3],))):
         watch.statuses.clear()

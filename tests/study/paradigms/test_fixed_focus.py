@@ -62,27 +62,21 @@ def test_the_classifier_alone_trains_by_the_loss_that_is_measured(
 
 @pytest.mark.parametrize("name", EXACT)
 @pytest.mark.parametrize("alpha", [0.0, 0.25, 0.6, 1.0])
-def test_loss_and_incentive_are_those_of_the_formulas(
+def test_the_incentive_is_what_a_better_focus_would_gain(
     digits: MosaicTask, name: str, alpha: float
 ) -> None:
-    """Against section 3.1 written out in float64, mosaic by mosaic."""
+    """Section 3.2 in float64; that losses take an attention, tests/contracts/test_paradigms.py."""
     mosaics = digits.splits(held_cell(digits))["train"].head(40)
     model = models.build("perceptron", "digits", (1, 8, 8), 3)
     found = evaluate(model, paradigms.get(name), mosaics, alpha, with_incentive=True)
     assert found is not None
-    classifier, batch = model.classifier.double(), mosaics.batch(torch.arange(40))
-    segments, y = batch.segments.double(), batch.labels
+    batch, classifier = mosaics.batch(torch.arange(40)), model.classifier.double()
 
     def loss(a: Tensor) -> Tensor:
         held = torch.where(mosaics.foreground, a, (1 - a) / 3)
-        if name == "soft":
-            logits = classifier(torch.einsum("bm,bm...->b...", held, segments))
-            return -logits.log_softmax(1)[range(40), y].mean()
-        each = classifier(segments.flatten(0, 1)).unflatten(0, (40, 4))
-        log_p = each.log_softmax(2)[range(40), :, y]
-        if name == "lvml":
-            return -(held * log_p.exp()).sum(1).log().mean()
-        return -(held * log_p).sum(1).mean()
+        return paradigms.get(name).loss(
+            model.focus, classifier, batch.segments.double(), batch.labels, attention=held
+        )
 
     a = torch.tensor(alpha, dtype=torch.float64, requires_grad=True)
     expected = loss(a)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import sys
 from collections.abc import Callable, Iterator
@@ -13,7 +12,6 @@ from unittest.mock import patch
 
 import pytest
 
-import analysis
 from search_spaces import STUDIES
 from study import parts, run
 from study.cell import Cell, Options
@@ -26,8 +24,7 @@ from study.plan.axes import resolve
 from study.plan.grid import make_plan
 from study.results import Results
 from study.tasks.task import Facts
-from study.terminal.command import DONE
-from tests.conftest import trials_here, without_pictures
+from study.terminal.command import DONE, UNUSABLE
 from tests.made_up.commands import called, one_line
 from tests.made_up.comparisons import make_results
 from tests.made_up.facts import published
@@ -373,41 +370,30 @@ def test_a_prompt_registers_nothing() -> None:
         exec(code, {"__name__": "prompt"})
 
 
-@pytest.fixture(scope="module")
-def recorded(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A study of the example's task, with its network and paradigm, to the report."""
-    results = str(tmp_path_factory.mktemp("parts") / "results")
-    quick = patch("study.plan.estimate.MOST_STEPS", 3)  # timing takes longer than the study
-    with forgotten(), trials_here(), without_pictures(), quick:
-        assert run.main([*SHAPES, "--results", results, "--tracking", "none"]) == DONE
-    return results
-
-
 SHAPES = (
     "shapes", "--with", str(EXAMPLE), "--set", "n=200", "epochs=2", "lr=0.1", "seed=0",
-    "confirm=100-101", "paradigm=soft,sparsemax", "test_size=100",
+    "confirm=100", "paradigm=sparsemax", "test_size=100",
 )  # fmt: skip
 
 
-def test_a_study_of_parts_runs_to_its_verdicts(recorded: str) -> None:
-    (found,) = analysis.compare_results(recorded)
-    assert found.task == "shapes"
-    assert found.architecture == "tiny-convolutions"
-    assert list(found.summary["paradigm"]) == ["soft", "sparsemax"]
-    assert set(found.paired["first"]) | set(found.paired["second"]) == {"soft", "sparsemax"}
-
-
-def test_its_cells_are_recognised_and_repeated(
-    recorded: str, capsys: pytest.CaptureFixture[str]
+@pytest.mark.usefixtures("without_ray", "no_pictures")
+def test_cells_of_parts_are_recognised_and_repeated(
+    results: Results, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with forgotten():
-        _, printed, _ = called(run.main, capsys, *SHAPES, "--results", recorded, "--plan")
-    assert "4 cells: 4 done already, 0 to run" in printed
-    rows = Results(recorded).cells()
-    cell_id = rows.loc[rows["paradigm"] == "sparsemax", "cell_id"].iloc[0]
-    again = (SHAPES[0], "--results", recorded, "--again", cell_id)
+    """Of the example's task, network and paradigm; to its verdicts: tests/faults/test_package.py.
+
+    Each command registers them anew.
+    """
+    monkeypatch.setattr("study.plan.estimate.MOST_STEPS", 3)  # timing takes longer than the study
+    found = []
+    for more in (["--tracking", "none"], ["--plan"]):
+        with forgotten():
+            found.append(called(run.main, capsys, *SHAPES, "--results", results.url, *more))
+    (trained, _, said), (_, planned, _) = found
+    assert trained == DONE, said
+    assert "1 cell: 1 done already, 0 to run" in planned
+    (cell_id,) = results.finished()
+    again = (SHAPES[0], "--results", results.url, "--again", cell_id)
     status, line = one_line(run.main, capsys, *again)
-    assert (status, "unknown study 'shapes'" in line) == (2, True), line
-    with_parts = functools.partial(called, run.main, capsys, *again)
-    status, printed, _ = with_parts("--with", str(EXAMPLE))
-    assert status == DONE, printed
+    assert (status, "unknown study 'shapes'" in line) == (UNUSABLE, True), line
+    assert called(run.main, capsys, *again, "--with", str(EXAMPLE))[0] == DONE

@@ -121,7 +121,7 @@ print("what follows")
 """
 
 
-@pytest.mark.parametrize("columns", [40, 60, 120])
+@pytest.mark.parametrize("columns", [40, 120])
 def test_a_terminal_has_bars_notes_above_and_the_last_state(columns: int) -> None:
     written = in_a_terminal(CODE.replace("STOP", ""), columns)
     drawn = words(written)

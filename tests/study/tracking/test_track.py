@@ -50,15 +50,10 @@ def test_every_study_is_logged_once(results: Results, capsys: pytest.CaptureFixt
     client = client_of(results)
     found = runs_of(client, "digits")
     (parent,) = found["study"]
-    assert parent.data.metrics["cells done"] == 4
     assert files(client, parent) == {"report.html"}
     lvml, soft = sorted(found["summary"], key=lambda run: run.data.params["paradigm"])
-    assert lvml.info.run_name == "lvml · SAIF 65 % · accuracy 90 % · n=2"
     assert [run.data.metrics["saif"] for run in (soft, lvml)] == pytest.approx([0.25, 0.65])
     assert {"heatmap.svg", "tables"} <= files(client, lvml)
-    answer = lvml.data.tags["mlflow.note.content"].partition("\n")[0]
-    experiment = client.get_experiment_by_name("digits")
-    assert experiment.tags["mlflow.note.content"] == answer
     assert len(runs_of(client, "other")["cell"]) == 2
 
     before = ids(results)

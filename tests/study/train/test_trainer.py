@@ -47,12 +47,13 @@ SAMPLED = Schedule((Phase("hard-sampled", 0.01, optimiser="adam", encoder_lr=1e-
 
 CASES = [
     *((MOSAICS, schedule) for schedule in (*SINGLE, HYBRID, OF_THREE)),
-    *((name, schedule) for name in POSTS for schedule in (*SINGLE, HYBRID)),
+    *((POSTS[0], Schedule.single(name, 0.1)) for name in ("soft", "hard-sampled", "lvml")),
+    *((name, HYBRID) for name in POSTS),
     *((CAPTIONS, schedule) for schedule in (SOFT, RUNNING, SAMPLED)),
-    *((HELD, Schedule.single(name, 0.02)) for name in PARADIGMS),
+    *((HELD, Schedule.single(name, 0.02)) for name in ("soft", "hard-sampled", "lvml")),
     (BATCHES, HYBRID),
 ]
-"""What is trained, and how."""
+"""What is trained, and how: every paradigm, and every model with paradigms of each sort."""
 
 
 class Case(NamedTuple):
