@@ -68,7 +68,7 @@ def test_a_full_disk_has_the_advice_of_the_command(
         place = looked_at(results.url)
         plan: Any = SimpleNamespace(cells=(cell,), skipped=())
         with pytest.raises(Unwritable) as refusal:
-            closing.report(request, place, Trained([plan], [], [], Mock()))
+            closing.report(request, place, Trained([plan], [], Mock()))
     (command,) = re.findall("`python -m analysis.report (.*)`", str(refusal.value))
     out = tmp_path / "out"
     assert main(shlex.split(command.replace("DIR", str(out)))) == 0

@@ -57,7 +57,7 @@ def test_curves_are_means_over_seeds_of_the_train_split_against_epochs(results: 
     row = last(found.subject).set_index(["paradigm", "alpha"]).loc[("hard", 0.2)]
     ends = np.array([0.8, 0.9, 1.0])
     interval = stats.t.interval(0.95, 2, ends.mean(), stats.sem(ends))
-    assert f"{interval[0]:.3f} to {interval[1]:.3f}" in page_of_section(found)
+    assert f"{interval[0]:.3g} to {interval[1]:.3g}" in page_of_section(found)
     numbers = row[["loss", "loss_low", "loss_high", "epoch", "num_seeds"]].tolist()
     assert numbers == pytest.approx([0.9, *interval, EPOCHS, 3])
     assert "1 at alpha 0.2" in found.text()
