@@ -29,12 +29,12 @@ PREPARED = """
 import os, pathlib
 from study.tasks.mosaics import digits
 folder = pathlib.Path(os.environ["ATTENTION_STUDY_CACHE"])
-read = digits._read
+read = digits._divided
 def counted():
     with (folder.parent / f"{folder.name}-prepared").open("a") as file:
         file.write("x")
     return read()
-digits._read = counted
+digits._divided = counted
 """
 """Notes every preparation of data, beside the cache."""
 
