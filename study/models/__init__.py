@@ -32,6 +32,8 @@ ARCHITECTURES: Registry[Mapping[str, str]] = Registry(
 )
 """Name -> task -> module and builder (`study.models.model.Builder`)."""
 
+_AS_NAMED = NetworkSettings()
+
 ADJUSTABLE = set(ARCHITECTURES.core)
 """Names of those that `study.cell.NetworkSettings` can change."""
 
@@ -43,7 +45,7 @@ def takes_network(name: str, task: str) -> bool:
 
 def further_of(cell: Cell) -> tuple[Any, ...]:
     """What the builder of a cell's model takes besides; empty for most."""
-    if cell.network != NetworkSettings():
+    if cell.network != _AS_NAMED:
         return (cell.network,)
     return () if cell.settings is None else cell.settings.further(cell)
 
