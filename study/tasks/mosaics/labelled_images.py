@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from study.cell.declared import NONE
 from study.cell.seeds import share_of_each
 from study.errors import RequestError, unknown
 from study.tasks.mosaics.base_images import BaseImages, prepared
@@ -70,13 +71,14 @@ def load(wanted: ImageSet, places: Places, pixels: int) -> BaseImages:
         folder = places.cache / "prepared" / f"{wanted.folder}-{known}"
         base = prepared(folder, lambda: _read(found, pixels))
         images = (name for name in names if name.lower().endswith(IMAGE_SUFFIXES))
+        notes = [*base.notes]
         if others := [name for name in images if name not in files]:
-            left_out = (  # they come and go beside those that are prepared
+            notes.append(  # they come and go beside those that are prepared
                 "images outside of the folders that are read, which are left out: "
                 f"{len(others):,}, the first {data_dir / others[0]}"
             )
-            base = dataclasses.replace(base, notes=(*base.notes, left_out))
-        return base
+        text = (note.encode(errors="backslashreplace").decode() for note in notes)
+        return dataclasses.replace(base, notes=tuple(text))  # a file's name may be no text
 
     return read_data_set(wanted, places, of)
 
@@ -87,7 +89,7 @@ def _read(found: Found, side: int) -> BaseImages:
     rows["tests"] = _tests(rows["split"], data_dir, wanted)
     train = rows["label"][~rows["tests"]]
     names = wanted.class_names or _class_names({*train}, classes, data_dir)
-    rows["label"] = _numbered(rows["label"], names, data_dir)
+    rows["label"] = _numbered(rows["label"], names, {} if wanted.own else _MISSPELT, data_dir)
     pixels = all_decoded(rows["image"].tolist(), contents, side, resized=wanted.own)
     if drawn := not rows["tests"].any():
         rows["tests"] = _drawn(rows["label"], pixels, data_dir)
@@ -168,9 +170,9 @@ def _class_names(labels: set[Any], classes: Sequence[str], data_dir: Path) -> tu
             "Add images of other classes."
         )
     for name in names:
-        if name == REST:
+        if name in (REST, NONE):
             raise RequestError(
-                f"{data_dir}: a class is called {REST!r}, which stands for all other classes in "
+                f"{data_dir}: a class is called {name!r}, which stands for all other classes in "
                 "--set background=A+B. Rename the class."
             )
         if name != name.encode(errors="ignore").decode():
@@ -180,8 +182,10 @@ def _class_names(labels: set[Any], classes: Sequence[str], data_dir: Path) -> tu
     return names
 
 
-def _numbered(labels: pd.Series, names: Sequence[str], data_dir: Path) -> pd.Series:
-    """The place of each label in `names`, where it may be in lower case.
+def _numbered(
+    labels: pd.Series, names: Sequence[str], misspelt: Mapping[str, str], data_dir: Path
+) -> pd.Series:
+    """The place of each label in `names`, where it may be in lower case, or misspelt.
 
     Raises:
         RequestError: a class is not among them.
@@ -191,7 +195,7 @@ def _numbered(labels: pd.Series, names: Sequence[str], data_dir: Path) -> pd.Ser
     for label in labels.unique():
         name = class_name(label)
         lower = name.lower()
-        numbers[label] = places.get(name, places.get(_MISSPELT.get(lower, lower), -1))
+        numbers[label] = places.get(name, places.get(misspelt.get(lower, lower), -1))
         if numbers[label] < 0:
             raise RequestError(
                 f"{unknown('class', name, names)} There are images of it in {data_dir}: rename "

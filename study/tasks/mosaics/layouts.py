@@ -163,22 +163,31 @@ def _require_images(found: Found, names: Sequence[str]) -> None:
     """Refuses what may be a mistake in the folders of classes of a directory with these names.
 
     Raises:
-        RequestError: one holds no image, or something else, too; or two have one name on some
-            disks.
+        RequestError: a split or a class holds no image, or something else, too; or two classes
+            have one name on some disks.
     """
     taken = {file.string for file in found.files}
     classes = {_folder(name) for name in taken}
     of_classes = {_folder(folder) for folder in classes}
+    folders = [name[:-1] for name in names if name.endswith("/")]
+    splits = [] if "" in of_classes else [folder for folder in folders if split_named(folder)]
+    unlabelled = {_folder(name) for name in names if name.lower().endswith(IMAGE_SUFFIXES)}
+    known, without = classes | of_classes, {*splits} - of_classes - unlabelled
     lower: dict[str, str] = {}
     for name in names:
-        inside, is_class = _folder(name), name.removesuffix("/") in classes
-        among = inside in classes or (inside in of_classes and name.endswith("/"))
-        if among and not is_class and name not in taken:
+        folder, inside = name.removesuffix("/"), _folder(name)
+        if name.endswith("/"):
+            if folder in without or (inside in known and folder not in known):
+                raise RequestError(
+                    f"{found.data_dir / folder} holds no image of a class. Put images right into "
+                    f"folders of classes ({', '.join(IMAGE_SUFFIXES)}), or move it away."
+                )
+        elif inside in classes and name not in taken:
             raise RequestError(
-                f"{found.data_dir / name} lies among images, but is none, nor a folder of them. "
-                f"Move it away, or put images there: {', '.join(IMAGE_SUFFIXES)}."
+                f"{found.data_dir / name} lies among images, but is none that is read. Move it "
+                f"away: images are {', '.join(IMAGE_SUFFIXES)}."
             )
-        if is_class and (other := lower.setdefault(name.lower(), name)) != name:
+        if folder in classes and (other := lower.setdefault(name.lower(), name)) != name:
             raise RequestError(
                 f"{found.data_dir / other} and {name[:-1]} differ in letter case alone: two "
                 "classes here, but one where a disk or a copy ignores it. Rename one, or put "
@@ -212,10 +221,13 @@ def _read_parquet(found: Found) -> Read:
                 f"{folder}. Copy the data set again."
             )
         with reading(path, ALIKE):
-            columns[path], label, classes = _columns(path, found.wanted)
+            columns[path], label, of_file = _columns(path, found.wanted)
+            classes = classes or of_file
             values = pq.read_table(path, columns=[label])[label].to_pylist()
+            if not values:
+                raise ValueError("it holds no row")
             for row, value in enumerate(values):
-                called = _called(row, value, classes)
+                called = _called(row, value, of_file)
                 rows.append((split or "", called, f"row {row} of {path}"))
     return Read(_rows(rows), _encoded(columns), classes)
 
@@ -289,6 +301,8 @@ def _read_arrays(load: Callable[[Path, str], Arrays], found: Found) -> Read:
     with reading(folder):
         for split in ("train", "test"):
             images, labels = load(folder, split)
+            if len(images) != len(labels):
+                raise ValueError(f"{split} has {len(images)} images, but {len(labels)} labels")
             pixels.append(images)
             for number, (_, label) in enumerate(zip(images, labels, strict=True)):
                 rows.append((split, label, f"image {number} of {split} in {folder}"))

@@ -208,6 +208,13 @@ def nothing(folder: Path) -> None:
     folder.mkdir()
 
 
+def in_train(folder: Path) -> None:
+    classes = [*folder.iterdir()]
+    (folder / "train").mkdir()
+    for each in classes:
+        each.rename(folder / "train" / each.name)
+
+
 TRAIN = "train-00000-of-00001.parquet"
 UNUSABLE: dict[Callable[[Path], object], dict[str, tuple[Callable[[Path], object], str]]] = {
     cifar_parquet: {
@@ -250,11 +257,23 @@ UNUSABLE: dict[Callable[[Path], object], dict[str, tuple[Callable[[Path], object
         ),
         "a class without images": (
             lambda folder: nothing(folder / "egret"),
-            "{folder}/egret lies among images, but is none, nor a folder of them.",
+            "{folder}/egret holds no image of a class. Put images right into folders",
+        ),
+        "a folder in a class": (
+            lambda folder: shutil.copytree(folder / "reed", folder / "reed" / "more"),
+            "{folder}/reed/more holds no image of a class.",
+        ),
+        "a split without images": (
+            lambda folder: [in_train(folder), nothing(folder / "test")],
+            "{folder}/test holds no image of a class.",
+        ),
+        "a class that is called none": (
+            lambda folder: (folder / "reed").rename(folder / "none"),
+            "{folder}: a class is called 'none', which stands for all",
         ),
         "a file that is no image": (
             lambda folder: (folder / "heron" / "notes.txt").touch(),
-            "{folder}/heron/notes.txt lies among images, but is none,",
+            "{folder}/heron/notes.txt lies among images, but is none that is read.",
         ),
         "a damaged image": (
             lambda folder: os.truncate(folder / "reed" / "3.png", 60),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 from pathlib import Path
@@ -115,6 +116,8 @@ def test_images_in_no_folder_of_a_class_are_counted(folder: Path, tmp_path: Path
         "images outside of the folders that are read, which are left out: 2, the first "
         f"{folder}/a.png",
     )
+    (folder / os.fsdecode(b"0\xff.png")).touch()  # no text, as which notes are recorded
+    assert load(folder).notes[-1].endswith(rf"left out: 3, the first {folder}/0\udcff.png")
     apart = write_folders(tmp_path / "apart", split="train")
     (apart / "test").mkdir()
     (apart / "test" / "0.png").touch()  # without a label, as in a contest
