@@ -62,7 +62,7 @@ class AsShard(Launcher):
 
     def taken(self, plans: Sequence[Plan]) -> Sequence[Plan]:
         """Its share of the first plan of which anything is left to run, by whomever."""
-        first = next((plan for plan in plans if plan.to_run), plans[-1])
+        first = next((plan for plan in plans if not plan.left.empty), plans[-1])
         mine, last = share_of(first, self._shard), share_of(plans[-1], self._shard)
         self._waiting = 0 if first is plans[-1] else len(last.left)
         self._lacking = len(first.tuning(first.left)) - len(mine.tuning(mine.left))

@@ -156,8 +156,7 @@ class Plan:
         rows = self.left
         watched = self.tuning(rows) if self.watched else rows[:0]
         others = rows.drop(watched.index)
-        costs = rows["alone"], rows["forked"]
-        seconds = dict(zip(rows["id"], map(Seconds, *costs), strict=True))
+        seconds = dict(zip(rows["id"], map(Seconds, rows["alone"], rows["forked"]), strict=True))
         how = self.how
         return option_jobs(watched["cell"]) + jobs_of(
             [*others["cell"]], seconds, how.packing, how.concurrent, how.share

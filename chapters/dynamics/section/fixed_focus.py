@@ -83,9 +83,13 @@ def _section(focus: Focus, others: pd.Series) -> Section[Focus]:
 
 
 def _facts(focus: Focus, missing: list[str]) -> dict[str, Any]:
-    last = final(focus.curves)
-    facts = {"f": focus, "final": last, "form": number, "missing": missing}
-    return facts | {"PARADIGMS": PARADIGMS}
+    return {
+        "f": focus,
+        "final": final(focus.curves),
+        "form": number,
+        "missing": missing,
+        "PARADIGMS": PARADIGMS,
+    }
 
 
 def _summaries(section: Section[Focus]) -> Iterator[Run]:

@@ -304,7 +304,7 @@ def _read_arrays(load: Callable[[Path, str], Arrays], found: Found) -> Read:
             if len(images) != len(labels):
                 raise ValueError(f"{split} has {len(images)} images, but {len(labels)} labels")
             pixels.append(images)
-            for number, (_, label) in enumerate(zip(images, labels, strict=True)):
+            for number, label in enumerate(labels):
                 rows.append((split, label, f"image {number} of {split} in {folder}"))
     return Read(_rows(rows), itertools.chain(*pixels))
 
