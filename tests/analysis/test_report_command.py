@@ -28,11 +28,11 @@ from tests.made_up.comparisons import make_cell, write, write_seeds
 
 
 def test_a_folder_that_cannot_be_written_is_refused_before_the_work(
-    results: Results,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    results,
+    tmp_path,
+    capsys,
+    monkeypatch,
+):
     write_seeds(results, {"soft": 0.4, "hard": 0.4})
     (tmp_path / "file").touch()
     monkeypatch.setattr("analysis.conclude.find", None)  # would fail if called
@@ -49,11 +49,11 @@ def test_a_folder_that_cannot_be_written_is_refused_before_the_work(
 
 @pytest.mark.usefixtures("no_pictures")
 def test_a_full_disk_has_the_advice_of_the_command(
-    results: Results,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    results,
+    tmp_path,
+    capsys,
+    monkeypatch,
+):
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
@@ -75,17 +75,13 @@ def test_a_full_disk_has_the_advice_of_the_command(
     assert (out / "report.html").exists()
 
 
-def test_before_the_first_cell_of_a_run_there_is_nothing_to_resume(
-    results: Results, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_before_the_first_cell_of_a_run_there_is_nothing_to_resume(results, capsys):
     with Results(results.url).lock():
         _assert_refused([results.url], "A study is running with it: ask again when", capsys)
     _assert_refused([results.url], "Run or resume the study first", capsys)
 
 
-def test_as_a_command_without_warnings_for_a_reader_who_leaves(
-    results: Results, tmp_path: Path
-) -> None:
+def test_as_a_command_without_warnings_for_a_reader_who_leaves(results, tmp_path):
     """Whatever the user has set for figures of their own."""
     write(results, make_cell())
     command = [sys.executable, "-W", "error", "-m", "analysis.report", results.url]
@@ -111,8 +107,8 @@ def test_as_a_command_without_warnings_for_a_reader_who_leaves(
 @pytest.mark.parametrize("kind", ["file", "memory"])
 @pytest.mark.usefixtures("no_pictures")
 def test_the_report_of_a_url_lies_beside_its_results_or_where_it_is_asked_for(
-    kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+    kind, tmp_path, capsys
+):
     url = f"memory://{uuid.uuid4().hex}" if kind == "memory" else (tmp_path / "r").as_uri()
     results = Results(url)
     results.prepare()

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from analysis.report import main
 from study.cell import Budget
-from study.results import Results
 from study.terminal.command import INTERRUPTED
 from tests.made_up.comparisons import BUDGET, make_cell, make_results, write
 
@@ -36,9 +34,7 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> Watched:
     return watch
 
 
-def test_a_page_follows_a_study(
-    tmp_path: Path, watched: Watched, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_page_follows_a_study(tmp_path, watched, capsys):
     """From before its directory is there until Ctrl-C, which makes it as any other report."""
     place = tmp_path / "results"
     page = place / "report" / "report.html"
@@ -80,12 +76,12 @@ def test_a_page_follows_a_study(
     ],
 )
 def test_what_cannot_be_answered_yet_is_waited_for(
-    results: Results,
-    watched: Watched,
-    capsys: pytest.CaptureFixture[str],
-    question: list[str],
-    why: str,
-) -> None:
+    results,
+    watched,
+    capsys,
+    question,
+    why,
+):
     write(results, make_cell())
 
     def study() -> Iterator[None]:
@@ -101,17 +97,13 @@ def test_what_cannot_be_answered_yet_is_waited_for(
     assert "stopped watching" in said
 
 
-def test_ctrl_c_before_the_first_cell(
-    tmp_path: Path, watched: Watched, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_ctrl_c_before_the_first_cell(tmp_path, watched, capsys):
     assert watched(iter(()), str(tmp_path)) == INTERRUPTED
     assert capsys.readouterr().err == "\nstopped; no report was written\n"
     assert not any(tmp_path.iterdir())
 
 
-def test_an_object_store_does_not_tell_whether_a_study_runs(
-    watched: Watched, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_object_store_does_not_tell_whether_a_study_runs(watched, capsys):
     results = make_results("memory://watched")
 
     def study() -> Iterator[None]:

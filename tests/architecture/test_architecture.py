@@ -15,8 +15,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-from study.tasks.mosaics.mosaics import MosaicTask
-
 PROJECT = Path(__file__).parents[2]
 
 STOREYS = [
@@ -121,7 +119,7 @@ def place(module: str) -> str:
 HEIGHT = {entry: -number for number, storey in enumerate(STOREYS) for entry in storey}
 
 
-def test_imports_run_downwards() -> None:
+def test_imports_run_downwards():
     upwards = [
         f"{module} imports {name}, which does not stand below it"
         for module in OF_CORE
@@ -131,22 +129,22 @@ def test_imports_run_downwards() -> None:
     assert not upwards
 
 
-def test_no_modules_import_each_other() -> None:
+def test_no_modules_import_each_other():
     list(graphlib.TopologicalSorter({m: imports(m) for m in MODULES}).static_order())
 
 
-def test_no_folder_is_crowded() -> None:
+def test_no_folder_is_crowded():
     folders = [path.parent for path in MODULES.values()]
     assert not {str(f) for f in folders if folders.count(f) > MOST_FILES}
 
 
-def test_a_name_is_of_one_module() -> None:
+def test_a_name_is_of_one_module():
     for package in (*CORE, *(f"chapters/{name}" for name in CHAPTERS)):
         names = [path.name for path in sorted((PROJECT / package).rglob("[!_]*.py"))]
         assert not {name for name in names if names.count(name) > 1}
 
 
-def test_heavy_packages_have_one_door() -> None:
+def test_heavy_packages_have_one_door():
     for package, known in MAY_IMPORT.items():
         importing = {
             module
@@ -157,7 +155,7 @@ def test_heavy_packages_have_one_door() -> None:
         assert importing <= known
 
 
-def test_analysis_knows_study_by_its_results_alone() -> None:
+def test_analysis_knows_study_by_its_results_alone():
     known = {
         (module, name)
         for module in MODULES
@@ -168,7 +166,7 @@ def test_analysis_knows_study_by_its_results_alone() -> None:
     assert not [(module, name) for module, name in known if not name.startswith(DOORS)]
 
 
-def test_the_core_runs_without_ray_and_mlflow(tmp_path: Path, digits: MosaicTask) -> None:
+def test_the_core_runs_without_ray_and_mlflow(tmp_path, digits):
     """A trial needs torch, numpy, pandas and pyarrow (with fsspec, which torch brings)."""
     assert digits  # prepared before, as by the driver
     blocked = [
@@ -204,7 +202,7 @@ assert not loaded, loaded
     assert run.returncode == 0, run.stderr
 
 
-def test_nothing_heavy_is_imported_before_it_is_needed() -> None:
+def test_nothing_heavy_is_imported_before_it_is_needed():
     """Ray and MLflow take seconds to import: `--help` and `--plan` do without them.
 
     What Tune calls, and what calls Optuna, is imported late as a whole.

@@ -19,7 +19,6 @@ import torch
 
 from benchmarks import scale
 from benchmarks.support.soak_faults import fill, flip, free, jumping_clock, small_disk
-from study.results import Results
 from study.terminal.command import DONE, UNUSABLE
 from tests.conftest import PROJECT
 
@@ -61,7 +60,7 @@ def table(text: str) -> dict[str, list[str]]:
     return {name.strip(): [each.strip() for each in others] for name, *others in rows}
 
 
-def test_a_step_is_measured_against_the_baseline(bare: dict[str, str]) -> None:
+def test_a_step_is_measured_against_the_baseline(bare):
     sizes = "--m 2 --architecture small --batch-size 4 --micro-batch 2 --rounds 1"
     _, *rows = figures("train_step", sizes, bare)
     found = {(each["precision"], each["step"]): each for each in rows}
@@ -73,7 +72,7 @@ def test_a_step_is_measured_against_the_baseline(bare: dict[str, str]) -> None:
         assert each["times_first"] == [own]
 
 
-def test_a_pack_is_measured_beside_one_cell(bare: dict[str, str]) -> None:
+def test_a_pack_is_measured_beside_one_cell(bare):
     """Of posts; the step above is one of images."""
     sizes = "--m 2 --batch-size 4 --members 3 --rounds 1 --paradigm soft hard lvml"
     _, *found = figures("train_step", f"--architecture embedding {sizes}", bare)
@@ -81,7 +80,7 @@ def test_a_pack_is_measured_beside_one_cell(bare: dict[str, str]) -> None:
     assert [each["times_first"] for each in found[::2]] == [[1.0]] * 3
 
 
-def test_a_missing_gpu_is_said_in_one_line(bare: dict[str, str]) -> None:
+def test_a_missing_gpu_is_said_in_one_line(bare):
     if torch.cuda.is_available():
         pytest.skip("needs a machine without a CUDA device")
     command = [sys.executable, "benchmarks/train_step.py", "--device", "cuda"]
@@ -97,25 +96,25 @@ def test_a_missing_gpu_is_said_in_one_line(bare: dict[str, str]) -> None:
     ],
 )
 def test_what_it_cannot_take_is_said_in_a_line(
-    script: str,
-    options: str,
-    said: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+    script,
+    options,
+    said,
+    monkeypatch,
+    capsys,
+):
     monkeypatch.setattr(sys, "argv", [script, *options.split()])
     with pytest.raises(SystemExit, match=str(UNUSABLE)):
         runpy.run_path(str(PROJECT / "benchmarks" / f"{script}.py"), run_name="__main__")
     assert said in capsys.readouterr().err.splitlines()[-1]
 
 
-def test_the_analysis_of_many_cells_is_timed() -> None:
+def test_the_analysis_of_many_cells_is_timed():
     found = table(typed("scale", "--cells 1000 --analysis"))
     for what in ("compared", "with heat maps"):
         assert min(map(float, found[what])) > 0
 
 
-def test_cells_that_train_nothing_go_the_whole_way() -> None:
+def test_cells_that_train_nothing_go_the_whole_way():
     """Through `study.run`, with Ray Tune and MLflow; the benchmark ends badly if it does."""
     text = typed("scale", "--cells 60 --evaluations 3")
     assert "After 60 cells" in text
@@ -128,9 +127,7 @@ def test_cells_that_train_nothing_go_the_whole_way() -> None:
 
 
 @pytest.mark.usefixtures("no_pictures")
-def test_the_commands_that_are_timed_take_what_it_writes(
-    results_with_store: Results, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_commands_that_are_timed_take_what_it_writes(results_with_store, monkeypatch):
     """In this process: each by itself would import PyTorch."""
     axes = [*scale.FEW_OPTIONS, "seed=0-1", "epochs=4", "evaluations=2", "confirm=none"]
     scale.record(results_with_store, scale.cells_of(axes), a_file=4)
@@ -145,14 +142,14 @@ def test_the_commands_that_are_timed_take_what_it_writes(
     assert len(found) == 1 + len(scale.KEPT) + 5
 
 
-def test_a_cell_asks_an_object_store_for_little() -> None:
+def test_a_cell_asks_an_object_store_for_little():
     found = table(typed("scale", "--requests --evaluations 3"))
     # The file of a cell, looked for and read, whatever else the directory holds.
     assert found["driver: MLflow's thread, of a cell"] == ["4", "0", "0", "0", "0", "4"]
     assert int(found["worker: a cell from start to record"][-1]) <= 8
 
 
-def test_verdicts_are_simulated_through_the_packages_own_functions() -> None:
+def test_verdicts_are_simulated_through_the_packages_own_functions():
     found = table(typed("calibration", "--replicates 4"))
     for name in ("12 seeds, a run in 10 diverges", "12 seeds, images differ much", "eight parts"):
         assert len(found[name]) >= 4
@@ -160,7 +157,7 @@ def test_verdicts_are_simulated_through_the_packages_own_functions() -> None:
     assert float(apart) > 0.9
 
 
-def test_the_soak_fills_disks_and_flips_bytes(tmp_path: Path) -> None:
+def test_the_soak_fills_disks_and_flips_bytes(tmp_path):
     if os.getuid():
         pytest.skip("needs the right to mount a file system")
     with small_disk(disk := tmp_path / "disk"):
@@ -176,7 +173,7 @@ def test_the_soak_fills_disks_and_flips_bytes(tmp_path: Path) -> None:
         assert flip([disk / "gone"], random.Random(0)) is None
 
 
-def test_the_soaks_clock_is_another_one_in_each_process() -> None:
+def test_the_soaks_clock_is_another_one_in_each_process():
     wrong = []
     for _ in range(2):
         command = [sys.executable, "-c", "import time; print(time.time())"]

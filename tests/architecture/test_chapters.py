@@ -71,7 +71,7 @@ def texts_of(module: str) -> Iterator[str]:
             yield node.value
 
 
-def test_tests_that_are_for_all_import_no_chapter() -> None:
+def test_tests_that_are_for_all_import_no_chapter():
     """They take what each brings: see `tests.made_up.chapters`."""
     rooms = (PROJECT / "tests" / name for name in ("contracts", "golden", "made_up"))
     assert not [
@@ -83,7 +83,7 @@ def test_tests_that_are_for_all_import_no_chapter() -> None:
     ]
 
 
-def test_the_core_imports_no_chapter() -> None:
+def test_the_core_imports_no_chapter():
     assert not [
         (module, name)
         for module in OF_CORE
@@ -92,13 +92,13 @@ def test_the_core_imports_no_chapter() -> None:
     ]
 
 
-def test_the_core_holds_no_name_that_a_chapter_brings() -> None:
+def test_the_core_holds_no_name_that_a_chapter_brings():
     names = brought()
     assert {"mscoco", "heads", "bleu_4", "prune", "flow_time"} <= names
     assert not [(module, text) for module in OF_CORE for text in texts_of(module) if text in names]
 
 
-def test_entry_points_are_the_folders_and_what_is_installed() -> None:
+def test_entry_points_are_the_folders_and_what_is_installed():
     project = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]
     declared = project["entry-points"][door.ENTRY_POINTS]
     assert declared == {name: f"chapters.{name}.parts" for name in CHAPTERS}
@@ -107,7 +107,7 @@ def test_entry_points_are_the_folders_and_what_is_installed() -> None:
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS)
-def test_a_chapter_imports_another_only_where_it_says_so(chapter: str) -> None:
+def test_a_chapter_imports_another_only_where_it_says_so(chapter):
     others = {f"chapters.{name}" for name in CHAPTERS if name not in {chapter, *NEEDS[chapter]}}
     mine = [name for name in MODULES if name.startswith(f"chapters.{chapter}")]
     assert not [
@@ -135,7 +135,7 @@ def typed(house: Path, *words: str) -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
 
 
-def test_a_chapter_can_be_left_out(house: Path) -> None:
+def test_a_chapter_can_be_left_out(house):
     shutil.rmtree(house / "chapters" / "series")
     declared = house / "pyproject.toml"
     line = 'series = "chapters.series.parts"\n'
@@ -148,7 +148,7 @@ def test_a_chapter_can_be_left_out(house: Path) -> None:
     assert "chapter" not in shown.stderr
 
 
-def test_one_that_cannot_be_imported_costs_what_it_brings(house: Path) -> None:
+def test_one_that_cannot_be_imported_costs_what_it_brings(house):
     with (house / "chapters" / "series" / "task.py").open("a") as file:
         file.write("import nothing_there\n")
     refused, shown = typed(house, "series", "--show"), typed(house, "digits", "--show")
@@ -181,6 +181,6 @@ assert {"hatexplain", "series"} <= {*tasks.TASKS}
 """
 
 
-def test_a_chapter_that_is_imported_waits_for_nobody_who_reads() -> None:
+def test_a_chapter_that_is_imported_waits_for_nobody_who_reads():
     done = subprocess.run([sys.executable, "-c", TWO_THREADS], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -67,7 +67,7 @@ def lines_of(block: str) -> list[str]:
     return [line.strip() for line in joined.splitlines() if line.strip() and line[0] != "#"]
 
 
-def test_every_command_is_run_by_a_test_or_needs_a_cloud_account() -> None:
+def test_every_command_is_run_by_a_test_or_needs_a_cloud_account():
     ours = [line for block in blocks() if not block.startswith(CLOUD) for line in lines_of(block)]
     assert ours
     for line in ours:
@@ -76,7 +76,7 @@ def test_every_command_is_run_by_a_test_or_needs_a_cloud_account() -> None:
         assert all((PROJECT / file).exists() for file in files)
 
 
-def test_commands_of_ray_parse() -> None:
+def test_commands_of_ray_parse():
     """Those of studies, test_docs.py parses."""
     from ray.scripts.scripts import cli  # takes seconds
 
@@ -116,7 +116,7 @@ def work() -> Iterator[Path]:
 
 @pytest.mark.faults
 @pytest.mark.timeout(600)
-def test_one_machine_from_nothing_to_a_finished_study(work: Path) -> None:
+def test_one_machine_from_nothing_to_a_finished_study(work):
     """Though its driver is killed once, and its job stopped once."""
     project, results = work / "project", work / "project" / "results"
     project.mkdir()

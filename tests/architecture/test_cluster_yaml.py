@@ -60,11 +60,11 @@ NODES = [kind["node_config"] for kind in CLUSTER["available_node_types"].values(
 # What it asks for
 
 
-def test_ray_takes_it() -> None:
+def test_ray_takes_it():
     validate_config(CLUSTER)
 
 
-def test_five_lines_are_all_that_a_reader_changes() -> None:
+def test_five_lines_are_all_that_a_reader_changes():
     assert CLUSTER["metadata"].keys() == OTHER.keys()
     text = FILE.read_text()
     for name, (old, new) in OTHER.items():
@@ -82,14 +82,14 @@ def test_five_lines_are_all_that_a_reader_changes() -> None:
         assert new in said
 
 
-def test_no_node_must_be_there_and_each_keeps_what_is_its_own() -> None:
+def test_no_node_must_be_there_and_each_keeps_what_is_its_own():
     assert not any(kind["min_workers"] for kind in CLUSTER["available_node_types"].values())
     for node in NODES:
         assert node["MetadataOptions"]["HttpTokens"] == "required"
         assert all(disk["Ebs"]["Encrypted"] for disk in node["BlockDeviceMappings"])
 
 
-def test_no_value_looks_like_a_secret() -> None:
+def test_no_value_looks_like_a_secret():
     text = "".join(file.read_text() for file in (FILE, DOCUMENT, ACCOUNT, KUBERAY))
     assert not re.search(
         r"\b(AKIA|ASIA)[0-9A-Z]{16}\b|BEGIN [A-Z ]*PRIVATE KEY|://[^/\s]*:[^/\s]*@", text
@@ -98,14 +98,14 @@ def test_no_value_looks_like_a_secret() -> None:
     assert not re.search(r"(?i)(password|secret|token|access_key)\w*\s*[=:]\s*['\"]?\w{12,}", text)
 
 
-def test_the_project_and_the_token_are_copied_and_nothing_else() -> None:
+def test_the_project_and_the_token_are_copied_and_nothing_else():
     packages = PACKAGE["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
     project = {*packages, "pyproject.toml", "hatch_build.py", PACKAGE["project"]["readme"]}
     copied = {f"~/attention-study/{name}": name for name in project}
     assert CLUSTER["file_mounts"] == {**copied, "~/.ray/auth_token": "~/.ray/auth_token"}
 
 
-def test_every_package_is_pinned_to_the_version_tested() -> None:
+def test_every_package_is_pinned_to_the_version_tested():
     """Of all that `uv sync` installs here: nodes have no others."""
     constraints = map(Requirement, PACKAGE["tool"]["uv"]["constraint-dependencies"])
     pins = {canonicalize_name(pin.name): str(pin.specifier) for pin in constraints}
@@ -161,9 +161,7 @@ def called(
     ("part", "option"),
     [("head", "--dashboard-host=127.0.0.1"), ("worker", "--address=10.0.0.9:6379")],
 )
-def test_ray_starts_with_the_token_the_project_and_its_environment(
-    part: str, option: str, tmp_path: Path
-) -> None:
+def test_ray_starts_with_the_token_the_project_and_its_environment(part, option, tmp_path):
     """However often Ray runs setup and start of a node."""
     token = tmp_path / ".ray" / "auth_token"
     token.parent.mkdir()
@@ -222,8 +220,8 @@ def account(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, dict[st
 
 
 def test_the_account_has_what_nodes_name_and_lets_in_one_address(
-    account: list[tuple[str, dict[str, str]]],
-) -> None:
+    account,
+):
     made = {of["--instance-profile-name"] for name, of in account if "create-inst" in name}
     assert made == {node["IamInstanceProfile"]["Name"] for node in NODES}
     (group,) = (of["--group-name"] for name, of in account if name == "create-security-group")
@@ -236,8 +234,8 @@ def test_the_account_has_what_nodes_name_and_lets_in_one_address(
 
 
 def test_the_head_may_do_what_it_must_and_nodes_the_bucket_only(
-    account: list[tuple[str, dict[str, str]]],
-) -> None:
+    account,
+):
     policies = {
         (of["--role-name"], of["--policy-name"]): json.loads(of["--policy-document"])["Statement"]
         for operation, of in account

@@ -76,11 +76,11 @@ def directory(tmp_path_factory: pytest.TempPathFactory, digits: MosaicTask) -> P
 
 @pytest.mark.parametrize("snippet", SNIPPETS)
 def test_a_snippet_runs_as_it_stands(
-    snippet: str,
-    directory: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+    snippet,
+    directory,
+    monkeypatch,
+    capsys,
+):
     """Each by itself, and all that it prints can be read: no column is left out."""
     monkeypatch.chdir(directory)
     file = directory / "snippet.py"
@@ -92,9 +92,7 @@ def test_a_snippet_runs_as_it_stands(
 
 
 @pytest.mark.parametrize("file", sorted(PROJECT.glob("examples/*.py")), ids=lambda file: file.stem)
-def test_an_example_makes_the_data_that_it_names(
-    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_example_makes_the_data_that_it_names(file, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     runpy.run_path(str(file), run_name="__main__")
     assert any((tmp_path / file.stem).iterdir())
@@ -116,7 +114,7 @@ def names_in_strings() -> Iterator[tuple[str, str]]:
                     yield path.name, found
 
 
-def test_names_are_there() -> None:
+def test_names_are_there():
     named = {*names_between_backticks(), *names_in_strings()}
     assert len(named) > 100
     assert not sorted(each for each in named if not is_there(each[1]))
@@ -136,7 +134,7 @@ def named(path: Path) -> str:
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=named)
-def test_a_path_is_there(document: Path) -> None:
+def test_a_path_is_there(document):
     """From the root, in prose and in commands."""
     path = rf"(?<![\w/.~-])(?:{'|'.join(FOLDERS)})/[\w./-]*\w"
     found = re.findall(path, document.read_text())
@@ -144,7 +142,7 @@ def test_a_path_is_there(document: Path) -> None:
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=named)
-def test_a_file_and_a_test_are_there(document: Path) -> None:
+def test_a_file_and_a_test_are_there(document):
     """`test_file.py::test_name`, the file named once a line where it stands for several tests.
 
     Without its folders, a file's name is the only one of its kind.
@@ -167,7 +165,7 @@ def places(document: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=named)
-def test_what_stands_in_a_file_is_there(document: Path) -> None:
+def test_what_stands_in_a_file_is_there(document):
     assert not [each for each in places(document) if not is_there(each)]
 
 
@@ -194,7 +192,7 @@ def calls_of(codes: Mapping[CodeType, str]) -> Iterator[list[str]]:
 
 
 @pytest.mark.usefixtures("no_pictures", "without_ray")
-def test_a_cell_runs_as_its_page_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cell_runs_as_its_page_says(tmp_path, monkeypatch):
     """Its command makes its cell, and on less data calls its functions in its order.
 
     All but those that work for Ray and MLflow alone.
@@ -222,7 +220,7 @@ def links() -> Iterator[tuple[str, str]]:
                 yield named(document), target
 
 
-def test_links_lead_somewhere() -> None:
+def test_links_lead_somewhere():
     assert not [link for link in set(links()) if not leads_somewhere(*link)]
 
 
@@ -233,13 +231,13 @@ def leads_somewhere(place: str, target: str) -> bool:
     return path.exists() and (not anchor or anchor in anchors(path))
 
 
-def test_the_index_names_every_document() -> None:
+def test_the_index_names_every_document():
     index = PROJECT / "docs" / "README.md"
     named_there = {target for place, target in links() if place == "docs/README.md"}
     assert named_there == {path.name for path in index.parent.glob("*.md") if path != index}
 
 
-def test_every_column_is_explained_as_it_is_declared() -> None:
+def test_every_column_is_explained_as_it_is_declared():
     """Else `python -c "from study.results.columns import *; print(as_markdown())"` says how."""
     assert as_markdown() in (PROJECT / "docs" / "results.md").read_text()
 
@@ -260,9 +258,7 @@ def study_commands() -> Iterator[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(("place", "command"), sorted(set(study_commands())))
-def test_a_study_command_is_understood(
-    place: str, command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_study_command_is_understood(place, command, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for file in re.findall(r"--weights (\S+)", command):
         Path(file).touch()

@@ -33,7 +33,7 @@ def instructions(name: str) -> list[str]:
     return re.findall(rf"^{name} +(.*)$", IMAGE, re.MULTILINE)
 
 
-def test_python_and_uv_are_those_of_a_cluster() -> None:
+def test_python_and_uv_are_those_of_a_cluster():
     """Ray refuses a node with another Python, even another patch of it."""
     (base,), nodes = instructions("FROM"), read("cluster.yaml")
     (python,) = re.findall(r"--python (\S+)", nodes)
@@ -43,7 +43,7 @@ def test_python_and_uv_are_those_of_a_cluster() -> None:
     assert f"uv=={uv}" in IMAGE
 
 
-def test_it_holds_what_the_package_is_built_from_and_no_more() -> None:
+def test_it_holds_what_the_package_is_built_from_and_no_more():
     allowed = {line[1:] for line in read(".dockerignore").splitlines() if line[:1] == "!"}
     packages = PACKAGE["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
     files = {"pyproject.toml", "hatch_build.py", PACKAGE["project"]["readme"], "LICENSE"}
@@ -51,7 +51,7 @@ def test_it_holds_what_the_package_is_built_from_and_no_more() -> None:
     assert all((PROJECT / name).exists() for name in allowed)
 
 
-def test_workers_read_the_settings_that_launchers_give() -> None:
+def test_workers_read_the_settings_that_launchers_give():
     environment = dict(
         pair.split("=", 1) for line in instructions("ENV") for pair in shlex.split(line)
     )
@@ -66,13 +66,13 @@ def documented(command: str) -> list[str]:
     return re.findall(rf"^docker {command} (.*)$", read("docs/running.md"), re.MULTILINE)
 
 
-def test_documented_builds_name_its_arguments() -> None:
+def test_documented_builds_name_its_arguments():
     named = re.findall(r"--build-arg (\w+)=", " ".join(documented("build")))
     assert named == instructions("ARG")
 
 
 @pytest.mark.parametrize("command", documented("run"))
-def test_a_documented_run_is_understood(command: str) -> None:
+def test_a_documented_run_is_understood(command):
     options, arguments = command.split(" attention-study ")
     assert f'-v "$PWD:{instructions("VOLUME")[0]}"' in options
     if "--entrypoint" in options:

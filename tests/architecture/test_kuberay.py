@@ -53,12 +53,12 @@ def container(template: dict[str, Any]) -> dict[str, Any]:
     return only
 
 
-def test_kuberay_and_kubernetes_take_it() -> None:
+def test_kuberay_and_kubernetes_take_it():
     require_valid(JOB)
     kubernetes_validate.validate(ACCOUNT, KUBERNETES, strict=True)
 
 
-def test_it_names_the_versions_and_the_user_of_the_image() -> None:
+def test_it_names_the_versions_and_the_user_of_the_image():
     pins = tomllib.loads((PROJECT / "pyproject.toml").read_text())["tool"]["uv"]
     assert f"ray=={CLUSTER['rayVersion']}" in pins["constraint-dependencies"]
     images = {container(each)["image"] for each in templates(JOB)}
@@ -67,7 +67,7 @@ def test_it_names_the_versions_and_the_user_of_the_image() -> None:
         assert str(each["spec"]["securityContext"]["runAsUser"]) == instructions("USER")[0]
 
 
-def test_every_container_may_run_in_a_restricted_namespace() -> None:
+def test_every_container_may_run_in_a_restricted_namespace():
     """What Kubernetes' restricted pod security standard asks for."""
     own_rights = [CLUSTER["autoscalerOptions"]["securityContext"]]  # beside the head
     for each in templates(JOB):
@@ -80,7 +80,7 @@ def test_every_container_may_run_in_a_restricted_namespace() -> None:
         assert own["capabilities"] == {"drop": ["ALL"]}
 
 
-def test_pods_add_only_what_the_image_has_not() -> None:
+def test_pods_add_only_what_the_image_has_not():
     """The settings of Ray are the image's, where `test_image.py` compares them with the code's."""
     added = [
         (pair["name"], pair["value"])
@@ -93,7 +93,7 @@ def test_pods_add_only_what_the_image_has_not() -> None:
     assert not of_image & {name for name, _ in added}
 
 
-def test_pods_that_use_the_bucket_have_the_account() -> None:
+def test_pods_that_use_the_bucket_have_the_account():
     name = ACCOUNT["metadata"]["name"]
     head, worker, submitter = (each["spec"] for each in templates(JOB))
     assert head["serviceAccountName"] == worker["serviceAccountName"] == name
@@ -108,7 +108,7 @@ def asked() -> Request:
     return requested(arguments)
 
 
-def test_the_command_goes_on_wherever_a_pod_was_lost() -> None:
+def test_the_command_goes_on_wherever_a_pod_was_lost():
     """Nothing that lasts is on a pod; who stops, fails or is lost is tried again."""
     request = asked()
     assert request.verb == "train"
@@ -124,10 +124,10 @@ def test_the_command_goes_on_wherever_a_pod_was_lost() -> None:
     assert head["spec"]["terminationGracePeriodSeconds"] >= int(wait)
 
 
-def test_a_gpu_node_is_there_for_the_plan_to_see() -> None:
+def test_a_gpu_node_is_there_for_the_plan_to_see():
     (group,) = CLUSTER["workerGroupSpecs"]
     assert 1 <= group["minReplicas"] <= group["maxReplicas"]
 
 
-def test_it_takes_the_image_that_the_document_pushes() -> None:
+def test_it_takes_the_image_that_the_document_pushes():
     assert f"docker push {container(next(templates(JOB)))['image']}\n" in DOCUMENT.read_text()

@@ -56,14 +56,14 @@ def shown(notebook: NotebookNode, kind: str) -> list[str]:
     return [each.data[kind] for each in outputs if kind in each.data]
 
 
-def test_every_figure_is_made(executed: NotebookNode) -> None:
+def test_every_figure_is_made(executed):
     cells = [cell for cell in executed.cells if any(name in cell.source for name in FIGURES)]
     assert len(cells) == len(FIGURES)
     for cell in cells:
         assert [each for each in cell.outputs if "image/png" in each.data], cell.source
 
 
-def test_what_is_committed_is_what_it_gives(executed: NotebookNode) -> None:
+def test_what_is_committed_is_what_it_gives(executed):
     """`WRITE_NOTEBOOK=1 uv run pytest tests/architecture/test_notebook.py` makes it so."""
     committed = nbformat.read(NOTEBOOK, as_version=4)
     assert [cell.metadata for cell in committed.cells] == [{}] * len(committed.cells)

@@ -32,7 +32,7 @@ def found() -> dict[tuple[str, str], Comparison]:
         ("cifar10-table1", "shared-base"),
     ],
 )
-def test_means(found: dict[tuple[str, str], Comparison], of: tuple[str, str]) -> None:
+def test_means(found, of):
     rows = found[of].summary.to_dict("records")
     assert len(rows) == 4
     for row in rows:
@@ -46,7 +46,7 @@ def test_means(found: dict[tuple[str, str], Comparison], of: tuple[str, str]) ->
 @pytest.mark.parametrize(
     "of", [("cifar10-results", "disjoint"), ("cifar10-table1", "shared-base")]
 )
-def test_verdicts(found: dict[tuple[str, str], Comparison], of: tuple[str, str]) -> None:
+def test_verdicts(found, of):
     for row in found[of].paired.to_dict("records"):
         ends = f"({points(row['low'])} to {points(row['high'])})"
         winner = {"better": row["first"], "worse": row["second"]}.get(row["verdict"], "undecided")

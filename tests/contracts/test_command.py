@@ -147,14 +147,14 @@ def assert_refused(ended: tuple[int, str, str], name: str, *words: str) -> None:
 # --- what was typed
 
 
-def test_every_command_is_tested() -> None:
+def test_every_command_is_tested():
     """That which checks what is promised is in tests/study/check."""
     known = {module for module, _ in commands.COMMANDS.values()}
     assert known == COMMANDS.keys() | {"study.check"}
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_help_and_refusals_import_nothing_heavy(name: str) -> None:
+def test_help_and_refusals_import_nothing_heavy(name):
     """They take a moment: what takes seconds to import comes after them."""
     heavy = HEAVY - OF_ANALYSIS if name.startswith("analysis") else HEAVY
     code = f"""
@@ -189,16 +189,14 @@ def ended(name: str, capsys: pytest.CaptureFixture[str], *words: str) -> str:
     return capsys.readouterr().out
 
 
-def test_help_says_what_all_axes_are(capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_says_what_all_axes_are(capsys):
     shown = " ".join(ended("study.run", capsys, "--help").split())
     for axis, declared in KINDS["training"].axes(tuple(TASKS)).items():
         assert f" {axis} {declared.about} [" in shown
 
 
 @pytest.mark.parametrize("study", STUDIES)
-def test_help_of_a_study_is_of_its_own_axes_and_short(
-    study: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_help_of_a_study_is_of_its_own_axes_and_short(study, capsys):
     shown, space = ended("study.run", capsys, study, "--help"), STUDIES[study]
     assert shown.count("\n") < 75
     named = {name for preset in space.presets.values() for name in preset.axes}
@@ -210,7 +208,7 @@ def test_help_of_a_study_is_of_its_own_axes_and_short(
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_a_command_says_its_version(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_command_says_its_version(name, capsys):
     assert ended(name, capsys, "--version") == f"{code_version()}\n"
 
 
@@ -219,9 +217,7 @@ def test_a_command_says_its_version(name: str, capsys: pytest.CaptureFixture[str
 
 @pytest.mark.parametrize("where", ["missing", "file", "folder", "nosuch://x", "memory://none"])
 @pytest.mark.parametrize("name", READERS)
-def test_what_is_no_results_directory_is_refused(
-    name: str, where: str, tmp_path: Path, call: Called
-) -> None:
+def test_what_is_no_results_directory_is_refused(name, where, tmp_path, call):
     (tmp_path / "file").touch()
     (tmp_path / "folder").mkdir()
     place = where if ":" in where else str(tmp_path / where)
@@ -230,15 +226,13 @@ def test_what_is_no_results_directory_is_refused(
 
 
 @pytest.mark.parametrize("name", ["study.track", "analysis.report"])
-def test_results_without_a_finished_cell_are_refused(
-    name: str, results: Results, call: Called
-) -> None:
+def test_results_without_a_finished_cell_are_refused(name, results, call):
     ended = call(name, COMMANDS[name].usual.format(results.url))
     assert_refused(ended, name, results.url, "no finished cell")
 
 
 @pytest.mark.parametrize("name", ["study.run", "study.track", "study.compact"])
-def test_a_running_study_is_let_alone(name: str, results: Results, call: Called) -> None:
+def test_a_running_study_is_let_alone(name, results, call):
     write(results, CELL)
     before = contents(Path(results.url))
     with Results(results.url).lock():
@@ -252,7 +246,7 @@ def test_a_running_study_is_let_alone(name: str, results: Results, call: Called)
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_ctrl_c_while_python_imports_is_one_line(name: str, tmp_path: Path) -> None:
+def test_ctrl_c_while_python_imports_is_one_line(name, tmp_path):
     process = subprocess.Popen(
         [sys.executable, "-m", name, *COMMANDS[name].usual.format(tmp_path / "none").split()],
         cwd=PROJECT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -267,8 +261,8 @@ def test_ctrl_c_while_python_imports_is_one_line(name: str, tmp_path: Path) -> N
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_ctrl_c_at_work_is_one_line_and_leaves_the_results(
-    name: str, results_with_store: Results, call: Called, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    name, results_with_store, call, monkeypatch
+):
     """And nothing that is only half there: no report, no temporary file."""
     results = results_with_store
     for seed in range(2):

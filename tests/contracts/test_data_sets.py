@@ -135,9 +135,7 @@ def published(
 
 
 @pytest.mark.parametrize("name", SHIPPED)
-def test_a_data_set_is_read_where_a_package_ships_it(
-    name: str, tmp_path: Path, monkeypatch: Patch
-) -> None:
+def test_a_data_set_is_read_where_a_package_ships_it(name, tmp_path, monkeypatch):
     data_set = tasks.TASKS[name].data_set
     OF_TASK[name].write(folder := tmp_path / "shipped")
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
@@ -154,7 +152,7 @@ def test_a_data_set_is_read_where_a_package_ships_it(
     assert read_data_set(shipped, elsewhere, lambda found: found) == tmp_path
 
 
-def test_downloads_once(published: Published, capfd: pytest.CaptureFixture[str]) -> None:
+def test_downloads_once(published, capfd):
     first = published.load()
     published.assert_whole(first)
     printed = capfd.readouterr()
@@ -174,7 +172,7 @@ def test_downloads_once(published: Published, capfd: pytest.CaptureFixture[str])
 # Where a server refuses, torchvision leaves the connection to the garbage collector.
 @pytest.mark.filterwarnings("ignore:.*socket:pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("fault", ["half", "not there"])
-def test_a_broken_download_is_refused_and_not_kept(published: Published, fault: str) -> None:
+def test_a_broken_download_is_refused_and_not_kept(published, fault):
     for path in published.web.iterdir():
         whole = path.read_bytes()
         if fault == "half":
@@ -189,7 +187,7 @@ def test_a_broken_download_is_refused_and_not_kept(published: Published, fault: 
 
 
 @pytest.mark.parametrize("name", ASKED_FOR)
-def test_data_that_are_not_downloaded_are_asked_for(name: str, tmp_path: Path) -> None:
+def test_data_that_are_not_downloaded_are_asked_for(name, tmp_path):
     places = Places(cache_dir=str(tmp_path))
     assert not tasks.at_hand(name, places)
     message = refusal(lambda: tasks.load(name, places, tasks.resolved(name, NO_OPTIONS)))
@@ -200,9 +198,7 @@ def test_data_that_are_not_downloaded_are_asked_for(name: str, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("error", ["Name or service not known", "Service Unavailable", None])
-def test_no_network_is_one_clear_line(
-    published: Published, error: str | None, monkeypatch: Patch
-) -> None:
+def test_no_network_is_one_clear_line(published, error, monkeypatch):
     """None: a server that is silent, which is given up."""
     assert downloading._SILENCE_SECONDS <= 20
     monkeypatch.setattr(downloading, "_SILENCE_SECONDS", 0.2)
@@ -221,13 +217,13 @@ def test_no_network_is_one_clear_line(
     assert socket.getdefaulttimeout() == before
 
 
-def test_downloads_without_a_cache(published: Published, tmp_path: Path) -> None:
+def test_downloads_without_a_cache(published, tmp_path):
     (tmp_path / "file").touch()
     with pytest.warns(UserWarning, match="nothing can be kept in"):
         published.assert_whole(published.load(Places(cache_dir=str(tmp_path / "file"))))
 
 
-def test_a_damaged_download_says_how_to_get_it_again(published: Published) -> None:
+def test_a_damaged_download_says_how_to_get_it_again(published):
     shutil.copytree(published.served, published.place)
     largest = max(published.place.iterdir(), key=lambda path: path.stat().st_size)
     os.truncate(largest, 100)

@@ -44,7 +44,7 @@ def said_by(house: Path, code: str) -> str:
     return done.stdout + done.stderr
 
 
-def test_a_field_is_in_the_help_and_its_bounds_are_checked(house: Path) -> None:
+def test_a_field_is_in_the_help_and_its_bounds_are_checked(house):
     said = said_by(
         house,
         """
@@ -64,9 +64,7 @@ for words in ["--help"], ["digits", "--help"]:
     assert " warp=2" in said
 
 
-def test_a_field_is_in_ids_results_mlflow_and_the_report(
-    house: Path, empty_database: Path
-) -> None:
+def test_a_field_is_in_ids_results_mlflow_and_the_report(house, empty_database):
     store = sqlite_url(shutil.copy(empty_database, house))
     printed = said_by(
         house,

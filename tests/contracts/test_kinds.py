@@ -57,13 +57,13 @@ def work_of(space: SearchSpace, results: Path) -> Work:
     )
 
 
-def test_every_kind_has_a_study_and_is_tested() -> None:
+def test_every_kind_has_a_study_and_is_tested():
     studies = search_spaces.STUDIES
     assert {space.kind for space in studies.values()} == KINDS.keys()
     assert {studies[name].kind for name in SMALL} == KINDS.keys()
 
 
-def test_cells_are_made_of_points(space: SearchSpace, plan: Plan) -> None:
+def test_cells_are_made_of_points(space, plan):
     """Each differs from the others, is what its JSON says, and can run at a finite cost."""
     assert len(plan.cells) > 1
     assert len({cell.id for cell in plan.cells}) == len(plan.cells)
@@ -78,7 +78,7 @@ def test_cells_are_made_of_points(space: SearchSpace, plan: Plan) -> None:
         assert cell.columns.keys() <= set(CELLS_SCHEMA.names)
 
 
-def test_a_setting_is_described_with_its_costs(space: SearchSpace, plan: Plan) -> None:
+def test_a_setting_is_described_with_its_costs(space, plan):
     kind = KINDS[space.kind]
     for _, rows in plan.rows.groupby(plan.rows["cell"].map(attrgetter("setting"))):
         cells = [*rows["cell"]]
@@ -90,14 +90,14 @@ def test_a_setting_is_described_with_its_costs(space: SearchSpace, plan: Plan) -
         assert counted == Counter(cell.label for cell in cells)
 
 
-def test_a_cell_takes_an_estimated_time(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cell_takes_an_estimated_time(plan, monkeypatch):
     monkeypatch.setattr(estimate, "MOST_STEPS", 3)
     seconds = estimate.cell_seconds(plan, NO_PLACES)["alone"]
     assert len(seconds) == len(plan.cells)
     assert seconds.between(0, 600, "neither").all()
 
 
-def test_a_short_cell_runs_in_moments(space: SearchSpace, plan: Plan, tmp_path: Path) -> None:
+def test_a_short_cell_runs_in_moments(space, plan, tmp_path):
     """Of every sort, by which a dry run tells cells apart; and it leaves nothing behind."""
     for cell in {(cell.comparison_id, cell.label): cell for cell in plan.cells}.values():
         short = KINDS[space.kind].short(cell)
@@ -106,7 +106,7 @@ def test_a_short_cell_runs_in_moments(space: SearchSpace, plan: Plan, tmp_path: 
     assert not list(tmp_path.iterdir())
 
 
-def test_a_cell_runs_and_is_recorded(space: SearchSpace, plan: Plan, tmp_path: Path) -> None:
+def test_a_cell_runs_and_is_recorded(space, plan, tmp_path):
     """With all columns of its kind, in the schema; twice, with the same numbers; once only."""
     kind, cell = KINDS[space.kind], plan.cells[0]
     results = Results(tmp_path)

@@ -31,7 +31,7 @@ SHAPES = {
 
 
 @pytest.mark.parametrize("key", LAYERS)
-def test_layers_are_those_of_the_source(key: str) -> None:
+def test_layers_are_those_of_the_source(key):
     name, task, head = key.split()
     layers = []
     for layer in getattr(models.build(name, task, *SHAPES[task]), head):
@@ -42,7 +42,7 @@ def test_layers_are_those_of_the_source(key: str) -> None:
     assert " ".join(layers) == LAYERS[key]
 
 
-def test_weights_of_the_scripts_are_xavier_normal_and_biases_zero_or_none() -> None:
+def test_weights_of_the_scripts_are_xavier_normal_and_biases_zero_or_none():
     """Variance 2 / (fan_in + fan_out), on a layer that is large enough to tell."""
     model = models.build("scripts", "cifar10", (3, 32, 32), 3)
     weight = next(m for m in model.focus if isinstance(m, nn.Linear)).weight

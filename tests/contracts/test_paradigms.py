@@ -13,11 +13,11 @@ from torch import Tensor
 from study import paradigms
 from study.cell import PARADIGMS
 from study.check.of_paradigms import PROMISES, B, M, Problem
-from study.check.promises import Promise, Skipped
+from study.check.promises import Skipped
 from study.paradigms import hard_sampled
 from study.paradigms.lvml_sampled import LVMLSampled
 from study.paradigms.paradigm import Paradigm
-from tests.made_up.gpu import WAYS, Way
+from tests.made_up.gpu import WAYS
 from tests.made_up.parts import sparsemax
 
 REFERENCES = ("soft", "hard", "lvml", "lvml-logits")
@@ -71,7 +71,7 @@ def reference_loss(name: str, problem: Problem) -> float:
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("promise", PROMISES, ids=lambda promise: promise.check.__name__)
 @pytest.mark.parametrize("name", EVERY)
-def test_it_keeps_its_promises(name: str, promise: Promise, way: Way) -> None:
+def test_it_keeps_its_promises(name, promise, way):
     """Those that `python -m study.check` checks of paradigms from outside."""
     with way():
         try:
@@ -83,7 +83,7 @@ def test_it_keeps_its_promises(name: str, promise: Promise, way: Way) -> None:
 @pytest.mark.parametrize("curved", [False, True])
 @pytest.mark.parametrize("masked", [False, True])
 @pytest.mark.parametrize("name", REFERENCES)
-def test_loss_and_inference_equal_the_reference(name: str, masked: bool, curved: bool) -> None:
+def test_loss_and_inference_equal_the_reference(name, masked, curved):
     problem = Problem(masked=masked, curved=curved)
     loss = EVERY[name].loss(*problem.args(), problem.labels, problem.mask)
     assert loss.item() == pytest.approx(reference_loss(name, problem), rel=1e-12)
@@ -95,7 +95,7 @@ def test_loss_and_inference_equal_the_reference(name: str, masked: bool, curved:
 
 @pytest.mark.parametrize("given", [False, True])
 @pytest.mark.parametrize("name", EVERY)
-def test_padding_may_be_computed(name: str, given: bool) -> None:
+def test_padding_may_be_computed(name, given):
     """As on a GPU, where leaving it out would wait; samples are the same, too."""
     problem, paradigm = Problem(masked=True, curved=True), EVERY[name]
     attention = paradigm.predict(*problem.args(), problem.mask)[0].detach() if given else None
@@ -119,7 +119,7 @@ def bound(problem: Problem, draws: Tensor, shares: Tensor) -> Tensor:
 
 
 @pytest.mark.parametrize("name", SAMPLED)
-def test_a_sampled_gradient_is_unbiased(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sampled_gradient_is_unbiased(name, monkeypatch):
     """Over all draws with their probabilities it is that of what they estimate, of one input."""
     paradigm, problem = EVERY[name], Problem(curved=True)
     monkeypatch.setattr(LVMLSampled, "draws", 3)

@@ -150,15 +150,15 @@ def shown(section: Section[Any]) -> list[Shown]:
 # --- the registry
 
 
-def test_every_kind_is_tested() -> None:
+def test_every_kind_is_tested():
     assert all(MADE_UP.values())
 
 
-def test_every_kind_has_cells_of_its_own(everything: Conclusions) -> None:
+def test_every_kind_has_cells_of_its_own(everything):
     assert {*claimed(cells_of(everything.results))} == {"", *SECTIONS}
 
 
-def test_kinds_do_not_disturb_each_other(made: Made, everything: Conclusions) -> None:
+def test_kinds_do_not_disturb_each_other(made, everything):
     """In one directory with all others a section says what it says alone."""
     found = {section.key: section for section in everything.sections}
     for section in made.sections:
@@ -169,7 +169,7 @@ def test_kinds_do_not_disturb_each_other(made: Made, everything: Conclusions) ->
 # --- a section
 
 
-def test_sections_are_told_apart(everything: Conclusions) -> None:
+def test_sections_are_told_apart(everything):
     sections = everything.sections
     assert all(re.fullmatch("[0-9a-f]{8}", section.key) for section in sections)
     for names in ([s.key for s in sections], [s.title for s in sections]):
@@ -180,7 +180,7 @@ def test_sections_are_told_apart(everything: Conclusions) -> None:
     assert len(rows) == sum(len(section.claims) for section in sections)
 
 
-def test_each_rests_on_cells_of_its_own(made: Made) -> None:
+def test_each_rests_on_cells_of_its_own(made):
     ids = [cell_id for section in made.sections for cell_id in section.cells["cell_id"]]
     assert len(set(ids)) == len(ids)
     assert set(ids) <= set(made.results.cells()["cell_id"])
@@ -201,7 +201,7 @@ def tables(found: Conclusions) -> dict[str, pd.DataFrame]:
     return {k: v for chapter, mine in chapters for k, v in chapter.tables(mine).items()}
 
 
-def test_tables_are_exported_at_full_precision_and_in_order(made: Made) -> None:
+def test_tables_are_exported_at_full_precision_and_in_order(made):
     for name, table in tables(made.found).items():
         assert table.columns.is_unique
         read = pd.read_csv(made.report / f"{name}.csv", dtype=str)
@@ -211,7 +211,7 @@ def test_tables_are_exported_at_full_precision_and_in_order(made: Made) -> None:
             np.testing.assert_array_equal(numbers, table[column].to_numpy(float, na_value=np.nan))
 
 
-def test_chapters_and_their_tables_are_told_apart(everything: Conclusions) -> None:
+def test_chapters_and_their_tables_are_told_apart(everything):
     names = []
     for chapter, mine in by_chapter(everything.sections):
         assert list(chapter.names(mine)) == mine
@@ -224,7 +224,7 @@ def test_chapters_and_their_tables_are_told_apart(everything: Conclusions) -> No
 # --- pictures and the page
 
 
-def test_claims_and_pictures_are_said_in_full(made: Made) -> None:
+def test_claims_and_pictures_are_said_in_full(made):
     """A picture has a name of a file, and an alternative text of one sentence."""
     for claim in (claim for section in made.sections for claim in section.claims):
         for text in (claim.name, claim.statement, claim.test, claim.measured):
@@ -245,7 +245,7 @@ def test_claims_and_pictures_are_said_in_full(made: Made) -> None:
         assert each.caption.startswith(each.alt)
 
 
-def test_figures_have_our_settings_whatever_a_user_has(made: Made) -> None:
+def test_figures_have_our_settings_whatever_a_user_has(made):
     """And texts with names in them are as typed."""
     names = {name for section in made.sections for name in section.cells["paradigm"].dropna()}
     for figure in made.drawn:
@@ -255,7 +255,7 @@ def test_figures_have_our_settings_whatever_a_user_has(made: Made) -> None:
             assert not (text.get_parse_math() and any(n in text.get_text() for n in names)), text
 
 
-def test_every_table_links_its_csv_and_every_figure_its_pdf(made: Made) -> None:
+def test_every_table_links_its_csv_and_every_figure_its_pdf(made):
     page = (made.report / "report.html").read_text()
     links = [link for link in re.findall('href="(.*?)"', page) if not link.startswith("#")]
     assert all((made.report / link).is_file() for link in links)
@@ -264,7 +264,7 @@ def test_every_table_links_its_csv_and_every_figure_its_pdf(made: Made) -> None:
         assert sum(link.endswith(end) for link in links) == shown_ones > 0
 
 
-def test_every_section_shows_its_pictures_once_and_names_every_claim(made: Made) -> None:
+def test_every_section_shows_its_pictures_once_and_names_every_claim(made):
     for section in made.sections:
         pictures, chapter = shown(section), made.chapter
         told = {
@@ -292,9 +292,7 @@ def test_every_section_shows_its_pictures_once_and_names_every_claim(made: Made)
             assert command[1] in set(section.cells["cell_id"])
 
 
-def test_text_fits_the_terminal(
-    made: Made, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_text_fits_the_terminal(made, capsys, monkeypatch):
     printed = {}
     for width in (WIDTH, 400):
         monkeypatch.setenv("COLUMNS", str(width))
@@ -309,7 +307,7 @@ def test_text_fits_the_terminal(
 # --- MLflow
 
 
-def test_summaries_have_names_and_values_that_mlflow_takes(everything: Conclusions) -> None:
+def test_summaries_have_names_and_values_that_mlflow_takes(everything):
     answer = everything.answer()
     assert 0 < len(answer.text) <= MOST_IN_DESCRIPTION
     runs = answer.summaries
@@ -329,7 +327,7 @@ def test_summaries_have_names_and_values_that_mlflow_takes(everything: Conclusio
         assert all(0 < len(text) <= MOST_IN_TAG for text in run.tags.values())
 
 
-def test_a_paradigm_has_a_colour_of_its_own(everything: Conclusions) -> None:
+def test_a_paradigm_has_a_colour_of_its_own(everything):
     pairs = {
         (run.params["paradigm"], run.tags["mlflow.runColor"])
         for run in everything.answer().summaries
@@ -339,7 +337,7 @@ def test_a_paradigm_has_a_colour_of_its_own(everything: Conclusions) -> None:
     assert len(pairs) == len({*paradigms}) == len({*colours}) > 1
 
 
-def test_every_kind_has_summaries_and_counts(made: Made) -> None:
+def test_every_kind_has_summaries_and_counts(made):
     answer = made.found.answer()
     assert answer.summaries
     cells, claims = (
@@ -353,7 +351,7 @@ def test_every_kind_has_summaries_and_counts(made: Made) -> None:
         assert named <= {name for each in made.sections for name in each.cells[column]}
 
 
-def test_notes_begin_with_the_answer_and_say_every_claim(made: Made) -> None:
+def test_notes_begin_with_the_answer_and_say_every_claim(made):
     """Where paradigms are compared, the claims of the paper are left to the report."""
     for section in made.sections:
         alone = made.found.of(section.cells["cell_id"]).answer()
@@ -370,7 +368,7 @@ def test_notes_begin_with_the_answer_and_say_every_claim(made: Made) -> None:
 # --- all of it
 
 
-def test_nothing_is_drawn_twice_or_before_it_is_asked_for(made: Made) -> None:
+def test_nothing_is_drawn_twice_or_before_it_is_asked_for(made):
     """The report and the summaries share what is drawn; for print nothing is."""
     pictures = len(made.chapter.pictures(made.sections))
     pictures += sum(len(section.pictures) for section in made.sections)
@@ -378,9 +376,7 @@ def test_nothing_is_drawn_twice_or_before_it_is_asked_for(made: Made) -> None:
     assert len(made.drawn) == len({*map(id, made.drawn)}) == pictures
 
 
-def test_a_report_leaves_nothing_of_an_older_one(
-    made: Made, each_kind: Mapping[str, Made], tmp_path: Path
-) -> None:
+def test_a_report_leaves_nothing_of_an_older_one(made, each_kind, tmp_path):
     for other in each_kind.values():
         shutil.copytree(other.report, tmp_path, dirs_exist_ok=True)
     with drawings() as again:
@@ -393,7 +389,7 @@ def test_a_report_leaves_nothing_of_an_older_one(
     assert over == alone
 
 
-def test_options_of_comparisons_concern_some_kinds_only(made: Made) -> None:
+def test_options_of_comparisons_concern_some_kinds_only(made):
     question = Question(budget=0.5e6)
     found = Conclusions(made.results.url, question, made.sections)
     refused = ["--budget"] * (not made.chapter.compares)

@@ -27,7 +27,7 @@ def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Storage:
     return Storage(f"memory://{uuid.uuid4().hex}")
 
 
-def test_no_content_is_ever_lost_but_by_writing_and_removing(storage: Storage) -> None:
+def test_no_content_is_ever_lost_but_by_writing_and_removing(storage):
     """A storage behaves as a dict from names to bytes does."""
     files: dict[str, bytes] = {}
     draw = random.Random(0)
@@ -54,9 +54,7 @@ def test_no_content_is_ever_lost_but_by_writing_and_removing(storage: Storage) -
     assert {name: storage.read(name) for name in there} == files
 
 
-def test_a_file_that_another_process_moves_first_is_missing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_another_process_moves_first_is_missing(tmp_path, monkeypatch):
     """As shards that begin at once set the same damage aside."""
     storage, move = Storage(tmp_path), shutil.move
     storage.write("x", b"damaged")
@@ -70,7 +68,7 @@ def test_a_file_that_another_process_moves_first_is_missing(
         storage.move("x", "aside/x")
 
 
-def test_names_are_those_of_all_files_below_a_folder(storage: Storage) -> None:
+def test_names_are_those_of_all_files_below_a_folder(storage):
     """But of hidden ones, which are of other programs."""
     assert storage.names("a") == []
     hidden = ["a/.ipynb_checkpoints/x", "a/._x", "a/__MACOSX/x"]
@@ -84,7 +82,7 @@ def test_names_are_those_of_all_files_below_a_folder(storage: Storage) -> None:
         storage.read("a/z")
 
 
-def test_a_download_that_breaks_off_leaves_nothing_that_looks_whole(tmp_path: Path) -> None:
+def test_a_download_that_breaks_off_leaves_nothing_that_looks_whole(tmp_path):
     storage = Storage(f"memory://{uuid.uuid4().hex}")
     for name in ("a/x", "a/y"):
         storage.write(name, b"whole")
@@ -95,9 +93,7 @@ def test_a_download_that_breaks_off_leaves_nothing_that_looks_whole(tmp_path: Pa
     assert [path.read_bytes() for path in (tmp_path / "a").glob("?")] == [b"whole"] * 2
 
 
-def test_a_full_disk_is_an_error_of_one_line_and_leaves_the_old_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_is_an_error_of_one_line_and_leaves_the_old_file(tmp_path, monkeypatch):
     storage = Storage(tmp_path)
     storage.write("x", b"old")
 
@@ -111,7 +107,7 @@ def test_a_full_disk_is_an_error_of_one_line_and_leaves_the_old_file(
     assert [path.name for path in tmp_path.iterdir()] == ["x"]
 
 
-def test_a_file_in_the_place_of_a_folder_is_named(tmp_path: Path) -> None:
+def test_a_file_in_the_place_of_a_folder_is_named(tmp_path):
     (tmp_path / "file").write_text("")
     storage = Storage(tmp_path)
     for act in (
@@ -127,9 +123,7 @@ def test_a_file_in_the_place_of_a_folder_is_named(tmp_path: Path) -> None:
             act()
 
 
-def test_an_unreadable_folder_is_not_an_empty_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unreadable_folder_is_not_an_empty_one(tmp_path, monkeypatch):
     """Else all its cells would run again."""
 
     def refused(_: str) -> None:
@@ -140,7 +134,7 @@ def test_an_unreadable_folder_is_not_an_empty_one(
         Storage(tmp_path).names("a")
 
 
-def test_what_a_killed_writer_leaves_is_not_read_and_swept(tmp_path: Path) -> None:
+def test_what_a_killed_writer_leaves_is_not_read_and_swept(tmp_path):
     code = f"""
 import os
 from study.storage.storage import Storage
@@ -162,9 +156,7 @@ storage.write("a/x", b"new")
     assert len(list((tmp_path / "a").iterdir())) == 2
 
 
-def test_a_writer_whose_unfinished_file_is_swept_writes_it_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_writer_whose_unfinished_file_is_swept_writes_it_again(tmp_path, monkeypatch):
     storage, replace, swept = Storage(tmp_path), os.replace, []
 
     def sweep_first(*paths: str) -> None:
@@ -179,7 +171,7 @@ def test_a_writer_whose_unfinished_file_is_swept_writes_it_again(
     assert storage.read("x") == b"whole"
 
 
-def test_a_file_url_is_its_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_url_is_its_path(tmp_path, monkeypatch):
     path = tmp_path / "a b"
     for url in (path.as_uri(), f"file://{path}", str(path), f"{path}/"):
         storage = Storage(url)
@@ -194,7 +186,7 @@ def test_a_file_url_is_its_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.parametrize("end", ["", "/"])
-def test_the_report_of_a_study_is_found_wherever_it_lies(storage: Storage, end: str) -> None:
+def test_the_report_of_a_study_is_found_wherever_it_lies(storage, end):
     url = storage.url + end
     assert report_folder(url, "digits") == storage.path("report/digits")
     assert report_folder(url) == storage.path("report")
@@ -221,9 +213,7 @@ def test_the_report_of_a_study_is_found_wherever_it_lies(storage: Storage, end: 
         ("s3://", "s3:// names no bucket"),
     ],
 )
-def test_a_place_that_cannot_hold_results_is_refused_and_no_password_shown(
-    url: str, fact: str
-) -> None:
+def test_a_place_that_cannot_hold_results_is_refused_and_no_password_shown(url, fact):
     with pytest.raises(ResultsError, match=fact) as refused:
         Storage(url)
     assert not {"secret", "sec/ret"} & set(re.split("[:@ ]", str(refused.value)))

@@ -17,7 +17,7 @@ import torch
 from study import tasks
 from study.cell import NO_OPTIONS, Cell, Options, Schedule
 from study.check.of_tasks import PROMISES, Loaded
-from study.check.promises import Promise, Skipped
+from study.check.promises import Skipped
 from study.errors import RequestError
 from study.tasks.task import MOSAICS, SPLITS, Batch, Split
 from tests.made_up.gpu import waits
@@ -53,7 +53,7 @@ def whole(split: Split) -> Batch:
 
 
 @pytest.mark.parametrize("promise", PROMISES, ids=lambda promise: promise.check.__name__)
-def test_it_keeps_its_promises(known: Known, promise: Promise) -> None:
+def test_it_keeps_its_promises(known, promise):
     """Those that `python -m study.check` checks of tasks from outside."""
     try:
         promise.check(known)
@@ -64,7 +64,7 @@ def test_it_keeps_its_promises(known: Known, promise: Promise) -> None:
 # --- the declaration
 
 
-def test_a_task_reads_a_data_set_or_takes_none() -> None:
+def test_a_task_reads_a_data_set_or_takes_none():
     assert OF_TASK.keys() == tasks.TASKS.keys()
     for name, layout in OF_TASK.items():
         assert tasks.TASKS[name].reads("data_dir") == (layout.write is not None)
@@ -72,7 +72,7 @@ def test_a_task_reads_a_data_set_or_takes_none() -> None:
 
 
 @pytest.mark.parametrize("name", tasks.TASKS)
-def test_options_that_a_task_has_not_are_refused(name: str) -> None:
+def test_options_that_a_task_has_not_are_refused(name):
     foreign = {k: v for layout in LAYOUTS.values() for k, v in layout.options.items()}
     assert foreign.keys() == {each for task in tasks.TASKS.values() for each in task.options}
     for option in foreign.keys() - tasks.TASKS[name].options.keys():
@@ -83,7 +83,7 @@ def test_options_that_a_task_has_not_are_refused(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", tasks.TASKS)
-def test_options_that_are_not_given_are_the_usual_ones(name: str) -> None:
+def test_options_that_are_not_given_are_the_usual_ones(name):
     """And what None stands for has no other name."""
     declared, own = tasks.TASKS[name].options, OF_TASK[name].options
     if needed := [option for option, axis in declared.items() if not axis.default]:
@@ -104,7 +104,7 @@ def test_options_that_are_not_given_are_the_usual_ones(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name, layout in LAYOUTS.items() if layout.write])
-def test_all_files_that_are_read_are_known_by_their_names(name: str, tmp_path: Path) -> None:
+def test_all_files_that_are_read_are_known_by_their_names(name, tmp_path):
     """So that a directory on shared storage is copied whole, and nothing else of it."""
     layout = LAYOUTS[name]
     layout.write(folder := tmp_path / "data")
@@ -115,7 +115,7 @@ def test_all_files_that_are_read_are_known_by_their_names(name: str, tmp_path: P
         assert not data_set.belongs(other)
 
 
-def test_what_is_prepared_is_prepared_once_until_a_file_changes(known: Known) -> None:
+def test_what_is_prepared_is_prepared_once_until_a_file_changes(known):
     def prepared() -> dict[str, int]:
         known.task.splits(known.cell)
         folders = (known.places.cache / "prepared").glob("[!.]*")
@@ -134,7 +134,7 @@ def test_what_is_prepared_is_prepared_once_until_a_file_changes(known: Known) ->
 # --- batches
 
 
-def test_validation_and_test_are_held_once_and_no_option_of_training_draws(known: Known) -> None:
+def test_validation_and_test_are_held_once_and_no_option_of_training_draws(known):
     one = known.splits()
     faster = replace(known.cell, schedule=Schedule.hybrid(0.5, 0.3, 0.2), batch_size=3)
     same, other = known.task.splits(faster), known.splits(1)
@@ -146,7 +146,7 @@ def test_validation_and_test_are_held_once_and_no_option_of_training_draws(known
 
 
 @pytest.mark.parametrize("known", MOSAIC, indirect=True)
-def test_no_draw_of_the_data_is_in_two_splits(known: Known) -> None:
+def test_no_draw_of_the_data_is_in_two_splits(known):
     """Images that are equal, or windows of one series, are one draw."""
     used = {}
     for name, split in known.splits().items():
@@ -155,7 +155,7 @@ def test_no_draw_of_the_data_is_in_two_splits(known: Known) -> None:
     assert known.splits()["train"].images is not split.images  # those that test
 
 
-def test_a_batch_is_of_the_shapes_that_models_and_paradigms_take(known: Known) -> None:
+def test_a_batch_is_of_the_shapes_that_models_and_paradigms_take(known):
     facts = known.task.facts
     if facts.sizes:
         assert facts.sizes.keys() == set(SPLITS)
@@ -183,7 +183,7 @@ def test_a_batch_is_of_the_shapes_that_models_and_paradigms_take(known: Known) -
             assert not (foreground & ~mask).any()
 
 
-def test_a_batch_of_a_given_width_waits_for_nothing(known: Known) -> None:
+def test_a_batch_of_a_given_width_waits_for_nothing(known):
     """Few widths, found on the host; tensors on the meta device have no values to wait for.
 
     What it holds are rows of the whole, whatever the other rows; what is wider is padding.
@@ -216,7 +216,7 @@ def test_a_batch_of_a_given_width_waits_for_nothing(known: Known) -> None:
                 assert batch.mask.sum() == every.mask[rows].sum()
 
 
-def test_parts_of_a_split_are_parts_of_the_whole(known: Known) -> None:
+def test_parts_of_a_split_are_parts_of_the_whole(known):
     """Passes, the first inputs, and segments that stand in several inputs.
 
     Where inputs differ in length, a pass is of like ones, so that little of it is padding.

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pytest
 
 from study.errors import RequestError
@@ -146,9 +145,7 @@ def one_node(nodes: Nodes) -> Nodes:
     return nodes
 
 
-def test_nodes_share_a_study_come_and_go(
-    nodes: Nodes, tmp_path: Path, whole: pd.DataFrame
-) -> None:
+def test_nodes_share_a_study_come_and_go(nodes, tmp_path, whole):
     """What is lost with a node are steps since a checkpoint; what comes out, no bit of it."""
     lost = nodes.add("lost", nodes.hold(until="never"))
     kept = nodes.add("kept", nodes.hold(until="late"))
@@ -172,7 +169,7 @@ def test_nodes_share_a_study_come_and_go(
     assert_whole(results, {}, whole)
 
 
-def test_a_node_that_cannot_train_is_named(nodes: Nodes) -> None:
+def test_a_node_that_cannot_train_is_named(nodes):
     """Without the project, or with another version of it."""
     version = "import study.cell.version\nstudy.cell.version.source_digest = lambda: 'other'"
     with join(nodes.address) as cluster:
@@ -197,9 +194,7 @@ def typed(
     )  # fmt: skip
 
 
-def test_a_command_that_does_not_fit_the_cluster_is_refused(
-    one_node: Nodes, tmp_path: Path
-) -> None:
+def test_a_command_that_does_not_fit_the_cluster_is_refused(one_node, tmp_path):
     """It has another Ray; or a token, for which the cluster does not ask."""
     (tmp_path / "sitecustomize.py").write_text("import ray\nray.__version__ = '2.1.0'\n")
     token = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "0" * 64}
@@ -214,9 +209,7 @@ def test_a_command_that_does_not_fit_the_cluster_is_refused(
         assert not (tmp_path / "results").exists()
 
 
-def test_nodes_know_chapters_and_parts_and_the_plan_counts_nodes(
-    one_node: Nodes, tmp_path: Path
-) -> None:
+def test_nodes_know_chapters_and_parts_and_the_plan_counts_nodes(one_node, tmp_path):
     """The file of parts is a pipe, which only the command can have read."""
     pipe, results = tmp_path / "my_parts.py", tmp_path / "results"
     os.mkfifo(pipe)
@@ -238,7 +231,7 @@ def test_nodes_know_chapters_and_parts_and_the_plan_counts_nodes(
     assert cost == pytest.approx(2.5 * hours, rel=0.06)
 
 
-def test_a_command_outlives_the_ray_that_it_started() -> None:
+def test_a_command_outlives_the_ray_that_it_started():
     done = subprocess.run(
         [sys.executable, "-c", GARBAGE], capture_output=True, text=True, cwd=PROJECT
     )

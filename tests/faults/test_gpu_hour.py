@@ -151,9 +151,7 @@ def outs(python: str, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 @needs_data
 @pytest.mark.timeout(1800)
-def test_slices_go_on_where_one_ended(
-    outs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_slices_go_on_where_one_ended(outs, tmp_path, capsys):
     for out in outs:
         assert Results(out).survey().damaged == ()
         assert len(contents(out)) <= 8  # so many files come back
@@ -171,7 +169,7 @@ def test_slices_go_on_where_one_ended(
 
 @needs_data
 @pytest.mark.timeout(1800)
-def test_tests_and_benchmarks_run_once(outs: list[Path]) -> None:
+def test_tests_and_benchmarks_run_once(outs):
     for name in ("tests", *gpu_hour.BENCHMARKS):
         assert steps(outs[-1]).count(name) == 1
     assert "<testsuite " in (outs[-1] / "tests.xml").read_text()
@@ -183,9 +181,7 @@ def test_tests_and_benchmarks_run_once(outs: list[Path]) -> None:
 
 
 @pytest.mark.parametrize(("seconds", "sleeps", "status"), [(30, 0, 3), (5, 60, "out of time")])
-def test_a_step_runs_once_and_only_where_it_has_its_time(
-    seconds: float, sleeps: int, status: int | str, tmp_path: Path
-) -> None:
+def test_a_step_runs_once_and_only_where_it_has_its_time(seconds, sleeps, status, tmp_path):
     args: Any = SimpleNamespace(out=tmp_path / "out", results=tmp_path / "none", minutes=1)
     this = gpu_hour.Slice(args, tmp_path / "scratch")
     figures = tmp_path / "figures.json"
@@ -211,12 +207,12 @@ def test_a_step_runs_once_and_only_where_it_has_its_time(
 )
 @needs_data
 def test_bad_input_is_refused_before_anything_runs(
-    options: list[str],
-    said: str,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    options,
+    said,
+    tmp_path,
+    capsys,
+    monkeypatch,
+):
     monkeypatch.setattr(gpu_hour.Slice, "run", lambda *_: pytest.fail("a step ran"))
     file = tmp_path / "file"
     file.touch()

@@ -21,7 +21,7 @@ MOMENTS = 3
 """The first table or index that is made, one in the middle and the last one."""
 
 
-def test_a_database_whose_making_was_killed_is_made(tmp_path: Path) -> None:
+def test_a_database_whose_making_was_killed_is_made(tmp_path):
     whole = tmp_path / "whole"
     assert exit_of(in_a_process(dies_at, whole, 0)) == 0
     made = int((whole / "made").read_text())
@@ -34,7 +34,7 @@ def test_a_database_whose_making_was_killed_is_made(tmp_path: Path) -> None:
         assert tables(folder) == tables(whole)
 
 
-def test_drivers_make_one_database_at_once(tmp_path: Path) -> None:
+def test_drivers_make_one_database_at_once(tmp_path):
     drivers = [in_a_process(connected, tmp_path) for _ in range(2)]
     assert [exit_of(driver) for driver in drivers] == [0, 0]
 

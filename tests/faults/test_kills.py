@@ -108,7 +108,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
     return Study(tmp_path_factory.mktemp("killed") / "results")
 
 
-def test_sigterm_stops_a_study_like_ctrl_c(study: Study, tmp_path: Path) -> None:
+def test_sigterm_stops_a_study_like_ctrl_c(study, tmp_path):
     """Batch systems and containers send it.
 
     Till then the study listens to nobody else, and asks for a token that nobody can read.
@@ -132,7 +132,7 @@ def test_sigterm_stops_a_study_like_ctrl_c(study: Study, tmp_path: Path) -> None
     assert "the same command goes on" in printed
 
 
-def test_ctrl_c_leaves_a_directory_that_the_same_command_goes_on_in(study: Study) -> None:
+def test_ctrl_c_leaves_a_directory_that_the_same_command_goes_on_in(study):
     process = study.start()
     before = len(Results(study.results).finished())
     wait_until(lambda: len(Results(study.results).finished()) > before, process)
@@ -144,8 +144,8 @@ def test_ctrl_c_leaves_a_directory_that_the_same_command_goes_on_in(study: Study
 
 
 def test_cells_go_on_from_their_checkpoints_though_driver_and_workers_are_killed(
-    study: Study, whole: pd.DataFrame, rng: random.Random
-) -> None:
+    study, whole, rng
+):
     """The driver at a random moment, once cells have checkpoints; then workers, till the end."""
     left: set[str] = set()
     while not left:  # those that had one may have ended
@@ -212,9 +212,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", "--lazy", str(folder)], check=True)
 
 
-def test_a_full_disk_stops_the_study_and_loses_nothing(
-    small_disk: Path, short: pd.DataFrame, command: Command
-) -> None:
+def test_a_full_disk_stops_the_study_and_loses_nothing(small_disk, short, command):
     results = small_disk / "results"
     results.mkdir()
     ballast = small_disk / "ballast"
@@ -231,9 +229,7 @@ def test_a_full_disk_stops_the_study_and_loses_nothing(
     assert_whole(results, kept, short)
 
 
-def test_a_lost_directory_stops_the_study_and_loses_nothing(
-    tmp_path: Path, short: pd.DataFrame, command: Command
-) -> None:
+def test_a_lost_directory_stops_the_study_and_loses_nothing(tmp_path, short, command):
     results, away = tmp_path / "results", tmp_path / "away"
 
     def take_away() -> None:
@@ -259,8 +255,8 @@ def test_a_lost_directory_stops_the_study_and_loses_nothing(
 
 
 def test_a_bug_is_shown_with_its_cell_and_the_mended_study_goes_on(
-    tmp_path: Path, short: pd.DataFrame, command: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    tmp_path, short, command, monkeypatch
+):
     """Trials of a hard paradigm raise; then they do not."""
 
     def broken(cells: Sequence[Cell], *how: Any) -> Any:
@@ -283,8 +279,8 @@ def test_a_bug_is_shown_with_its_cell_and_the_mended_study_goes_on(
 
 
 def test_what_a_worker_killed_as_it_wrote_leaves_is_gone_at_the_end(
-    tmp_path: Path, short: pd.DataFrame, command: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    tmp_path, short, command, monkeypatch
+):
     results = tmp_path / "results"
 
     def leaving(*arguments: Any) -> Any:
@@ -297,9 +293,7 @@ def test_what_a_worker_killed_as_it_wrote_leaves_is_gone_at_the_end(
     assert_whole(results, {}, short)
 
 
-def test_without_a_ray_that_starts_the_command_trains_by_itself(
-    tmp_path: Path, short: pd.DataFrame
-) -> None:
+def test_without_a_ray_that_starts_the_command_trains_by_itself(tmp_path, short):
     """As Ray gives its server no time here, it fails as on a machine that is too busy."""
     environment = {**os.environ, "RAY_gcs_server_port_wait_time_s": "0"}
     done = subprocess.run(
@@ -312,9 +306,7 @@ def test_without_a_ray_that_starts_the_command_trains_by_itself(
     assert_whole(tmp_path, {}, short)
 
 
-def test_without_a_ray_that_starts_a_scheduler_is_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_a_ray_that_starts_a_scheduler_is_refused(tmp_path, capsys, monkeypatch):
     def none(*_: Any) -> None:
         raise NoRay("Ray did not start")
 

@@ -63,7 +63,7 @@ def uri(server: MLflowServer) -> str:
     return server.uri
 
 
-def test_the_mlflow_ui_listens_on_the_loopback_only(server: MLflowServer) -> None:
+def test_the_mlflow_ui_listens_on_the_loopback_only(server):
     found = listening(server.pid)
     assert f"127.0.0.1:{server.port}" in found
     assert others_hear(found) == {}
@@ -102,9 +102,7 @@ def is_seen(element: Locator) -> bool:
     return bool(right <= ASSISTANT and bottom <= HEIGHT and box["y"] >= 0)
 
 
-def test_the_comparison_is_the_first_thing_seen(
-    results: Results, view: str, names: dict[str, str], page: Page
-) -> None:
+def test_the_comparison_is_the_first_thing_seen(results, view, names, page):
     """The answer, four charts and no other, and SAIF and accuracy of all paradigms as bars."""
     page.goto(view)
     (comparison,) = compare(load(results))
@@ -126,9 +124,7 @@ def test_the_comparison_is_the_first_thing_seen(
         page.get_by_text(f"{name} (test/saif)").wait_for()
 
 
-def test_the_table_shows_who_is_best(
-    results: Results, view: str, names: dict[str, str], page: Page
-) -> None:
+def test_the_table_shows_who_is_best(results, view, names, page):
     (comparison,) = compare(load(results))
     expected = comparison.summary.set_index("paradigm")
     page.goto(view.replace("&compareRunsMode=CHART", ""))
@@ -150,9 +146,7 @@ def test_the_table_shows_who_is_best(
     take_picture(page, "mlflow-runs")
 
 
-def test_four_summaries_are_compared(
-    results: Results, view: str, names: dict[str, str], page: Page
-) -> None:
+def test_four_summaries_are_compared(results, view, names, page):
     """By rates, paradigm and switch point, and by their heat maps side by side."""
     page.goto(view.replace("&compareRunsMode=CHART", ""))
     for name in names.values():

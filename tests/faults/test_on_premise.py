@@ -160,7 +160,7 @@ def cluster(site: Site) -> Site:
     return site
 
 
-def test_a_study_runs_on_both_hosts(cluster: Site) -> None:
+def test_a_study_runs_on_both_hosts(cluster):
     study = command("ray exec on-premise.yaml 'cd ")
     with_grid = f"{study.removesuffix(chr(39))} {GRID}'"
     printed = cluster.run(with_grid)
@@ -172,7 +172,7 @@ def test_a_study_runs_on_both_hosts(cluster: Site) -> None:
     assert set(groups) == {host.group for host in cluster.hosts}, groups
 
 
-def test_the_dashboard_asks_for_the_token(cluster: Site) -> None:
+def test_the_dashboard_asks_for_the_token(cluster):
     cluster.run(f"{{ setsid {command('ray dashboard')} >/dev/null 2>&1 & echo $! >~/tunnel; }}")
     script = (
         "import sys, urllib.error, urllib.request\n"
@@ -195,7 +195,7 @@ def test_the_dashboard_asks_for_the_token(cluster: Site) -> None:
     cluster.desk.run("kill -- -$(cat ~/tunnel)")
 
 
-def test_results_that_are_not_shared_are_refused_before_any_cell(cluster: Site) -> None:
+def test_results_that_are_not_shared_are_refused_before_any_cell(cluster):
     """Every host has a /tmp of its own."""
     done = cluster.python(
         cluster.head, f"-m study.run digits --address auto --results /tmp/own {GRID}"
@@ -208,7 +208,7 @@ def test_results_that_are_not_shared_are_refused_before_any_cell(cluster: Site) 
     assert cluster.head.run("ls /tmp/own/cells").stdout == ""
 
 
-def test_taking_it_down_leaves_nothing_running(cluster: Site) -> None:
+def test_taking_it_down_leaves_nothing_running(cluster):
     """The last one, for which the cluster comes up anew where it is called alone."""
     assert not cluster.are_idle()
     cluster.run(command("ray down"))

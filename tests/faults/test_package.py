@@ -10,7 +10,6 @@ import sys
 import sysconfig
 import tomllib
 from collections.abc import Callable
-from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
@@ -67,7 +66,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Call:
     return call
 
 
-def test_it_is_imported_from_the_wheel(installed: Call) -> None:
+def test_it_is_imported_from_the_wheel(installed):
     code = (
         "import analysis, study.cell.version as version;"
         "from search_spaces import STUDIES;"
@@ -80,9 +79,7 @@ def test_it_is_imported_from_the_wheel(installed: Call) -> None:
     assert "site-packages" in chapter
 
 
-def test_a_repository_of_ones_own_is_found_checked_and_run(
-    installed: Call, tmp_path: Path
-) -> None:
+def test_a_repository_of_ones_own_is_found_checked_and_run(installed, tmp_path):
     """By its entry point, so without --with, also on Ray's workers."""
     checked = installed("attention-study", "check")
     assert checked.returncode == 0, checked.stdout + checked.stderr
@@ -99,7 +96,7 @@ def test_a_repository_of_ones_own_is_found_checked_and_run(
     assert reported.returncode == 0, reported.stderr
 
 
-def test_what_a_package_alone_brings_is_used(installed: Call, tmp_path: Path) -> None:
+def test_what_a_package_alone_brings_is_used(installed, tmp_path):
     """A measure with its column, a task that has it, settings, a refusal, a command."""
     results = tmp_path / "results"
     arguments = ("rings", "--results", str(results), "--tracking", "none", "--set", *TINY.split())
@@ -124,7 +121,7 @@ def test_what_a_package_alone_brings_is_used(installed: Call, tmp_path: Path) ->
     assert "spread" in installed("attention-study", "--help").stdout
 
 
-def test_a_command_that_is_none_is_named(installed: Call) -> None:
+def test_a_command_that_is_none_is_named(installed):
     done = installed("attention-study", "rum")
     assert (done.returncode, done.stdout) == (2, "")
     assert "Did you mean 'run'?" in done.stderr

@@ -76,21 +76,17 @@ def tracked(server: PostgreSQL) -> str:
     return url
 
 
-def test_drivers_make_the_tables_of_one_database_at_once(
-    tmp_path: Path, server: PostgreSQL
-) -> None:
+def test_drivers_make_the_tables_of_one_database_at_once(tmp_path, server):
     empty = server.create("empty")
     drivers = [in_a_process(connected, tmp_path / name, empty) for name in ("a", "b")]
     assert [exit_of(driver) for driver in drivers] == [0, 0]
 
 
-def test_two_drivers_log_to_one_database(tmp_path: Path, tracked: str) -> None:
+def test_two_drivers_log_to_one_database(tmp_path, tracked):
     assert_two_drivers_log(tmp_path, tracked, "both")
 
 
-def test_a_database_that_restarts_while_runs_are_logged(
-    tmp_path: Path, server: PostgreSQL, tracked: str
-) -> None:
+def test_a_database_that_restarts_while_runs_are_logged(tmp_path, server, tracked):
     results = make_results(tmp_path / "results")
     cells = [write(results, make_cell(seed=seed), study="restart") for seed in range(24)]
     wanted = statuses(cells, results)
@@ -121,8 +117,8 @@ def refused(results: Results, uri: str) -> str:
 
 
 def test_a_database_that_cannot_be_used_is_named_without_its_password(
-    results: Results, server: PostgreSQL, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    results, server, monkeypatch
+):
     wrong = refused(results, server.url("postgres", WRONG))
     assert 'password authentication failed for user "study"' in wrong
     assert "study:***@127.0.0.1" in wrong

@@ -66,7 +66,7 @@ def visit(request: pytest.FixtureRequest, browser: Browser, report: Path) -> Ite
     context.close()
 
 
-def test_it_loads_and_shows_everything(visit: Visit, report: Path, tmp_path: Path) -> None:
+def test_it_loads_and_shows_everything(visit, report, tmp_path):
     page = visit.page
     widths = page.eval_on_selector_all(
         "figure svg", "figures => figures.map(f => f.getBoundingClientRect().width)"
@@ -79,7 +79,7 @@ def test_it_loads_and_shows_everything(visit: Visit, report: Path, tmp_path: Pat
     assert len(screenshot) > 50_000
 
 
-def test_nothing_is_wider_than_the_screen(visit: Visit) -> None:
+def test_nothing_is_wider_than_the_screen(visit):
     page = visit.page
     assert page.evaluate("document.documentElement.scrollWidth - window.innerWidth") <= 0
     # What is wider scrolls by itself: tables, and figures of many panels.
@@ -91,7 +91,7 @@ def test_nothing_is_wider_than_the_screen(visit: Visit) -> None:
     assert outside == []
 
 
-def test_a_table_folds_its_cells_before_it_scrolls(browser: Browser, tmp_path: Path) -> None:
+def test_a_table_folds_its_cells_before_it_scrolls(browser, tmp_path):
     path = tmp_path / "wide.html"
     intervals = Table(["paradigm", *["95 % interval"] * 10], [["soft", *["69.2 to 84.5"] * 10]])
     path.write_text(page_of([("table", intervals)]))
@@ -103,7 +103,7 @@ def test_a_table_folds_its_cells_before_it_scrolls(browser: Browser, tmp_path: P
         page.close()
 
 
-def test_dark_and_light_follow_the_reader(browser: Browser, report: Path) -> None:
+def test_dark_and_light_follow_the_reader(browser, report):
     for scheme, is_dark in (("dark", True), ("light", False)):
         page = browser.new_page(color_scheme=scheme, offline=True)  # type: ignore[arg-type]
         page.goto(report.as_uri())
@@ -115,7 +115,7 @@ def test_dark_and_light_follow_the_reader(browser: Browser, report: Path) -> Non
         page.close()
 
 
-def test_it_prints(browser: Browser, report: Path, tmp_path: Path) -> None:
+def test_it_prints(browser, report, tmp_path):
     page = browser.new_page(color_scheme="dark", offline=True)
     page.goto(report.as_uri())
     page.emulate_media(media="print")
@@ -128,11 +128,11 @@ def test_it_prints(browser: Browser, report: Path, tmp_path: Path) -> None:
     page.close()
 
 
-def test_the_page_is_small_enough_to_be_sent(report: Path) -> None:
+def test_the_page_is_small_enough_to_be_sent(report):
     assert report.stat().st_size < MOST_BYTES
 
 
-def test_every_mark_says_its_numbers_without_a_script(browser: Browser, report: Path) -> None:
+def test_every_mark_says_its_numbers_without_a_script(browser, report):
     """What is under the pointer is in an element with a title."""
     page = browser.new_page(viewport=WIDE, offline=True)
     page.goto(report.as_uri())
@@ -158,7 +158,7 @@ def test_every_mark_says_its_numbers_without_a_script(browser: Browser, report: 
     page.close()
 
 
-def test_a_watched_page_loads_itself_again(browser: Browser, tmp_path: Path) -> None:
+def test_a_watched_page_loads_itself_again(browser, tmp_path):
     """But not while someone is at work with it."""
     path = tmp_path / "report.html"
     path.write_text(page_of([("text", "first")], reload=1))

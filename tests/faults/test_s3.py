@@ -11,7 +11,6 @@ import urllib.request
 import uuid
 from collections import Counter
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import boto3
@@ -107,9 +106,7 @@ test_no_content_is_lost = contract.test_no_content_is_ever_lost_but_by_writing_a
 
 
 @pytest.mark.parametrize("place", ["", "/", "/a", "/a/b//"])
-def test_a_directory_may_be_the_whole_bucket_or_any_folder(
-    s3: Any, bucket: str, place: str
-) -> None:
+def test_a_directory_may_be_the_whole_bucket_or_any_folder(s3, bucket, place):
     results = Results(f"s3://{bucket}{place}")
     results.prepare()
     cell = write(results, make_cell(), 0.8)
@@ -145,9 +142,7 @@ def studied(s3_server: str) -> Studied:
 
 
 @pytest.mark.usefixtures("no_pictures")
-def test_a_study_with_its_results_on_s3(
-    studied: Studied, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_study_with_its_results_on_s3(studied, capsys):
     """The same command again runs nothing; trained on this disk a cell has the same bits."""
     results, printed = studied
     assert f"{CELLS} cells: 0 done already, {CELLS} to run" in printed
@@ -165,9 +160,7 @@ def test_a_study_with_its_results_on_s3(
 
 
 @pytest.mark.usefixtures("no_pictures")
-def test_its_report_is_written_anew_beside_it_elsewhere_and_here(
-    studied: Studied, bucket: str, tmp_path: Path
-) -> None:
+def test_its_report_is_written_anew_beside_it_elsewhere_and_here(studied, bucket, tmp_path):
     results = studied.results
     assert report([results.url]) == 0
     assert report([results.url, "--out", f"s3://{bucket}/r"]) == 0
@@ -179,9 +172,7 @@ def test_its_report_is_written_anew_beside_it_elsewhere_and_here(
 
 
 @pytest.mark.usefixtures("no_pictures")
-def test_no_credential_is_written_anywhere(
-    studied: Studied, tmp_path: Path, empty_database: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_credential_is_written_anywhere(studied, tmp_path, empty_database, monkeypatch):
     """Neither by the command, nor into results, reports, checkpoints or MLflow."""
     results, printed = studied
     monkeypatch.chdir(tmp_path)
@@ -200,9 +191,7 @@ def test_no_credential_is_written_anywhere(
 # Writers and connections that are lost.
 
 
-def test_a_writer_killed_in_the_middle_leaves_what_was_there(
-    s3: Any, bucket: str, storage: Storage
-) -> None:
+def test_a_writer_killed_in_the_middle_leaves_what_was_there(s3, bucket, storage):
     """A file so large that it is sent in parts."""
     storage.write("checkpoints/x", b"old")
     code = f"""
@@ -227,7 +216,7 @@ Storage({storage.url!r}).write("checkpoints/x", bytes(101 * 2**20))
     assert storage.read("checkpoints/x") == bytes(101 * 2**20)
 
 
-def test_a_lost_connection_is_no_damage(results: Results, calls: Calls) -> None:
+def test_a_lost_connection_is_no_damage(results, calls):
     """Else a compacted file would be set aside, and all of its cells run again."""
     write(results, make_cell())
     compact.main([results.url])
@@ -237,7 +226,7 @@ def test_a_lost_connection_is_no_damage(results: Results, calls: Calls) -> None:
             read()
 
 
-def test_rights_and_connections_that_are_lost_on_the_way(storage: Storage, calls: Calls) -> None:
+def test_rights_and_connections_that_are_lost_on_the_way(storage, calls):
     storage.write("a/x", b"")
     for error, remedy in (
         (PermissionError("Access Denied"), r"\(Access Denied\)\. Use credentials that may list"),
@@ -262,9 +251,7 @@ def test_rights_and_connections_that_are_lost_on_the_way(storage: Storage, calls
 # What is wrong at start.
 
 
-def test_a_bucket_that_is_not_there_is_refused_and_not_made(
-    s3: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_bucket_that_is_not_there_is_refused_and_not_made(s3, tmp_path, capsys):
     """By every command, at once and with one line."""
     before = s3.list_buckets()["Buckets"]
     url, local = "s3://no-such-bucket/r", make_results(tmp_path).url
@@ -283,7 +270,7 @@ def test_a_bucket_that_is_not_there_is_refused_and_not_made(
     assert s3.list_buckets()["Buckets"] == before
 
 
-def test_a_bucket_that_is_lost_is_not_made_anew(s3: Any, bucket: str, results: Results) -> None:
+def test_a_bucket_that_is_lost_is_not_made_anew(s3, bucket, results):
     s3.delete_bucket(Bucket=bucket)
     before = s3.list_buckets()["Buckets"]
     lost = pytest.raises(ResultsError, match=r"does not exist\)\. Correct the name of its bucket")
@@ -301,9 +288,7 @@ def test_a_bucket_that_is_lost_is_not_made_anew(s3: Any, bucket: str, results: R
         ("AWS_ENDPOINT_URL=nonsense", "Invalid endpoint: nonsense"),
     ],
 )
-def test_an_account_that_cannot_be_used_is_refused(
-    bucket: str, environment: str, message: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_account_that_cannot_be_used_is_refused(bucket, environment, message, monkeypatch):
     """Those that are missing, or cannot be reached, are met on the way, above."""
     name, _, value = environment.partition("=")
     monkeypatch.setenv(name, value)
@@ -311,7 +296,7 @@ def test_an_account_that_cannot_be_used_is_refused(
         Storage(f"s3://{bucket}/r")
 
 
-def test_credentials_that_are_not_accepted_are_refused(s3_server: str, bucket: str) -> None:
+def test_credentials_that_are_not_accepted_are_refused(s3_server, bucket):
     def accept(calls: str) -> None:
         """So many calls more, of whoever is unknown."""
         request = urllib.request.Request(
@@ -327,9 +312,7 @@ def test_credentials_that_are_not_accepted_are_refused(s3_server: str, bucket: s
         accept("inf")
 
 
-def test_without_s3fs_the_command_that_installs_it_is_named(
-    bucket: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_s3fs_the_command_that_installs_it_is_named(bucket, monkeypatch):
     monkeypatch.setitem(sys.modules, "s3fs", None)
     monkeypatch.delitem(sys.modules["fsspec.registry"]._registry, "s3")
     with pytest.raises(ResultsError, match=r"not installed .*`uv sync --extra cluster`"):
@@ -339,9 +322,7 @@ def test_without_s3fs_the_command_that_installs_it_is_named(
 # What it costs.
 
 
-def test_a_file_takes_one_request_and_many_are_read_at_a_time(
-    results: Results, calls: Calls
-) -> None:
+def test_a_file_takes_one_request_and_many_are_read_at_a_time(results, calls):
     cells = {write(results, make_cell(seed=seed), 0.8).id for seed in range(20)}
     assert calls.counts == {"put_object": 20}
     calls.counts.clear()

@@ -7,7 +7,6 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
 from tests.conftest import PROJECT
@@ -41,9 +40,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_shards_train_and_ray_does_the_rest(
-    slurm: Slurm, project: Path, tmp_path: Path, whole: pd.DataFrame
-) -> None:
+def test_shards_train_and_ray_does_the_rest(slurm, project, tmp_path, whole):
     """A round of shards tunes the hybrids, one confirms them; Ray on two nodes ends and reports.
 
     The first round and the job with Ray are told that their time ends while they train.

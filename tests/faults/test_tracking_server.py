@@ -57,18 +57,18 @@ def cells(results: Results) -> list[Cell]:
     return [write(results, make_cell(seed=seed), study="logged") for seed in range(CELLS)]
 
 
-def test_two_drivers_log_to_one_server(tmp_path: Path, server: MLflowServer) -> None:
+def test_two_drivers_log_to_one_server(tmp_path, server):
     assert_two_drivers_log(tmp_path, server.uri, "both")
 
 
 @pytest.mark.usefixtures("without_ray", "no_pictures")
 def test_a_server_that_is_killed_while_it_logs(
-    server: MLflowServer,
-    results: Results,
-    cells: list[Cell],
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+    server,
+    results,
+    cells,
+    tmp_path,
+    capsys,
+):
     """Who was logging goes on; a study that ran meanwhile is logged by the command it names."""
     tracker = start(results, server.uri, "logged")
     tracker.log_cells(statuses(cells, results))
@@ -98,9 +98,7 @@ def test_a_server_that_is_killed_while_it_logs(
     assert [len(found[role]) for role in ("cell", "summary", "study")] == [4, 2, 1]
 
 
-def test_a_server_that_hangs_holds_nobody_up(
-    results: Results, cells: list[Cell], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_server_that_hangs_holds_nobody_up(results, cells, monkeypatch):
     """It takes requests and answers none: the start of a study asks once, and its end leaves."""
     seconds = "MLFLOW_HTTP_REQUEST_TIMEOUT"
     with socket.create_server(("127.0.0.1", 0)) as silent:

@@ -24,7 +24,7 @@ def tf32() -> list[bool]:
 
 
 @pytest.mark.parametrize("precision", ["float32", "tf32", "bfloat16"])
-def test_tensorfloat_is_on_where_it_is_asked_for(precision: str) -> None:
+def test_tensorfloat_is_on_where_it_is_asked_for(precision):
     hardware.set_up(torch.get_num_threads(), gpu=False)
     assert tf32() == [False, False]
     with hardware.products("tf32", GPU), hardware.products(precision, GPU):
@@ -34,16 +34,14 @@ def test_tensorfloat_is_on_where_it_is_asked_for(precision: str) -> None:
     assert tf32() == [False, False]
 
 
-def test_tensorfloat_on_a_cpu_is_refused() -> None:
+def test_tensorfloat_on_a_cpu_is_refused():
     why = r"only a GPU does.*Take float32 or bfloat16"
     with pytest.raises(RequestError, match=why), hardware.products("tf32", CPU):
         pass
 
 
 @pytest.mark.parametrize("share", [1.0, 0.25])
-def test_a_pack_is_timed_in_the_memory_that_a_trial_has(
-    monkeypatch: pytest.MonkeyPatch, share: float
-) -> None:
+def test_a_pack_is_timed_in_the_memory_that_a_trial_has(monkeypatch, share):
     limits: list[float] = []
     monkeypatch.setattr(torch.cuda, "set_per_process_memory_fraction", limits.append)
     with hardware.memory_limit(CPU, share):
@@ -54,9 +52,7 @@ def test_a_pack_is_timed_in_the_memory_that_a_trial_has(
 
 
 @pytest.mark.parametrize(("of_user", "expected"), [(None, "32"), ("4", "4")])
-def test_the_queues_of_a_gpu_are_set_before_cuda_starts(
-    monkeypatch: pytest.MonkeyPatch, of_user: str | None, expected: str
-) -> None:
+def test_the_queues_of_a_gpu_are_set_before_cuda_starts(monkeypatch, of_user, expected):
     name, seen = "CUDA_DEVICE_MAX_CONNECTIONS", []
     monkeypatch.setenv(name, of_user or "")
     if of_user is None:
@@ -89,7 +85,7 @@ NEEDS_GLIBC = "needs glibc, whose allocator is told to keep memory"
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason=NEEDS_GLIBC)
-def test_large_tensors_cost_page_faults_once_only() -> None:
+def test_large_tensors_cost_page_faults_once_only():
     """With the setting that the workers of a study have; see tests/study/launch/test_launch.py."""
     processes = [
         subprocess.Popen(
@@ -106,7 +102,7 @@ def test_large_tensors_cost_page_faults_once_only() -> None:
 
 
 @given(batch_size=st.integers(1, 5_000), bytes_each=st.integers(1, 10**8))
-def test_a_batch_is_cut_into_the_fewest_even_parts(batch_size: int, bytes_each: int) -> None:
+def test_a_batch_is_cut_into_the_fewest_even_parts(batch_size, bytes_each):
     device = torch.device("cpu")
     size = hardware.micro_batch(batch_size, bytes_each, device)
     fits = hardware.pass_size(bytes_each, device)
@@ -116,7 +112,7 @@ def test_a_batch_is_cut_into_the_fewest_even_parts(batch_size: int, bytes_each: 
     assert size == 1 or fits * (parts - 1) < batch_size
 
 
-def test_a_gpu_that_is_not_asked_for_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_gpu_that_is_not_asked_for_is_not_used(monkeypatch):
     """`--gpus-per-trial 0` on a machine that has one."""
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     assert hardware.set_up(1, gpu=False) == torch.device("cpu")

@@ -66,17 +66,13 @@ def eight_cores(monkeypatch: pytest.MonkeyPatch) -> None:
         ),
     ],
 )
-def test_cores_are_the_least_of_affinity_and_quota(
-    tmp_path: Path, groups: str, said: str, cores: int
-) -> None:
+def test_cores_are_the_least_of_affinity_and_quota(tmp_path, groups, said, cores):
     assert usable_cores(machine(tmp_path, groups, said)) == cores
 
 
 @pytest.mark.usefixtures("eight_cores")
 @pytest.mark.parametrize(("count", "cores"), [(3, 3), (20, 8), (None, 1)])
-def test_what_python_is_told_of_cores_counts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int | None, cores: int
-) -> None:
+def test_what_python_is_told_of_cores_counts(tmp_path, monkeypatch, count, cores):
     # PYTHON_CPU_COUNT, from Python 3.13 on.
     monkeypatch.setattr(os, "process_cpu_count", lambda: count, raising=False)
     assert usable_cores(machine(tmp_path, "0::/", "")) == cores
@@ -106,14 +102,12 @@ def test_what_python_is_told_of_cores_counts(
         ),
     ],
 )
-def test_memory_is_what_machine_and_limits_leave(
-    tmp_path: Path, groups: str, said: str, available: int
-) -> None:
+def test_memory_is_what_machine_and_limits_leave(tmp_path, groups, said, available):
     assert available_bytes(machine(tmp_path, groups, said)) == available
 
 
 @pytest.mark.usefixtures("eight_cores")
-def test_a_system_without_such_files_has_what_it_says(tmp_path: Path) -> None:
+def test_a_system_without_such_files_has_what_it_says(tmp_path):
     assert usable_cores(tmp_path) == 8
     pages = os.sysconf("SC_PHYS_PAGES")
     assert available_bytes(tmp_path) == pages * os.sysconf("SC_PAGE_SIZE")

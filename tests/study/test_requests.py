@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import shlex
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -75,12 +74,12 @@ OF_NO_USE = "is of no use to"
     ],
 )
 def test_an_unusable_request_is_one_clear_line(
-    typed: str,
-    fact: str,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    typed,
+    fact,
+    tmp_path,
+    capsys,
+    monkeypatch,
+):
     monkeypatch.setattr("torch.cuda.device_count", lambda: 0)
     args = shlex.split(typed)
     if "auto" in args:  # it would find the Ray of a test that runs at the same time

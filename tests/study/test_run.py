@@ -83,7 +83,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     return results, said
 
 
-def test_what_is_printed_results_mlflow_and_report_agree(finished: tuple[Path, str]) -> None:
+def test_what_is_printed_results_mlflow_and_report_agree(finished):
     results, printed = finished
     report = f"report: file://{results}/report/digits/report.html"  # first: it is there already
     ui = f"runs:   uv run mlflow ui --backend-store-uri sqlite:///{results}/mlflow.db"
@@ -125,8 +125,8 @@ def held(results: Path) -> dict[str, tuple[Any, ...]]:
 
 
 def test_a_database_that_is_deleted_is_made_again_as_the_study_made_it(
-    finished: tuple[Path, str], tmp_path: Path, empty_database: Path
-) -> None:
+    finished, tmp_path, empty_database
+):
     results, _ = finished
     copy = tmp_path / "copy"
     shutil.copytree(results, copy, ignore=shutil.ignore_patterns("mlflow*"))
@@ -136,9 +136,7 @@ def test_a_database_that_is_deleted_is_made_again_as_the_study_made_it(
     assert held(copy) == held(results)
 
 
-def test_the_same_command_again_runs_nothing_and_a_wider_one_the_rest(
-    finished: tuple[Path, str], capsys: Capsys
-) -> None:
+def test_the_same_command_again_runs_nothing_and_a_wider_one_the_rest(finished, capsys):
     results, first = finished
     before = files(results)
     status, printed, _ = main(capsys, *tiny(results))
@@ -151,9 +149,7 @@ def test_the_same_command_again_runs_nothing_and_a_wider_one_the_rest(
 
 
 @pytest.mark.usefixtures("without_ray")
-def test_commands_of_one_study_make_one_report(
-    finished: tuple[Path, str], tmp_path: Path, capsys: Capsys, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_commands_of_one_study_make_one_report(finished, tmp_path, capsys, monkeypatch):
     """One adds a paradigm; another one m, which is told apart from what is there."""
     shutil.copytree(finished[0] / "cells", tmp_path / "cells")
     answers: list[Any] = []
@@ -180,8 +176,8 @@ def test_commands_of_one_study_make_one_report(
 
 
 def test_a_command_trains_nothing_that_another_has_recorded_meanwhile(
-    finished: tuple[Path, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    finished, tmp_path, monkeypatch
+):
     """The other one ends, and its files are merged, while this one still plans."""
     words = tiny(tmp_path, "--tracking", "none")
 
@@ -200,7 +196,7 @@ def test_a_command_trains_nothing_that_another_has_recorded_meanwhile(
     assert run.main(words) == DONE
 
 
-def test_a_plan_runs_and_downloads_nothing(tmp_path: Path, capsys: Capsys) -> None:
+def test_a_plan_runs_and_downloads_nothing(tmp_path, capsys):
     results = tmp_path / "results"
     status, printed, _ = main(capsys, *tiny(results, "--plan"))
     assert status == DONE
@@ -215,9 +211,7 @@ def test_a_plan_runs_and_downloads_nothing(tmp_path: Path, capsys: Capsys) -> No
     assert not results.exists()
 
 
-def test_a_dry_run_tries_every_kind_of_cell_and_records_nothing(
-    tmp_path: Path, capsys: Capsys
-) -> None:
+def test_a_dry_run_tries_every_kind_of_cell_and_records_nothing(tmp_path, capsys):
     results = tmp_path / "results"
     status, printed, _ = main(capsys, *tiny(results, "--dry-run"))
     assert status == DONE
@@ -229,9 +223,7 @@ def test_a_dry_run_tries_every_kind_of_cell_and_records_nothing(
 
 
 @pytest.mark.usefixtures("without_ray")
-def test_what_a_scheduler_stopped_is_censored_and_runs_to_its_end_without_it(
-    tmp_path: Path, capsys: Capsys
-) -> None:
+def test_what_a_scheduler_stopped_is_censored_and_runs_to_its_end_without_it(tmp_path, capsys):
     """An option with both seeds is chosen; what it stopped is not open as long as it is there."""
     axes = {"lr": "0.5,0.01,0.0001", "evaluations": "5", "paradigm": "soft"}
     asha = ("--scheduler", "asha")
@@ -258,9 +250,7 @@ def stages(results: Path) -> list[tuple[str | None, tuple[int, ...]]]:
 
 
 @pytest.mark.usefixtures("without_ray")
-def test_what_a_search_finds_is_confirmed_and_a_second_run_goes_on(
-    tmp_path: Path, capsys: Capsys
-) -> None:
+def test_what_a_search_finds_is_confirmed_and_a_second_run_goes_on(tmp_path, capsys):
     axes = {"lr": "0.01,0.3", "paradigm": "hard", "confirm": "100,101"}
     search = ["--search", "optuna", "--objective", "saif,accuracy", "--num-samples"]
     printed, errors = untracked(capsys, tmp_path, *search, "2", **axes)
@@ -290,9 +280,7 @@ lr= --results -1 --tracking none"""
 
 @given(st.lists(st.sampled_from(["", *WORDS.split()]), max_size=6))
 @settings(max_examples=30)
-def test_any_command_line_is_planned_or_refused(
-    tmp_path_factory: pytest.TempPathFactory, words: list[str]
-) -> None:
+def test_any_command_line_is_planned_or_refused(tmp_path_factory, words):
     """With --plan: whatever else is typed, no traceback and a known exit status."""
     before = set(os.listdir(PROJECT))
     cache = str(tmp_path_factory.getbasetemp() / "cache")
@@ -301,9 +289,7 @@ def test_any_command_line_is_planned_or_refused(
     assert set(os.listdir(PROJECT)) == before
 
 
-def test_a_plan_notes_what_its_device_lacks(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capsys
-) -> None:
+def test_a_plan_notes_what_its_device_lacks(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("torch.cuda.device_count", lambda: 1)
     monkeypatch.setattr("study.hardware.has_bfloat16", lambda device: False)
     axes = {"precision": "tf32,bfloat16", "paradigm": "soft"}

@@ -104,14 +104,12 @@ NONE = pd.DataFrame({"paradigm": []})
         ({"hard-sampled": MAPS, "soft": MAPS}, {}, "holds", "; hard-sampled stands for hard"),
     ],
 )
-def test_what_stands_behind_a_verdict_is_named(
-    runs: Mapping[str, Maps], changes: dict[str, Any], verdict: str, said: str
-) -> None:
+def test_what_stands_behind_a_verdict_is_named(runs, changes, verdict, said):
     found = claim_of(comparison({"lvml": MAPS} | runs, **changes), SURE)
     assert (found.verdict, found.measured[-len(said) :]) == (verdict, said)
 
 
-def test_what_another_stage_has_is_not_lost() -> None:
+def test_what_another_stage_has_is_not_lost():
     """Seeds of tuning, and of options that were chosen before."""
     cells = comparison(BOTH).cells
     cells = pd.concat([cells, cells.assign(seed=cells["seed"] + 100)])
@@ -134,9 +132,7 @@ def test_what_another_stage_has_is_not_lost() -> None:
         ("C5", "lvml", "a_z", "below"),
     ],
 )
-def test_a_share_claim_is_decided_by_the_side_of_its_interval(
-    name: str, paradigm: str, measure: str, side: str
-) -> None:
+def test_a_share_claim_is_decided_by_the_side_of_its_interval(name, paradigm, measure, side):
     verdicts = [
         claim(name, {paradigm: jittered(measure, share)}).verdict
         for share in (0.03, NEARLY_EMPTY, 0.4)
@@ -156,9 +152,7 @@ def test_a_share_claim_is_decided_by_the_side_of_its_interval(
         (8, 1, 0.03, "holds"),  # of nine seeds one may be lost
     ],
 )
-def test_a_lost_seed_counts_against_a_claim(
-    left: int, lost: int, share: float, verdict: str
-) -> None:
+def test_a_lost_seed_counts_against_a_claim(left, lost, share, verdict):
     maps = jittered("s_y", share, left)
     diverged = claim("C1", {"soft": [*maps, *[None] * lost]})
     failed = claim("C1", {"soft": maps, "lvml": [heatmap()] * (left + lost)})
@@ -167,7 +161,7 @@ def test_a_lost_seed_counts_against_a_claim(
 
 
 @pytest.mark.parametrize("unknown", [[math.nan] * 25, [0.0] * 25])
-def test_a_share_that_is_not_known_decides_nothing(unknown: list[float]) -> None:
+def test_a_share_that_is_not_known_decides_nothing(unknown):
     assert claim("C1", {"soft": [*MAPS, unknown]}).verdict == "undecided"
 
 
@@ -199,7 +193,7 @@ OF_SIX = {name: [heatmap()] * 6 for name in ("hard", "soft", "lvml", "hybrid")}
         ("worse", "undecided", "does not hold"),
     ],
 )
-def test_c6_follows_the_paired_verdicts(soft: str, hard: str, verdict: str) -> None:
+def test_c6_follows_the_paired_verdicts(soft, hard, verdict):
     pairs = paired(
         ("saif", "lvml", "soft", soft, 0.1, 0.2),
         ("saif", "lvml", "hard", hard, 0.02, 0.04),
@@ -225,9 +219,7 @@ def test_c6_follows_the_paired_verdicts(soft: str, hard: str, verdict: str) -> N
         ("better", math.nan, math.nan, "undecided"),
     ],
 )
-def test_c16_asks_for_saif_and_for_accuracy(
-    saif: str, low: float, high: float, verdict: str
-) -> None:
+def test_c16_asks_for_saif_and_for_accuracy(saif, low, high, verdict):
     pairs = paired(
         ("saif", "hybrid", "soft", saif, 0.05, 0.11),
         ("accuracy", "hybrid", "soft", "undecided", low, high),
@@ -239,7 +231,7 @@ def test_c16_asks_for_saif_and_for_accuracy(
 
 @pytest.mark.parametrize("name", ["C6", "C16"])
 @pytest.mark.parametrize(("n", "verdict"), [(8, "holds"), (6, "undecided"), (5, "undecided")])
-def test_a_failed_run_counts_against_what_is_paired(name: str, n: int, verdict: str) -> None:
+def test_a_failed_run_counts_against_what_is_paired(name, n, verdict):
     """Its pair is in no row; of nine pairs one may be missing, of seven none."""
     first, *others = DECLARED[name].needs
     rows = [("saif", first, other, "better", 0.05, 0.11) for other in others]
@@ -307,9 +299,7 @@ EARLY_SEEDS, LATE_SEEDS, STEADY_SEEDS, FLAT_SEEDS = map(seeds_of, (EARLY, LATE, 
         (EARLY_SEEDS, FLAT_SEEDS, "undecided"),  # hard is not seen to rise
     ],
 )
-def test_c17_asks_for_an_early_stall_beside_a_late_rise(
-    soft: Curves, hard: Curves, verdict: str
-) -> None:
+def test_c17_asks_for_an_early_stall_beside_a_late_rise(soft, hard, verdict):
     found = claim("C17", OF_SIX, **evaluations({"soft": soft, "hard": hard[::-1]}))
     assert found.verdict == verdict, found.measured
 
@@ -324,9 +314,7 @@ def test_c17_asks_for_an_early_stall_beside_a_late_rise(
         (0, 5, np.interp(TIMES, [0, 0.25, 0.5, 1], [0.2, 0.3, 0.6, 0.6]), "undecided"),
     ],
 )
-def test_c17_needs_evaluations_that_show_a_rise(
-    start: float, number: int, hard: np.ndarray, verdict: str
-) -> None:
+def test_c17_needs_evaluations_that_show_a_rise(start, number, hard, verdict):
     times = np.linspace(start, 1, number)
     soft, late = (np.interp(times, TIMES, curve) for curve in (EARLY, hard))
     assert abs(half_rise(times, late)[0] - half_rise(times, soft)[0]) > LEAD
@@ -335,7 +323,7 @@ def test_c17_needs_evaluations_that_show_a_rise(
 
 
 @pytest.mark.parametrize(("n", "verdict"), [(8, "holds"), (6, "undecided")])
-def test_c17_counts_pairs_with_a_diverged_seed_against_it(n: int, verdict: str) -> None:
+def test_c17_counts_pairs_with_a_diverged_seed_against_it(n, verdict):
     unknown = [*seeds_of(EARLY, n), np.full(11, math.nan)]
     curves = evaluations({"soft": unknown, "hard": seeds_of(LATE, n + 1)})
     whole = [heatmap()] * (n + 1)

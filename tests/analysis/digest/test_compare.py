@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import Any
 
 import pandas as pd
 import pytest
 
 import analysis
 from analysis.digest.compare import compare, compare_results
-from analysis.groups import Select
-from study.results import Results, ResultsError
+from study.results import ResultsError
 from tests.made_up.comparisons import (
     BUDGET,
     NUM_CLASSES,
@@ -37,7 +35,7 @@ def _of(table: pd.DataFrame, paradigm: str) -> pd.Series:
 # --- the cut
 
 
-def test_without_a_budget_the_cut_is_where_every_done_cell_has_been(results: Results) -> None:
+def test_without_a_budget_the_cut_is_where_every_done_cell_has_been(results):
     ended = {"soft": "done", "hard": "done", "lvml": "diverged", "hybrid": "censored"}
     points = {"lvml": (0.25,), "hybrid": (0.25, 0.5), "hard": (0.25, 0.5, 0.75)}
     for paradigm, status in ended.items():
@@ -50,7 +48,7 @@ def test_without_a_budget_the_cut_is_where_every_done_cell_has_been(results: Res
     assert not _of(rows, "hybrid")["diverged"]
 
 
-def test_a_row_that_is_there_twice_counts_once_in_any_order(results: Results) -> None:
+def test_a_row_that_is_there_twice_counts_once_in_any_order(results):
     write_seeds(results, {"soft": 0.4, "hard": 0.5}, 3)
     table = analysis.load(results)
     again = table.sample(frac=0.3, random_state=1)
@@ -64,9 +62,7 @@ def test_a_row_that_is_there_twice_counts_once_in_any_order(results: Results) ->
 
 
 @pytest.mark.parametrize(("column", "value"), [("saif", math.nan), ("status", "censored")])
-def test_rows_that_contradict_each_other_are_refused(
-    results: Results, column: str, value: Any
-) -> None:
+def test_rows_that_contradict_each_other_are_refused(results, column, value):
     cell = write(results, make_cell())
     evaluations = analysis.load(results)
     at = (evaluations["split"] == "test") & (evaluations["budget_fraction"] == 1)
@@ -81,8 +77,8 @@ def test_rows_that_contradict_each_other_are_refused(
 @pytest.mark.parametrize("points", [(), (0.25, 0.5), (0.25, 0.5, 0.75)])
 @pytest.mark.parametrize(("budget", "at"), [(None, 1), (BUDGET / 2 + 10, 0.5)])
 def test_a_diverged_cell_counts_with_its_numbers_up_to_its_last_and_then_as_nothing_learned(
-    results: Results, points: tuple[float, ...], budget: float | None, at: float
-) -> None:
+    results, points, budget, at
+):
     """On every split; of its last evaluation the loss was lost."""
     write(results, make_cell("soft"), 0.8, 0.6)
     write(results, make_cell("hard"), 0.8, 0.6, status="diverged", points=points)
@@ -105,7 +101,7 @@ def test_a_diverged_cell_counts_with_its_numbers_up_to_its_last_and_then_as_noth
 # --- comparisons
 
 
-def test_comparisons_are_never_mixed(results: Results) -> None:
+def test_comparisons_are_never_mixed(results):
     """What the refusal advises parts them."""
     for settings in ({}, {"split": "shared-base"}):
         write(results, make_cell(**settings))
@@ -117,7 +113,7 @@ def test_comparisons_are_never_mixed(results: Results) -> None:
     assert [part["comparison_id"].nunique() for part in parts] == [1, 1]
 
 
-def test_a_comparison_whose_cells_all_failed_is_left_out(results: Results) -> None:
+def test_a_comparison_whose_cells_all_failed_is_left_out(results):
     write(results, make_cell(m=5), status="failed", points=())
     assert compare_results(results) == []
     write(results, make_cell())
@@ -148,7 +144,7 @@ LOST = {"status": "diverged", "points": (0.5,)}
     {0.1: [LOW] * 2, 0.2: [HIGH]},
     {0.1: [LOW], 0.2: [{"accuracy": math.nan}]},
 ], ids=itertools.count())  # fmt: skip
-def test_what_is_chosen(results: Results, seeds_of: dict[float, list[dict[str, Any]]]) -> None:
+def test_what_is_chosen(results, seeds_of):
     for lr, seeds in seeds_of.items():
         for seed, scores in enumerate(seeds):
             write(results, make_cell("soft", lr, seed), **scores)
@@ -159,9 +155,7 @@ def test_what_is_chosen(results: Results, seeds_of: dict[float, list[dict[str, A
 
 
 @pytest.mark.parametrize(("select", "best"), [("accuracy", (0.2, 0.3)), ("saif", (0.1, 0.6))])
-def test_an_option_is_all_rates_and_the_switch_point_and_saif_may_choose(
-    results: Results, select: Select, best: tuple[float, float]
-) -> None:
+def test_an_option_is_all_rates_and_the_switch_point_and_saif_may_choose(results, select, best):
     options = {(0.1, 0.3): (0.7, 0.2), (0.2, 0.3): (0.9, 0.3), (0.1, 0.6): (0.8, 0.6)}
     for (last_lr, switch_point), scores in options.items():
         cell = make_cell("hybrid", last_lr=last_lr, switch_point=switch_point)
@@ -172,9 +166,7 @@ def test_an_option_is_all_rates_and_the_switch_point_and_saif_may_choose(
 
 
 @pytest.mark.parametrize("points", [(), (0.25, 0.5, 0.75)])
-def test_a_censored_seed_counts_wherever_it_was_stopped_and_never_lowers_the_cut(
-    results: Results, points: tuple[float, ...]
-) -> None:
+def test_a_censored_seed_counts_wherever_it_was_stopped_and_never_lowers_the_cut(results, points):
     for lr, accuracy in ((0.1, 0.9), (0.2, 0.6)):
         for seed in range(2):
             write(results, make_cell(lr=lr, seed=seed), accuracy)
@@ -192,7 +184,7 @@ def test_a_censored_seed_counts_wherever_it_was_stopped_and_never_lowers_the_cut
         assert set(comparison.evaluations["status"]) == {"done"}
 
 
-def test_a_hybrid_that_has_not_switched_is_none(results: Results) -> None:
+def test_a_hybrid_that_has_not_switched_is_none(results):
     for switch_point, accuracy in ((0.25, 0.6), (0.5, 0.9), (0.75, 0.9)):
         write(results, make_cell("hybrid", switch_point=switch_point), accuracy=accuracy)
     write(results, make_cell("soft"))
@@ -207,7 +199,7 @@ def test_a_hybrid_that_has_not_switched_is_none(results: Results) -> None:
 # --- summary
 
 
-def test_a_comparison_keeps_the_evaluations_of_the_chosen_up_to_the_cut(results: Results) -> None:
+def test_a_comparison_keeps_the_evaluations_of_the_chosen_up_to_the_cut(results):
     for paradigm in ("soft", "lvml", "hybrid", "hard-sampled", "hard"):
         for lr in (0.1, 0.2):
             write(results, make_cell(paradigm, lr, switch_point=0.25))

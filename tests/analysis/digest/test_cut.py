@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -84,9 +82,7 @@ def timed(
     beside=st.sampled_from([-1, 0, 1]),
 )
 @example(axis="flops", interpolate=False, place=1.2, beside=0)
-def test_what_is_compared_differs_by_less_than_a_step(
-    timed: pd.DataFrame, axis: str, interpolate: bool, place: float, beside: int
-) -> None:
+def test_what_is_compared_differs_by_less_than_a_step(timed, axis, interpolate, place, beside):
     """At any share of the whole, and at or beside the cost of any moment."""
     column = AXES[axis]
     dearest = timed.groupby("budget_fraction")[column].max().astype(float)
@@ -149,16 +145,16 @@ def alike(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
     falling=False, apart=0, lost=(_PAIRS // 2, 8), seed=0,
 )  # fmt: skip
 def test_equal_curves_never_differ(
-    alike: pd.DataFrame,
-    evaluated: list[set[int]],
-    axis: str,
-    share: float | None,
-    interpolate: bool,
-    falling: bool,
-    apart: int,
-    lost: tuple[int, int] | None,
-    seed: int,
-) -> None:
+    alike,
+    evaluated,
+    axis,
+    share,
+    interpolate,
+    falling,
+    apart,
+    lost,
+    seed,
+):
     """Whenever each paradigm was evaluated on each split: a value is off by what is said at most.
 
     Args:
@@ -216,7 +212,7 @@ def test_equal_curves_never_differ(
         assert found.paired["difference"].dropna().eq(0).all()
 
 
-def test_a_run_without_evaluations_makes_no_difference_sure(results: Results) -> None:
+def test_a_run_without_evaluations_makes_no_difference_sure(results):
     for seed in range(8):
         write(results, make_cell("hard", seed=seed), points=(0.2, 1.0))
         lost = {"status": "diverged", "points": ()} if seed == 7 else {"points": (0.3, 0.7)}
@@ -226,7 +222,7 @@ def test_a_run_without_evaluations_makes_no_difference_sure(results: Results) ->
     assert found.paired["reason"].str.contains("evaluations lie").all()
 
 
-def test_options_that_tie_where_nothing_is_interpolated_are_no_doubt(results: Results) -> None:
+def test_options_that_tie_where_nothing_is_interpolated_are_no_doubt(results):
     """Whatever else is in the directory."""
     for seed in range(8):
         for paradigm, lr, saif in (("soft", 0.1, 0.3), ("soft", 0.2, 0.6), ("hard", 0.1, 0.7)):
@@ -243,8 +239,8 @@ def test_options_that_tie_where_nothing_is_interpolated_are_no_doubt(results: Re
 
 
 def test_a_cell_that_diverged_in_less_time_than_the_cut_counts_as_nothing(
-    results: Results,
-) -> None:
+    results,
+):
     """It got further in its budget than a slow cell did in that time, and yet was lost by then."""
     write(results, make_cell("soft", seed=0), seconds=2.0)
     write(results, make_cell("soft", seed=1), seconds=8.0)
@@ -254,7 +250,7 @@ def test_a_cell_that_diverged_in_less_time_than_the_cut_counts_as_nothing(
     assert (set(rows["cut"]), rows["train_seconds"].max()) == ({0.25}, 2.0)
 
 
-def test_heat_maps_lie_between_those_of_the_evaluations(results: Results) -> None:
+def test_heat_maps_lie_between_those_of_the_evaluations(results):
     write(results, make_cell("soft"), saif=0.4)
     table = analysis.load(results)
     budget = 0.3 * BUDGET - 1  # a fifth of the way from one evaluation to the next
@@ -266,7 +262,7 @@ def test_heat_maps_lie_between_those_of_the_evaluations(results: Results) -> Non
 
 
 @pytest.mark.parametrize("edges", [MOSAICS.heatmap_edges, (0.0, 0.2, 0.3, 1.0)])
-def test_saif_at_another_threshold_is_that_of_the_instances(edges: tuple[float, ...]) -> None:
+def test_saif_at_another_threshold_is_that_of_the_instances(edges):
     a_z, s_y = np.random.default_rng(0).uniform(0, 1, (2, 50))
     heatmap = saif_and_heat_map.heatmap(a_z, s_y, edges).ravel()
     for threshold in edges[1:-1]:
@@ -278,7 +274,7 @@ def test_saif_at_another_threshold_is_that_of_the_instances(edges: tuple[float, 
 # --- what does not matter
 
 
-def test_a_directory_gives_what_its_table_gives_in_any_order(results: Results) -> None:
+def test_a_directory_gives_what_its_table_gives_in_any_order(results):
     """Interpolated, at another threshold, with lost cells, and posts without rationales."""
     write_comparisons(results)
     write_text(results, make_text_cell(), shares={"train": 0.0, "validation": 0.5, "test": 1.0})
@@ -295,9 +291,7 @@ def test_a_directory_gives_what_its_table_gives_in_any_order(results: Results) -
         assert lean.chosen["heatmap"].isna().all()
 
 
-def test_records_that_do_not_count_and_files_that_vanish_change_nothing(
-    results: Results, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_records_that_do_not_count_and_files_that_vanish_change_nothing(results, monkeypatch):
     write(results, make_cell(seed=0), 0.9, status="censored", points=(0.25,))
     write(results, make_cell(seed=1), 0.7)
     compact(results)
@@ -312,7 +306,7 @@ def test_records_that_do_not_count_and_files_that_vanish_change_nothing(
     assert table.set_index("seed")["accuracy"].to_dict() == {0: 0.8 / 4, 1: 0.7 / 4}
 
 
-def test_columns_of_others_are_those_of_the_evaluation_at_the_cut(results: Results) -> None:
+def test_columns_of_others_are_those_of_the_evaluation_at_the_cut(results):
     write_seeds(results, {"soft": 0.3, "hard": 0.6})
     evaluations = analysis.load(results)
     more = evaluations.assign(mine=10 * evaluations["budget_fraction"])
@@ -325,7 +319,7 @@ def test_columns_of_others_are_those_of_the_evaluation_at_the_cut(results: Resul
 # --- what is asked for
 
 
-def test_each_comparison_has_a_cut_of_its_own(results: Results) -> None:
+def test_each_comparison_has_a_cut_of_its_own(results):
     for m, amount in ((10, BUDGET), (20, 10 * BUDGET)):
         write_seeds(results, {"soft": 0.4}, 1, m=m, budget=Budget(amount))
     assert [found.cut for found in compare_results(results, budget=6e6)] == [1.0, 0.5]
@@ -355,11 +349,11 @@ def test_each_comparison_has_a_cut_of_its_own(results: Results) -> None:
     ],
 )
 def test_what_cannot_be_cut_is_refused(
-    results: Results,
-    change: dict[str, Any] | Callable[[pd.DataFrame], pd.DataFrame],
-    how: dict[str, Any],
-    fact: str,
-) -> None:
+    results,
+    change,
+    how,
+    fact,
+):
     write(results, make_cell("soft"))
     write(results, make_cell("hard"), **({} if callable(change) else change))
     table = analysis.load(results)

@@ -18,7 +18,6 @@ from analysis.digest.compare import Comparison, compare_results
 from analysis.digest.effects import effects, pairs
 from analysis.rules.learning import apart
 from analysis.rules.statistics import holm
-from study.results import Results
 from tests.made_up.settings import BASE, PARADIGMS, scores, write_settings
 
 LEVELS = {"m": "m=5", "depth": "depth 1"}
@@ -34,7 +33,7 @@ def differences(level: str, metric: str, paradigms: Sequence[str]) -> NDArray[np
     return values[~np.isnan(values)]
 
 
-def test_effects_are_paired_t_tests(results: Results) -> None:
+def test_effects_are_paired_t_tests(results):
     """A failed seed is no pair, and a diverged one counts."""
     write_settings(results)
     found = effects(compare_results(results))
@@ -79,7 +78,5 @@ def pairs_of(paradigms: str) -> Comparison:
         (["soft lvml lvml-sampled"], "lvml-sampled soft, lvml soft, lvml-sampled lvml"),
     ],
 )
-def test_pairs_are_against_soft_and_hard_and_sampled_ones_against_the_exact(
-    settings: Sequence[str], expected: str
-) -> None:
+def test_pairs_are_against_soft_and_hard_and_sampled_ones_against_the_exact(settings, expected):
     assert ", ".join(map(" ".join, pairs(map(pairs_of, settings)))) == expected

@@ -51,7 +51,7 @@ def only(found: list[Comparison]) -> Family:
     return family
 
 
-def test_one_at_a_time() -> None:
+def test_one_at_a_time():
     """In whatever order they are."""
     family = only(one_at_a_time()[::-1])
     assert [each.name for each in family.settings] == [
@@ -78,13 +78,11 @@ def test_one_at_a_time() -> None:
     ],
     ids=itertools.count(),
 )
-def test_what_is_a_function_of_another_is_no_factor(
-    found: list[Comparison], follows: dict[str, list[str]]
-) -> None:
+def test_what_is_a_function_of_another_is_no_factor(found, follows):
     assert only(found).follows == follows
 
 
-def test_the_base_has_what_most_settings_have_in_common_then_what_is_usual() -> None:
+def test_the_base_has_what_most_settings_have_in_common_then_what_is_usual():
     widths = (*WIDTHS[::-1], 1.0)
     grid = [network(focus_width=one, classifier_width=other) for one in widths for other in widths]
     family = only(grid)
@@ -101,7 +99,7 @@ def test_the_base_has_what_most_settings_have_in_common_then_what_is_usual() -> 
     assert family.settings[-1].name == "depth 0"
 
 
-def test_what_is_no_factor_makes_no_level() -> None:
+def test_what_is_no_factor_makes_no_level():
     repeated = [setting(), setting(budget=Budget(7))]
     family = only([*repeated, setting(m=5)])
     assert family.factors == ["m"]

@@ -12,7 +12,6 @@ from analysis.digest.compare import Comparison, compare
 from analysis.digest.read import load
 from analysis.page.comparisons import section_of
 from study.cell import Budget
-from study.results import Results
 from study.tracking.runs import METRIC_STEP_FLOPS, Run
 from tests.made_up.comparisons import compared, make_cell, write, write_seeds
 from tests.made_up.summaries import NOTE, curves_of, metrics_of
@@ -26,7 +25,7 @@ def by_paradigm(comparison: Comparison) -> dict[str, Run]:
     return {run.params["paradigm"]: run for run in section_of(comparison).summaries()}
 
 
-def test_metrics_are_those_of_the_summary_and_curves_end_there(results: Results) -> None:
+def test_metrics_are_those_of_the_summary_and_curves_end_there(results):
     write_seeds(results, SAIF, 6, budget=Budget(STEPS * METRIC_STEP_FLOPS))
     found = compared(results)
     runs = by_paradigm(found)
@@ -46,7 +45,7 @@ def test_metrics_are_those_of_the_summary_and_curves_end_there(results: Results)
             assert values[-1] == pytest.approx(metrics[name[5:]], abs=5e-5)
 
 
-def test_what_is_not_known_is_named_and_never_a_number(results: Results) -> None:
+def test_what_is_not_known_is_named_and_never_a_number(results):
     """A diverged seed has no loss; a paradigm without an option has no summary."""
     write(results, make_cell("hard"), status="censored", points=(0.25,))
     assert section_of(compared(results)).summaries() == []
@@ -60,7 +59,7 @@ def test_what_is_not_known_is_named_and_never_a_number(results: Results) -> None
     assert "Not known" not in runs["soft"].tags[NOTE]
 
 
-def test_the_state_follows_the_numbers_of_its_comparison(results: Results) -> None:
+def test_the_state_follows_the_numbers_of_its_comparison(results):
     for m in (5, 10):
         write_seeds(results, {"soft": 0.4, "hard": 0.5}, 1, m=m)
     evaluations = load(results)

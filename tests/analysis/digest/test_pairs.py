@@ -60,9 +60,7 @@ def judged(hard: Sequence[float], soft: Sequence[float], **known: Any) -> dict[s
         ([0.3] * 6, [0.1 + 0.2] * 6, "undecided", SAME_EVERYWHERE),
     ],
 )
-def test_a_verdict_takes_six_seeds_that_vary_and_agree(
-    hard: list[float], soft: list[float], verdict: str, reason: str
-) -> None:
+def test_a_verdict_takes_six_seeds_that_vary_and_agree(hard, soft, verdict, reason):
     row = judged(hard, soft)
     assert (row["verdict"], row["num_pairs"]) == (verdict, len(hard))
     assert reason in row["reason"] if reason else row["reason"] == ""
@@ -72,7 +70,7 @@ def test_a_verdict_takes_six_seeds_that_vary_and_agree(
     assert {math.isnan(row[name]) for name in ("low", "high", "p", "p_holm")} == {untested}
 
 
-def test_what_it_lacks_is_why_there_is_none_and_then_no_seeds_are_asked_for() -> None:
+def test_what_it_lacks_is_why_there_is_none_and_then_no_seeds_are_asked_for():
     row = judged(LOW, HIGH, lacks=["interim", "too few test images"])
     assert (row["verdict"], row["reason"]) == ("undecided", "interim; too few test images")
     assert row["p_holm"] < 0.05
@@ -80,7 +78,7 @@ def test_what_it_lacks_is_why_there_is_none_and_then_no_seeds_are_asked_for() ->
 
 
 @pytest.mark.parametrize("sign", [1, -1])
-def test_advice_is_of_the_far_end_of_the_interval_and_of_what_was_seen(sign: int) -> None:
+def test_advice_is_of_the_far_end_of_the_interval_and_of_what_was_seen(sign):
     soft = above(*np.multiply(sign, (0.03, -0.02, 0.01, 0.02, -0.01, 0.0)))
     row = judged(LOW, soft)
     far = row["high"] if sign == 1 else row["low"]
@@ -103,8 +101,8 @@ def test_advice_is_of_the_far_end_of_the_interval_and_of_what_was_seen(sign: int
     ],
 )
 def test_where_seeds_fail_the_usual_tests_decide_and_the_mean_has_no_interval(
-    hard: Sequence[float], soft: Sequence[float], counts: tuple[int, int], verdict: str
-) -> None:
+    hard, soft, counts, verdict
+):
     row = judged(hard, soft)
     assert (row["learned_second"], row["learned_first"]) == counts
     assert row["given_first"] == pytest.approx(np.mean([each for each in soft if each > 0.3]))
@@ -132,8 +130,8 @@ def row_of(results: Results, first: str, metric: str = "accuracy") -> pd.Series:
 
 
 def test_differences_are_those_of_the_chosen_options_on_the_common_seeds(
-    results: Results,
-) -> None:
+    results,
+):
     for paradigm, scores in {"hard": [*LOW, 0.9], "soft": HIGH}.items():
         write_accuracies(results, paradigm, scores)
         write(results, make_cell(paradigm, 0.5), 0.99)  # lacks seeds
@@ -147,7 +145,7 @@ def test_differences_are_those_of_the_chosen_options_on_the_common_seeds(
     assert row[["num_images", "image_se", "num_backgrounds"]].isna().all()
 
 
-def test_a_paradigm_without_a_usable_option_stays_in_the_table(results: Results) -> None:
+def test_a_paradigm_without_a_usable_option_stays_in_the_table(results):
     for paradigm, scores in {"hard": HIGH, "soft": LOW, "lvml": LOW[:5]}.items():
         write_accuracies(results, paradigm, scores)
     write(results, make_cell("lvml", seed=5), 0.7, status="censored")
@@ -160,8 +158,8 @@ def test_a_paradigm_without_a_usable_option_stays_in_the_table(results: Results)
 
 
 def test_at_an_early_look_there_are_numbers_and_no_verdict_but_of_pairs_that_ended(
-    results: Results,
-) -> None:
+    results,
+):
     for paradigm, n in {"hard": 7, "soft": 7, "lvml": 6}.items():
         scores = [*LOW, 0.71] if paradigm == "hard" else [*HIGH, 0.83]
         for seed, accuracy in enumerate(scores[:n]):
@@ -177,7 +175,7 @@ def test_at_an_early_look_there_are_numbers_and_no_verdict_but_of_pairs_that_end
     assert ended[["verdict", "num_pairs", "later_seeds"]].tolist() == ["better", 7, 1]
 
 
-def test_holm_runs_over_all_rows_of_a_study(results: Results) -> None:
+def test_holm_runs_over_all_rows_of_a_study(results):
     studies = {5: "one", 10: "one", 20: "another"}
     random = np.random.default_rng(0)
     for m, name, seed in itertools.product(studies, ("hard", "soft"), range(6)):
@@ -190,12 +188,12 @@ def test_holm_runs_over_all_rows_of_a_study(results: Results) -> None:
         np.testing.assert_allclose(family["p_holm"], holm(family["p"])[0])
 
 
-def test_of_one_paradigm_there_is_an_empty_table(results: Results) -> None:
+def test_of_one_paradigm_there_is_an_empty_table(results):
     write(results, make_cell())
     assert compared(results).paired.columns.tolist() == PAIRED_COLUMNS
 
 
-def test_with_images_a_mean_and_a_difference_are_over_both(results: Results) -> None:
+def test_with_images_a_mean_and_a_difference_are_over_both(results):
     rng = np.random.default_rng(0)
     counts = rng.integers(1, 6, 30)
     right = {name: rng.binomial(counts, 0.6, (7, 30)) for name in ("hard", "soft")}

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import analysis
 from study.results import CELLS_SCHEMA, EVALUATIONS_SCHEMA
 from tests.made_up.comparisons import POINTS, SPLITS, make_cell, make_results, write
 
 
-def test_one_row_a_cell_evaluation_and_split(tmp_path: Path) -> None:
+def test_one_row_a_cell_evaluation_and_split(tmp_path):
     results = make_results(tmp_path)
     first, _ = (write(results, make_cell(seed=seed)) for seed in range(2))
     table = analysis.load(tmp_path)
@@ -20,7 +18,7 @@ def test_one_row_a_cell_evaluation_and_split(tmp_path: Path) -> None:
     assert some["cell_id"].tolist() == [first.id] * len(POINTS) * len(SPLITS)
 
 
-def test_a_cell_without_evaluations_stays(tmp_path: Path) -> None:
+def test_a_cell_without_evaluations_stays(tmp_path):
     write(make_results(tmp_path), make_cell(), status="diverged", points=())
     table = analysis.load(tmp_path)
     assert len(table) == 1

@@ -9,7 +9,6 @@ import pytest
 
 from analysis.digest.choose import choose, options, response
 from analysis.digest.limits import edges
-from study.results import Results
 from tests.made_up.comparisons import at_the_cut, compared, make_cell, write
 
 RATES = (0.1, 0.2, 0.3)
@@ -17,7 +16,7 @@ RATES = (0.1, 0.2, 0.3)
 # --- responses
 
 
-def test_responses_by_hand(results: Results) -> None:
+def test_responses_by_hand(results):
     of_hybrid = {(0.2, 0.1): 0.8, (0.2, 0.2): 0.7, (0.6, 0.1): 0.5, (0.6, 0.2): 0.6}
     for seed, (saif, accuracy) in enumerate([(0.4, 0.7), (0.6, 0.8)]):
         write(results, make_cell(lr=0.1, seed=seed), accuracy, saif)
@@ -58,9 +57,7 @@ def test_responses_by_hand(results: Results) -> None:
         (0.1, 0.3, [("last learning rate", 0.3, "largest", 3)]),  # of one rate is no edge
     ],
 )
-def test_a_choice_at_the_edge_of_what_was_tried_is_named(
-    results: Results, first: float | None, best: float, rates: list[tuple[object, ...]]
-) -> None:
+def test_a_choice_at_the_edge_of_what_was_tried_is_named(results, first, best, rates):
     for last, point in itertools.product(RATES, (0.2, 0.4)):
         cell = make_cell("hybrid", first or last, last_lr=last, switch_point=point)
         write(results, cell, accuracy=0.9 if (last, point) == (best, 0.2) else 0.8)

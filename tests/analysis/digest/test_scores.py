@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
@@ -33,7 +33,7 @@ def cells(counts: Sequence[int] = COUNTS, known: Sequence[int] = KNOWN) -> pd.Da
 
 
 @pytest.mark.parametrize(("metric", "counts"), [("accuracy", COUNTS), ("saif", KNOWN)])
-def test_shares_are_of_the_instances_of_each_image(metric: str, counts: np.ndarray) -> None:
+def test_shares_are_of_the_instances_of_each_image(metric, counts):
     rows = cells()
     found, there = scores(rows, metric), counts > 0
     hits = np.stack(rows[f"of_{metric}"])[:, there]
@@ -43,7 +43,7 @@ def test_shares_are_of_the_instances_of_each_image(metric: str, counts: np.ndarr
     assert not found.instances.lacking
 
 
-def test_a_diverged_seed_has_one_score_on_every_image() -> None:
+def test_a_diverged_seed_has_one_score_on_every_image():
     rows = cells()
     lost = rows.index == 2
     rows.loc[lost, ["diverged", "accuracy"]] = [True, 0.1]
@@ -55,9 +55,7 @@ def test_a_diverged_seed_has_one_score_on_every_image() -> None:
 
 
 @pytest.mark.parametrize(("column", "value"), [("instances", "others"), ("instance_known", b"")])
-def test_a_cell_that_was_tested_on_other_instances_is_refused(
-    column: str, value: str | bytes
-) -> None:
+def test_a_cell_that_was_tested_on_other_instances_is_refused(column, value):
     rows = cells()
     rows.at[3, column] = value
     with pytest.raises(ResultsError, match=r"other instances than the rest \(cell 3\)"):
@@ -74,8 +72,8 @@ def test_a_cell_that_was_tested_on_other_instances_is_refused(
     ids=["none recorded", "another threshold or cut", "one cell without"],
 )
 def test_without_images_scores_are_of_all_instances_together(
-    change: Callable[[pd.DataFrame], pd.DataFrame],
-) -> None:
+    change,
+):
     rows = change(cells())
     found = scores(rows, "saif")
     assert not found.instances
@@ -84,7 +82,7 @@ def test_without_images_scores_are_of_all_instances_together(
 
 
 @pytest.mark.parametrize("counts", [[50] * 2, [50] * 4, [400, *[1] * 29], [90, 90, *[1] * 20]])
-def test_few_images_cannot_say_how_images_vary(counts: Sequence[int]) -> None:
+def test_few_images_cannot_say_how_images_vary(counts):
     """Two, or two that have nearly all instances."""
     rows = cells(counts, counts)
     found = scores(rows, "accuracy")
@@ -94,7 +92,7 @@ def test_few_images_cannot_say_how_images_vary(counts: Sequence[int]) -> None:
 
 
 @pytest.mark.parametrize(("images", "lacking"), [(20, ""), (3, "too few background images")])
-def test_background_images_add_to_the_variance(images: int, lacking: str) -> None:
+def test_background_images_add_to_the_variance(images, lacking):
     rows = cells()
     image = rows["base_images"].iloc[0]
     background = np.random.default_rng(0).integers(images, size=(len(image), 3))
@@ -114,7 +112,7 @@ def test_background_images_add_to_the_variance(images: int, lacking: str) -> Non
         ([[1, 1, 1, 1]], math.nan),
     ],
 )
-def test_what_one_image_has_of_the_rarer_outcome(shares: list[list[float]], part: float) -> None:
+def test_what_one_image_has_of_the_rarer_outcome(shares, part):
     image = np.array([0, 1, 2, 3, 3])
     found = Scores(np.array(shares)[:, image], Instances(image, np.bincount(image)))
     assert found.of_one_image == pytest.approx(part, nan_ok=True)

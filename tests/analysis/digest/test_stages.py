@@ -59,8 +59,8 @@ def whole(results: Results) -> Results:
 
 
 def test_options_are_those_of_the_tuning_cells_and_numbers_of_the_confirming_ones(
-    results: Results,
-) -> None:
+    results,
+):
     """The functions one by one say the same."""
     both = compared(whole(results))
     table = analysis.load(results)
@@ -82,9 +82,7 @@ def test_options_are_those_of_the_tuning_cells_and_numbers_of_the_confirming_one
 
 
 @pytest.mark.parametrize("confirmed", [("hard", "soft"), ()])
-def test_a_group_that_is_not_confirmed_yet_has_no_numbers_and_that_is_said(
-    results: Results, confirmed: Sequence[str]
-) -> None:
+def test_a_group_that_is_not_confirmed_yet_has_no_numbers_and_that_is_said(results, confirmed):
     for paradigm in SCORES:
         tune(results, paradigm)
         # Else another option than the chosen one.
@@ -103,7 +101,7 @@ def test_a_group_that_is_not_confirmed_yet_has_no_numbers_and_that_is_said(
     )  # it would change nothing
 
 
-def test_a_half_finished_study_says_so(results: Results) -> None:
+def test_a_half_finished_study_says_so(results):
     """Six seeds of each were planned: hard has ended, soft lost one of four, lvml has none."""
     tune(results, "lvml")
     confirm(results, "hard", planned_seeds=6)
@@ -121,7 +119,7 @@ def test_a_half_finished_study_says_so(results: Results) -> None:
     assert cells_left(found.subject.cells, other_options) == 8
 
 
-def test_seeds_that_one_paradigm_adds_are_left_of_it_alone(results: Results) -> None:
+def test_seeds_that_one_paradigm_adds_are_left_of_it_alone(results):
     """Two seeds of each have ended; then four are planned of soft, and three have ended."""
     for paradigm in ("hard", "soft"):
         confirm(results, paradigm, seeds=FRESH[:2], planned_seeds=2)
@@ -133,7 +131,7 @@ def test_seeds_that_one_paradigm_adds_are_left_of_it_alone(results: Results) -> 
     assert cells_left(found.cells, found.choice) == 1 + 4
 
 
-def test_a_group_without_tuning_cells_was_given_its_option(results: Results) -> None:
+def test_a_group_without_tuning_cells_was_given_its_option(results):
     tune(results, "soft", seeds=range(8))
     confirm(results, "soft", seeds=FRESH[:4])
     confirm(results, "lvml")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Callable
 from xml.etree import ElementTree
 
 import matplotlib as mpl
@@ -29,7 +28,6 @@ from analysis.figures import (
     response_figure,
 )
 from analysis.figures.style import line_styles
-from study.results import Results
 from tests.made_up.comparisons import (
     NUM_CLASSES,
     POINTS,
@@ -76,7 +74,7 @@ def _marks(figure: Figure) -> list[PathCollection]:
     return [each for each in figure.axes[0].collections if isinstance(each, PathCollection)]
 
 
-def test_heat_map_has_foreground_attention_to_the_right_and_score_upwards() -> None:
+def test_heat_map_has_foreground_attention_to_the_right_and_score_upwards():
     heatmap = np.arange(1, 26).reshape(5, 5) / 325
     figure = heatmap_figure({"soft": heatmap}, threshold=0.6)
     (axes,) = figure.axes
@@ -92,7 +90,7 @@ def test_heat_map_has_foreground_attention_to_the_right_and_score_upwards() -> N
     assert _said(figure) == {f"SAIF at threshold 0.6: {100 * heatmap[3:, 3:].sum():.1f} %"}
 
 
-def test_mean_heat_map_is_over_the_seeds_of_the_chosen_option(results: Results) -> None:
+def test_mean_heat_map_is_over_the_seeds_of_the_chosen_option(results):
     for seed, saif in enumerate((0.4, 0.6)):
         write(results, make_cell(lr=0.1, seed=seed), accuracy=0.9, saif=saif)
         write(results, make_cell(lr=0.2, seed=seed), accuracy=0.8, saif=0.9)
@@ -106,8 +104,8 @@ def test_mean_heat_map_is_over_the_seeds_of_the_chosen_option(results: Results) 
 
 
 def test_curve_ends_at_the_number_of_the_table_and_counts_what_diverged(
-    results: Results,
-) -> None:
+    results,
+):
     """From its first missing evaluation on, as a guess."""
     for seed in range(3):
         write(results, make_cell("soft", seed=seed), 0.8 + 0.02 * seed)
@@ -122,7 +120,7 @@ def test_curve_ends_at_the_number_of_the_table_and_counts_what_diverged(
     assert 5 * curve["mean"].to_numpy() == pytest.approx(np.add(done, lost))
 
 
-def test_a_line_ends_where_a_seed_has_no_evaluation(of_two_seeds: pd.DataFrame) -> None:
+def test_a_line_ends_where_a_seed_has_no_evaluation(of_two_seeds):
     """A mean over the faster seeds alone would look like progress; nor is one of unknowns any."""
     first, at = of_two_seeds["seed"] == 0, of_two_seeds["budget_fraction"]
     curve = learning_curve(of_two_seeds[~(first & at.eq(1))], "saif")
@@ -135,8 +133,8 @@ def test_a_line_ends_where_a_seed_has_no_evaluation(of_two_seeds: pd.DataFrame) 
 
 
 def test_compute_figure_shows_every_paradigm_and_seed_but_not_the_rise_from_chance(
-    searched: Comparison,
-) -> None:
+    searched,
+):
     ends = searched.chosen[searched.chosen["split"] == "test"]
     ends = ends.assign(score=ends["saif"])
     figure = compute_figure(learning_curve(searched.evaluations, "saif"), "SAIF", ends)
@@ -150,7 +148,7 @@ def test_compute_figure_shows_every_paradigm_and_seed_but_not_the_rise_from_chan
     assert 0 < low < 100 * ends["saif"].min() < 100 * ends["saif"].max() < high
 
 
-def test_paradigms_can_be_told_apart_in_grey() -> None:
+def test_paradigms_can_be_told_apart_in_grey():
     styles = line_styles([*"gfedcba", "hard", "soft", "lvml", "hybrid"])
     assert list(styles)[:4] == ["hard", "soft", "hybrid", "lvml"]
     assert len({style.marker for style in styles.values()}) == len(styles)
@@ -160,9 +158,7 @@ def test_paradigms_can_be_told_apart_in_grey() -> None:
 
 
 @pytest.mark.parametrize(("axis", "unit"), [("lr", 1), ("switch_point", 100)])
-def test_response_figure_shows_its_table_and_the_levels_beside(
-    searched: Comparison, axis: str, unit: int
-) -> None:
+def test_response_figure_shows_its_table_and_the_levels_beside(searched, axis, unit):
     table = response(searched.at_budget, searched.options, axis)
     beside = searched.choice[searched.choice["paradigm"] == "soft"]
     figure = response_figure(table, axis, "saif", "SAIF (%)", beside)
@@ -198,7 +194,7 @@ def _of_seeds(differences: list[float]) -> pd.DataFrame:
     return table.assign(first="soft", second="hard")
 
 
-def test_forest_shows_its_table_and_every_seed() -> None:
+def test_forest_shows_its_table_and_every_seed():
     table = _paired()
     figure = forest_figure(table, _of_seeds([-0.4, 0.5]))
     (axes,) = figure.axes
@@ -224,9 +220,7 @@ def test_forest_shows_its_table_and_every_seed() -> None:
 @pytest.mark.parametrize(
     ("write_file", "start"), [(figure_png, b"\x89PNG"), (figure_pdf, b"%PDF")]
 )
-def test_a_file_is_the_same_for_the_same_figure_whatever_the_user_has_set(
-    write_file: Callable[[Figure], bytes], start: bytes
-) -> None:
+def test_a_file_is_the_same_for_the_same_figure_whatever_the_user_has_set(write_file, start):
     before = dict(mpl.rcParams)
     first = write_file(forest_figure(_paired()))
     with mpl.rc_context({"text.usetex": True, "savefig.facecolor": "red", "savefig.dpi": 9}):
@@ -238,7 +232,7 @@ def test_a_file_is_the_same_for_the_same_figure_whatever_the_user_has_set(
     assert not re.search(b"CreationDate|/Type3", first)
 
 
-def test_svg_is_a_part_of_a_page_in_which_every_mark_says_what_it_is() -> None:
+def test_svg_is_a_part_of_a_page_in_which_every_mark_says_what_it_is():
     """Well-formed, without what would hold for the page around it, in the reader's colours."""
     hostile = "a<b> & \"c\" </svg> 'd'"
     table, seeds = (each.replace({"soft": hostile}) for each in (_paired(), _of_seeds([0.1])))

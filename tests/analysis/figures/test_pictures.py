@@ -21,7 +21,7 @@ def _pictures(results: Results) -> dict[str, Picture]:
     return {picture.name: picture for picture in pictures(compared(results))}
 
 
-def test_all_pictures_in_the_order_of_the_report(results: Results) -> None:
+def test_all_pictures_in_the_order_of_the_report(results):
     for i, (paradigm, lr, seed) in enumerate(itertools.product(PARADIGMS, (0.1, 0.2), range(2))):
         for point in (0.2, 0.6):  # which only the hybrid has
             cell = make_cell(paradigm, lr, seed, switch_point=point)
@@ -39,7 +39,7 @@ def test_all_pictures_in_the_order_of_the_report(results: Results) -> None:
         assert f"{split} split" in picture.caption
 
 
-def test_names_are_shown_as_typed(results: Results) -> None:
+def test_names_are_shown_as_typed(results):
     """Without mathematics, whatever they begin with, and with letters that the font lacks."""
     names = {"soft": r"$\bm{x}$", "hard": "_soft", "lvml": "α-<b>", "lvml-logits": "注意"}
     write_seeds(results, dict.fromkeys(names, 0.5), 1)
@@ -48,7 +48,7 @@ def test_names_are_shown_as_typed(results: Results) -> None:
         assert figure_png(picture.figure)
 
 
-def test_what_a_figure_cannot_show_is_said(results: Results) -> None:
+def test_what_a_figure_cannot_show_is_said(results):
     write(results, make_cell())
     found = _pictures(results)  # neither differences nor responses
     assert list(found) == ["heatmaps-test", "heatmaps-train", "compute-saif", "compute-accuracy"]

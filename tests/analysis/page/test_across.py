@@ -38,7 +38,7 @@ def found(seven: list[Compared]) -> list[Comparison]:
     return [section.subject for section in seven]
 
 
-def test_many_show_their_heat_maps_alone_and_are_told_together(seven: list[Compared]) -> None:
+def test_many_show_their_heat_maps_alone_and_are_told_together(seven):
     assert len(seven) == MOST_IN_FULL + 1
     assert any("classifier width 3.0, focus width 2.0" in section.title for section in seven)
     assert [each.name for each in seven[0].pictures] == ["heatmaps-test", "heatmaps-train"]
@@ -47,7 +47,7 @@ def test_many_show_their_heat_maps_alone_and_are_told_together(seven: list[Compa
     assert (of_saif, of_accuracy) == (f"In SAIF {of_pair}", f"In accuracy {of_pair}")
 
 
-def test_what_varies_is_told_with_the_base(found: list[Comparison]) -> None:
+def test_what_varies_is_told_with_the_base(found):
     (varied,) = across_facts(found)["varied"]
     assert varied == (
         "digits, 7 settings: segments m 10 (base), 5, 50; focus width 1 (base), 2; "
@@ -55,7 +55,7 @@ def test_what_varies_is_told_with_the_base(found: list[Comparison]) -> None:
     )
 
 
-def test_a_grid_is_a_picture_of_its_own(found: list[Comparison]) -> None:
+def test_a_grid_is_a_picture_of_its_own(found):
     factors, grid = family_pictures(*families(found))
     assert [each.name for each in (factors, grid)] == [
         "across-factors-digits",
@@ -69,7 +69,7 @@ def test_a_grid_is_a_picture_of_its_own(found: list[Comparison]) -> None:
     assert names == ["none", "layer"]
 
 
-def test_every_verdict_is_a_cell_and_is_counted_once() -> None:
+def test_every_verdict_is_a_cell_and_is_counted_once():
     verdicts = pd.DataFrame(
         [
             ("soft", "hard", 1, -0.02, "worse"),
@@ -89,7 +89,7 @@ def test_every_verdict_is_a_cell_and_is_counted_once() -> None:
     ]
 
 
-def test_a_level_without_a_measure_says_nothing_of_it(found: list[Comparison]) -> None:
+def test_a_level_without_a_measure_says_nothing_of_it(found):
     found = [replace(each, metrics=("accuracy",)) if each.m == 5 else each for each in found]
     rows = across_facts(found)["effects"].rows
     of_5, of_50 = ([row for row in rows if row[1] == f"m={m}"] for m in (5, 50))

@@ -46,7 +46,7 @@ def comparison(
     return cast(Comparison, made)
 
 
-def test_where_images_decide_no_seeds_are_asked_for() -> None:
+def test_where_images_decide_no_seeds_are_asked_for():
     rows = [
         pair("soft", "hard", needed_seeds=math.inf, seen_seeds=math.inf, image_se=0.1),
         pair("lvml", "hard", needed_seeds=math.inf, seen_seeds=math.inf, image_se=math.nan),
@@ -56,7 +56,7 @@ def test_where_images_decide_no_seeds_are_asked_for() -> None:
     assert "deciding 1 of them takes more than 10,000 seeds" in said
 
 
-def test_a_look_before_the_end_has_no_answer_yet() -> None:
+def test_a_look_before_the_end_has_no_answer_yet():
     rows = [
         pair(name, "hard", ended_seeds=n, planned_seeds=12)
         for name, n in {"soft": 7, "lvml": 6}.items()
@@ -69,8 +69,8 @@ VERDICTS = st.sampled_from(["better", "worse", "undecided"])
 
 @given(st.lists(st.tuples(VERDICTS, VERDICTS, VERDICTS), min_size=1, max_size=4))
 def test_a_paradigm_is_better_only_where_a_verdict_says_so(
-    tables: list[tuple[str, str, str]],
-) -> None:
+    tables,
+):
     names = [(later, earlier) for earlier, later in combinations(PARADIGMS, 2)]
     verdicts = [dict(zip(names, table, strict=True)) for table in tables]
     sentences = answer(

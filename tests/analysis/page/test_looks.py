@@ -32,7 +32,7 @@ def looks_of(results: Results) -> Looks:
     return shown
 
 
-def test_paradigms_are_shown_on_the_first_seed_that_all_have(results: Results) -> None:
+def test_paradigms_are_shown_on_the_first_seed_that_all_have(results):
     recorded = {("soft", 0), ("soft", 1), ("hard", 1), ("soft", 2), ("hard", 2)}
     for paradigm in ("soft", "hard"):
         for seed in range(3):
@@ -53,7 +53,7 @@ def test_paradigms_are_shown_on_the_first_seed_that_all_have(results: Results) -
         assert {*re.findall("soft1|hard1", page)} == {f"{run.params['paradigm']}1"}
 
 
-def test_readers_are_warned_before_posts_of_hate_speech(results: Results) -> None:
+def test_readers_are_warned_before_posts_of_hate_speech(results):
     write_text(results, make_text_cell("soft"), examples=words("<slur>"))
     shown = looks_of(results)
     assert shown.warning == tasks.TASKS["hatexplain"].warning != ""

@@ -68,7 +68,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Small:
     return Small(results, compared(results), folder / "out", Path(path).read_text())
 
 
-def test_it_is_self_contained(small: Small) -> None:
+def test_it_is_self_contained(small):
     page = small.page
     links = re.findall(r'(?:src|href)="(.*?)"', page)
     assert links
@@ -80,7 +80,7 @@ def test_it_is_self_contained(small: Small) -> None:
     assert all((small.folder / name).with_suffix(end).exists() for name in drawn for end in ENDS)
 
 
-def test_it_shows_numbers_settings_and_end_states(small: Small) -> None:
+def test_it_shows_numbers_settings_and_end_states(small):
     rows = rows_of(small.page)
     for header, cells in (
         comparison_cells(small.comparison),
@@ -115,7 +115,7 @@ OTHERS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("field", OTHERS)
-def test_names_say_in_what_settings_differ(field: str) -> None:
+def test_names_say_in_what_settings_differ(field):
     """Whatever makes two comparisons of one study."""
     settings = [make_cell().to_dict(), make_cell(**{field: OTHERS[field]}).to_dict()]
     assert OTHERS.keys() == settings[0].keys() - {"task", "schedule", "seed"}
@@ -126,7 +126,7 @@ def test_names_say_in_what_settings_differ(field: str) -> None:
     assert all(word in name for word, name in zip(words, told, strict=True))
 
 
-def test_study_and_cell_ids_restrict(results: Results) -> None:
+def test_study_and_cell_ids_restrict(results):
     first = write(results, make_cell("soft"), study="one")
     write(results, make_cell("hard", m=5, n=500), study="two")
     # Of two mosaic sizes, the sizes are enough.
@@ -138,7 +138,7 @@ def test_study_and_cell_ids_restrict(results: Results) -> None:
         conclude(results, Question(cell_ids=["ab"]))
 
 
-def test_only_what_is_shown_is_doubted(results: Results) -> None:
+def test_only_what_is_shown_is_doubted(results):
     for saif in (0.4, 0.6):  # two records of one cell
         twice = write(results, make_cell("soft"), saif=saif, study="one")
     write(results, make_cell("soft", m=5), study="two")
@@ -148,7 +148,7 @@ def test_only_what_is_shown_is_doubted(results: Results) -> None:
     assert conclude(results, Question("two")).doubts == []
 
 
-def test_the_answer_comes_first_and_the_terminal_says_the_same(small: Small) -> None:
+def test_the_answer_comes_first_and_the_terminal_says_the_same(small):
     """In the same order: who is better, the table, what was tested, what limits it."""
     comparison, page = small.comparison, small.page
     with contextlib.redirect_stdout(io.StringIO()) as printed:
@@ -163,9 +163,7 @@ def test_the_answer_comes_first_and_the_terminal_says_the_same(small: Small) -> 
     assert order.index("table") < order.index("svg") < order.index("details")
 
 
-def test_a_report_that_cannot_be_written_leaves_the_older_one(
-    small: Small, tmp_path: Path
-) -> None:
+def test_a_report_that_cannot_be_written_leaves_the_older_one(small, tmp_path):
     folder = tmp_path / "out"
     shutil.copytree(small.folder, folder)
     (folder / "report.md").unlink()

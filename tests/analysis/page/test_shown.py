@@ -11,11 +11,10 @@ from analysis.digest.compare import compare_results
 from analysis.page.pictures import pictures
 from analysis.page.sentences import answer, setting_text
 from analysis.page.tables import comparison_cells
-from study.results import Results
 from tests.made_up.comparisons import make_cell, write, write_seeds
 
 
-def test_a_comparison_is_its_answer_and_its_table(results: Results) -> None:
+def test_a_comparison_is_its_answer_and_its_table(results):
     write_seeds(results, {"soft": 0.3, "lvml": 0.6}, 6)
     (found,) = compare_results(results)
     header, rows = comparison_cells(found)
@@ -26,14 +25,14 @@ def test_a_comparison_is_its_answer_and_its_table(results: Results) -> None:
     assert repr(found).startswith("<Comparison of ")
 
 
-def test_a_notebook_shows_text_of_results_as_text(results: Results) -> None:
+def test_a_notebook_shows_text_of_results_as_text(results):
     write(results, make_cell())
     (found,) = compare_results(results)
     shown = replace(found, summary=found.summary.assign(paradigm="<b>soft"))._repr_html_()
     assert "&lt;b&gt;soft" in shown
 
 
-def test_without_numbers_the_answer_is_alone(results: Results) -> None:
+def test_without_numbers_the_answer_is_alone(results):
     write(results, make_cell(), status="censored", points=())
     (found,) = compare_results(results)
     assert found.summary.empty

@@ -15,25 +15,24 @@ from analysis.page.sentences import said
 from analysis.page.tables import comparison_cells, would_decide
 from analysis.section.picture import Shown
 from analysis.section.templates import Table, markdown_table
-from study.results import Results
 from tests.made_up.comparisons import compared, write_seeds
 from tests.made_up.pages import page_of
 
 
-def test_a_paradigm_that_did_not_focus_is_named(results: Results) -> None:
+def test_a_paradigm_that_did_not_focus_is_named(results):
     write_seeds(results, {"soft": 0.0})
     assert "No seed of soft focused (SAIF below 5 %)." in said("limits", compared(results))
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, None])
-def test_what_is_not_finite_is_a_dash(value: float) -> None:
+def test_what_is_not_finite_is_a_dash(value):
     assert {percent(value), number(value), three_decimals(value), points(value)} == {"-"}
     row = {"num_seeds": 3, "saif_low": 0.1, "saif_high": value}
     assert interval(row, "saif") == "-"
     assert {amount(value, "mosaics"), amount(value, "seconds")} <= {"-", "- s of training"}
 
 
-def test_no_name_parts_rows_or_cells(results: Results) -> None:
+def test_no_name_parts_rows_or_cells(results):
     write_seeds(results, {"soft": 0.4})
     found = compared(results)
     odd = replace(found, summary=found.summary.assign(paradigm="a \u00a6 b\n\nc"))
@@ -52,7 +51,7 @@ def test_no_name_parts_rows_or_cells(results: Results) -> None:
         (math.nan, math.nan, ("more", "-")),
     ],
 )
-def test_what_would_decide_a_pair(far: float, seen: float, texts: tuple[str, str]) -> None:
+def test_what_would_decide_a_pair(far, seen, texts):
     row = {"num_pairs": 6, "needed_seeds": far, "seen_seeds": seen, "reason": ""}
     assert would_decide(row | {"verdict": "undecided"}) == texts
     assert would_decide(row | {"verdict": "better"}) == ("-", "-")
@@ -61,7 +60,7 @@ def test_what_would_decide_a_pair(far: float, seen: float, texts: tuple[str, str
 # --- files
 
 
-def test_latex_escapes_what_latex_reads() -> None:
+def test_latex_escapes_what_latex_reads():
     """In cells, in both levels of the header, and in the texts around."""
     typed = "50 % of a_z & {x} $1 #2 ~ ^ \\ <>| \u00b11\n\n2"
     cells = pd.DataFrame([[typed, typed]], columns=[[typed, typed], [typed, "m"]])
@@ -88,7 +87,7 @@ def test_latex_escapes_what_latex_reads() -> None:
     ]
 
 
-def test_html_escapes_what_browsers_read() -> None:
+def test_html_escapes_what_browsers_read():
     hostile = "<b>&amp;</b>"
     every = [
         *((name, hostile) for name in ("heading", "text", "code", "details")),
@@ -101,7 +100,7 @@ def test_html_escapes_what_browsers_read() -> None:
     assert page.count("&lt;b&gt;&amp;amp;&lt;/b&gt;") == 12
 
 
-def test_markdown_escapes_what_markdown_reads() -> None:
+def test_markdown_escapes_what_markdown_reads():
     text = markdown_table(Table(["a|b", "c"], [["<script>", "x_y*z`\n1"], ["&lt;", "01.50"]]))
     assert re.sub("([ -])+", r"\1", text).splitlines() == [
         r"| a\|b | c |",

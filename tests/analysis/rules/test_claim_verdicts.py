@@ -11,7 +11,7 @@ from scipy import stats
 
 from analysis.rules.claim import Evidence, Finding, decided, evidence
 from analysis.rules.statistics import on_logit_scale
-from benchmarks.support.calibration_claims import KEPT, Border, falsely_decided
+from benchmarks.support.calibration_claims import KEPT, falsely_decided
 
 REPLICATES = 400
 # A share of .05 of so many studies exceeds this in one of 1,000.
@@ -20,11 +20,11 @@ MOST = stats.binom.ppf(0.999, REPLICATES, 0.05) / REPLICATES
 
 @pytest.mark.parametrize("n", [6, 12])
 @pytest.mark.parametrize("border", KEPT, ids=lambda border: border.name)
-def test_false_verdicts_are_few_at_the_border(border: Border, n: int) -> None:
+def test_false_verdicts_are_few_at_the_border(border, n):
     assert max(falsely_decided(border, n, REPLICATES)) <= MOST
 
 
-def test_p_is_that_of_scipy() -> None:
+def test_p_is_that_of_scipy():
     values = np.array([0.11, 0.12, 0.09, 0.14, 0.13, 0.1, 0.12])
     expected = stats.ttest_1samp(values, 0.1).pvalue
     assert evidence(values, 0.1, "above") == Evidence(True, pytest.approx(expected))
@@ -33,7 +33,7 @@ def test_p_is_that_of_scipy() -> None:
     assert evidence(values, 0.1, "above", lost=1) == Evidence(True, pytest.approx(signs))
 
 
-def test_shares_must_lie_beyond_a_threshold_on_the_logit_scale_too() -> None:
+def test_shares_must_lie_beyond_a_threshold_on_the_logit_scale_too():
     """Where that is nearer: below .1 for few large shares among many small ones."""
     small = np.array([0.01, 0.02, 0.03, 0.01, 0.09, 0.12])
     interval = stats.ttest_1samp(small, 0.1).confidence_interval(0.95)
@@ -46,14 +46,14 @@ def test_shares_must_lie_beyond_a_threshold_on_the_logit_scale_too() -> None:
 
 
 @pytest.mark.parametrize("n", range(6, 16))
-def test_how_many_seeds_may_be_lost(n: int) -> None:
+def test_how_many_seeds_may_be_lost(n):
     allowed = max(0, math.floor(n / 3) - 2)
     for lost in range(n // 2):
         found = evidence(np.linspace(1, 2, n - lost), 0, "above", lost)
         assert (found.p < 0.05) == (lost <= allowed), (n, lost)
 
 
-def test_values_that_do_not_vary_leave_the_sign_test() -> None:
+def test_values_that_do_not_vary_leave_the_sign_test():
     assert evidence([0.0] * 6, 0.1, "below") == Evidence(True, 2 / 2**6)
     assert evidence([0.1] * 6, 0.1, "below").p == 1
 
@@ -66,7 +66,7 @@ def test_values_that_do_not_vary_leave_the_sign_test() -> None:
         ([0.0] * 3 + [0.9] * 3, "its seeds fall apart"),
     ],
 )
-def test_what_is_not_known_decides_nothing(values: list[float], why: str) -> None:
+def test_what_is_not_known_decides_nothing(values, why):
     found = evidence(values, 0.1, "below")
     assert math.isnan(found.p)
     assert found.why == why
@@ -97,10 +97,10 @@ AGAINST = Evidence(False, 0.001)
     ],
     ids=itertools.count(),
 )
-def test_findings_decide_a_claim(findings: list[Finding], expected: str) -> None:
+def test_findings_decide_a_claim(findings, expected):
     assert decided("", "", "", findings).verdict == expected
     assert decided("", "", "", findings, doubt="interim").verdict == "undecided"
 
 
-def test_what_is_corrected_already_is_refuted_at_the_level_itself() -> None:
+def test_what_is_corrected_already_is_refuted_at_the_level_itself():
     assert decided("", "", "", [Finding("", [NO, YES, YES])], parts=1).verdict == "does not hold"

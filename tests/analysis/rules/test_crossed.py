@@ -34,7 +34,7 @@ def layout(
 
 
 @pytest.mark.parametrize("image_sd", [0.0, 0.3, 1.0])
-def test_a_balanced_layout_has_the_mean_squares_of_the_textbook(image_sd: float) -> None:
+def test_a_balanced_layout_has_the_mean_squares_of_the_textbook(image_sd):
     """And an interval by Cochran's rule: the t of each part at its share of the variance."""
     y = layout(seeds=7, images=30, image_sd=image_sd)
     seeds, images = y.shape
@@ -56,7 +56,7 @@ def test_a_balanced_layout_has_the_mean_squares_of_the_textbook(image_sd: float)
 
 @pytest.mark.parametrize("images", [1, 50])
 @pytest.mark.parametrize("confidence", [0.8, 0.99])
-def test_images_that_do_not_differ_leave_the_paired_t_test(confidence: float, images: int) -> None:
+def test_images_that_do_not_differ_leave_the_paired_t_test(confidence, images):
     rows = np.random.default_rng(3).normal(0.3, 0.2, 9)
     found = crossed_mean(np.repeat(rows[:, None], images, axis=1), confidence=confidence)
     t = stats.ttest_1samp(rows, 0)
@@ -67,7 +67,7 @@ def test_images_that_do_not_differ_leave_the_paired_t_test(confidence: float, im
     assert found.image_se == pytest.approx(none, abs=1e-9, nan_ok=True)
 
 
-def test_weights_are_instances() -> None:
+def test_weights_are_instances():
     y = layout(images=5)
     weights = np.array([1, 2, 3, 0, 4])
     found = crossed_mean(y, weights)
@@ -80,7 +80,7 @@ def test_weights_are_instances() -> None:
 
 
 @pytest.mark.parametrize("mean", [0.02, 0.5, 1e6])
-def test_p_is_the_level_at_which_the_interval_reaches_0(mean: float) -> None:
+def test_p_is_the_level_at_which_the_interval_reaches_0(mean):
     y = layout(mean=mean)
     p = crossed_mean(y).p
     assert 0 <= p <= 1
@@ -92,14 +92,14 @@ def test_p_is_the_level_at_which_the_interval_reaches_0(mean: float) -> None:
 @pytest.mark.parametrize(
     "values", [np.full((6, 3), 0.5), np.array([[0.1, 0.3]]), np.tile([0.0, 1.0, 0.3], (6, 1))]
 )
-def test_seeds_that_do_not_vary_do_not_tell_how_seeds_vary(values: NDArray[np.float64]) -> None:
+def test_seeds_that_do_not_vary_do_not_tell_how_seeds_vary(values):
     found = crossed_mean(values)
     assert found.mean == pytest.approx(values.mean())
     assert np.isnan([found.low, found.high, found.p, found.standard_error]).all()
     assert math.isnan(needed_seeds(found, 0.1, 0.05))
 
 
-def test_what_is_not_known_is_nan() -> None:
+def test_what_is_not_known_is_nan():
     y = layout(images=4)
     y[2, 1] = math.nan
     assert math.isnan(crossed_mean(y).mean)
@@ -108,14 +108,14 @@ def test_what_is_not_known_is_nan() -> None:
 
 
 @pytest.mark.parametrize("image_sd", [0.0, 0.3])
-def test_new_seeds_and_images_are_covered(image_sd: float) -> None:
+def test_new_seeds_and_images_are_covered(image_sd):
     generator, replicates = np.random.default_rng(5), 1_000
     p = [crossed_mean(layout(image_sd=image_sd, random=generator)).p for _ in range(replicates)]
     outside = np.mean(np.array(p) < 0.05)
     assert 0.02 < outside < 0.05 + 3 * math.sqrt(0.05 * 0.95 / replicates)
 
 
-def test_advice_grows_with_what_is_asked() -> None:
+def test_advice_grows_with_what_is_asked():
     found = crossed_mean(layout(images=400))
     easy, hard = needed_seeds(found, 0.1, 0.05), needed_seeds(found, 0.08, 0.05)
     assert MIN_SEEDS == needed_seeds(found, 10.0, 0.05) <= easy < hard < math.inf
@@ -125,7 +125,7 @@ def test_advice_grows_with_what_is_asked() -> None:
     assert math.isnan(needed_seeds(found, math.nan, 0.05))
 
 
-def test_no_seeds_are_advised_where_images_decide() -> None:
+def test_no_seeds_are_advised_where_images_decide():
     found = crossed_mean(layout(seeds=24, images=40, seed_sd=0.01, image_sd=0.5, residual_sd=0.1))
     assert needed_seeds(found, 0.1, 0.05) == math.inf
     over_seeds = crossed_mean(layout()[:, :1])
@@ -137,7 +137,7 @@ def test_no_seeds_are_advised_where_images_decide() -> None:
 FOREGROUNDS, BACKGROUNDS, HELD = 20, 60, 5
 
 
-def test_it_is_the_sum_over_pairs_of_other_foregrounds_and_seeds() -> None:
+def test_it_is_the_sum_over_pairs_of_other_foregrounds_and_seeds():
     generator = np.random.default_rng(0)
     foreground, background = (
         generator.integers(FOREGROUNDS, size=30),
@@ -162,12 +162,12 @@ def test_it_is_the_sum_over_pairs_of_other_foregrounds_and_seeds() -> None:
     assert renamed.variance == pytest.approx(found.variance, rel=1e-10)
 
 
-def test_instances_with_the_same_backgrounds_do_not_tell_them_apart() -> None:
+def test_instances_with_the_same_backgrounds_do_not_tell_them_apart():
     foreground, background = np.arange(12) % 4, np.tile([1, 2, 3], (12, 1))
     assert not Backgrounds(foreground, background).is_known
 
 
-def test_backgrounds_widen_an_interval_and_more_seeds_are_asked_for() -> None:
+def test_backgrounds_widen_an_interval_and_more_seeds_are_asked_for():
     values = np.random.default_rng(2).normal(0.1, 0.2, (6, 40))
     plain = crossed_mean(values)
     none, found = (

@@ -43,7 +43,7 @@ def look(*cells: pd.DataFrame) -> Look:
         ([math.nan] * 12, 12),  # of one stage, where nothing is planned
     ],
 )
-def test_further_seeds_are_no_part_of_it(planned: Sequence[float], first: int) -> None:
+def test_further_seeds_are_no_part_of_it(planned, first):
     found = look(*(ran(paradigm, range(12), planned) for paradigm in ("hard", "soft")))
     assert (found.tested, found.doubt) == ({*range(first)}, "")
 
@@ -52,7 +52,7 @@ HARD, SOFT = (ran(paradigm, range(6), 7) for paradigm in ("hard", "soft"))
 LATE = {"given_up_at": "2026-01-01T00:00:00+00:30"}
 
 
-def test_it_waits_for_the_planned_seeds_of_both_and_a_failed_run_has_ended() -> None:
+def test_it_waits_for_the_planned_seeds_of_both_and_a_failed_run_has_ended():
     last = [ran("hard", [6], 7), ran("soft", [6], 7, status="failed")]
     found = look(HARD, SOFT, last[0])
     assert found[2:] == ("interim: 6 of 7 planned seeds", 6, 7)
@@ -60,9 +60,7 @@ def test_it_waits_for_the_planned_seeds_of_both_and_a_failed_run_has_ended() -> 
 
 
 @pytest.mark.parametrize(("n", "tested"), [(8, {0, 1, 2, 3, 4, 6, 7}), (6, {*range(6)})])
-def test_what_was_given_up_comes_too_late_for_a_verdict_that_was_due(
-    n: int, tested: set[int]
-) -> None:
+def test_what_was_given_up_comes_too_late_for_a_verdict_that_was_due(n, tested):
     """With seven of eight; with five of six, none was."""
     rest = ran("soft", {*range(n)} - {5}, n)
     found = look(ran("hard", range(n), n), rest, ran("soft", [5], n, **LATE))
@@ -79,9 +77,7 @@ def test_what_was_given_up_comes_too_late_for_a_verdict_that_was_due(
         (0, 8, ""),
     ],
 )
-def test_where_few_runs_were_left_further_seeds_give_a_verdict(
-    kept: int, fresh: int, doubt: str
-) -> None:
+def test_where_few_runs_were_left_further_seeds_give_a_verdict(kept, fresh, doubt):
     cells = [
         part
         for name in ("hard", "soft")
@@ -96,7 +92,7 @@ def test_where_few_runs_were_left_further_seeds_give_a_verdict(
     assert found.tested >= {*range(kept), *range(6, 6 + fresh)}
 
 
-def test_no_seed_of_the_other_paradigm_cuts_the_plan_of_a_pair() -> None:
+def test_no_seed_of_the_other_paradigm_cuts_the_plan_of_a_pair():
     """Even if it is the first of all, and ends last, by a command with a plan of seven."""
     hard = [Run(f"{seed:02}", seed, 12, False, False, "hard") for seed in range(12)]
     early = Looks([*hard, *(run._replace(paradigm="soft") for run in hard[1:7])])
@@ -105,7 +101,7 @@ def test_no_seed_of_the_other_paradigm_cuts_the_plan_of_a_pair() -> None:
     assert doubts == [f"interim: {n} of 12 planned seeds" for n in (6, 7)]
 
 
-def test_while_options_are_tuned_there_is_none() -> None:
+def test_while_options_are_tuned_there_is_none():
     found = look(ran("hard", range(6), stage="tune"), ran("soft", range(6), stage="tune"))
     assert found[2:] == ("interim: nothing is confirmed yet", 0, 0)
 
@@ -114,9 +110,7 @@ def test_while_options_are_tuned_there_is_none() -> None:
     ("fresh", "doubt"),
     [(0, "another option of soft"), (5, "interim: 5 of 6 planned seeds"), (6, "")],
 )
-def test_seeds_on_which_another_option_was_confirmed_are_no_part_of_it(
-    fresh: int, doubt: str
-) -> None:
+def test_seeds_on_which_another_option_was_confirmed_are_no_part_of_it(fresh, doubt):
     """Fresh ones are, and of other paradigms all."""
     other = ran("soft", range(6), lr=0.2, finished_at="2025-12-31T00:00:00")
     cells = [ran(name, range(6 + fresh)) for name in ("hard", "soft")]

@@ -28,16 +28,14 @@ FLOOR = 0.3
         ([0.9], None),
     ],
 )
-def test_seeds_fall_apart_at_a_guess_or_at_a_large_gap(
-    values: list[float], place: float | None
-) -> None:
+def test_seeds_fall_apart_at_a_guess_or_at_a_large_gap(values, place):
     assert apart(values, FLOOR) == pytest.approx(place)
     assert apart(values[::-1], FLOOR) == pytest.approx(place)
     found = share_mean(crossed_mean(np.array(values)[:, None]), values, FLOOR)
     assert math.isnan(found.low) == (place is not None or len(values) < 4)
 
 
-def test_what_parts_the_seeds_of_a_pair_does_not_depend_on_whose_they_are() -> None:
+def test_what_parts_the_seeds_of_a_pair_does_not_depend_on_whose_they_are():
     generator = np.random.default_rng(1)
     for _ in range(200):
         first, second = np.where(generator.random((2, 8)) < 0.7, 0.9, 0.1)
@@ -49,7 +47,7 @@ def test_what_parts_the_seeds_of_a_pair_does_not_depend_on_whose_they_are() -> N
 
 
 @pytest.mark.parametrize(("n", "within"), [(2, 1e-9), (5, 1e-9), (11, 1e-9), (60, 0.01)])
-def test_the_sign_flip_test_is_that_of_scipy(n: int, within: float) -> None:
+def test_the_sign_flip_test_is_that_of_scipy(n, within):
     """Of few seeds all signs are counted; of many the law of their mean is normal."""
     values = np.random.default_rng(n).normal(0.3, 1, n)
     found = stats.permutation_test(
@@ -61,7 +59,7 @@ def test_the_sign_flip_test_is_that_of_scipy(n: int, within: float) -> None:
     assert math.isnan(sign_flip([0.1, math.nan]))
 
 
-def test_exact_tests_and_intervals_are_those_of_scipy() -> None:
+def test_exact_tests_and_intervals_are_those_of_scipy():
     for k, n in ((0, 12), (3, 12), (12, 12), (1, 6)):
         assert mcnemar(k, n - k) == pytest.approx(stats.binomtest(k, n).pvalue)
         if 0 < k < n:

@@ -21,12 +21,12 @@ TIMES = np.linspace(0, 1, 11)
         (np.where(TIMES == 0.4, math.nan, TIMES), math.nan),
     ],
 )
-def test_what_does_not_rise_or_is_not_known_has_no_half(curve: np.ndarray, half: float) -> None:
+def test_what_does_not_rise_or_is_not_known_has_no_half(curve, half):
     assert half_rise(TIMES, curve) == pytest.approx((half, math.nan), nan_ok=True)
 
 
 @given(st.lists(st.floats(0, 1), min_size=2, max_size=20))
-def test_half_of_a_rise_lies_where_the_curve_has_its_half(values: list[float]) -> None:
+def test_half_of_a_rise_lies_where_the_curve_has_its_half(values):
     time, curve = np.linspace(0, 1, len(values)), np.array(values)
     half, late = half_rise(time, curve)
     assert 0 <= half <= 1 or half == math.inf

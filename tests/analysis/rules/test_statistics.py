@@ -17,7 +17,7 @@ from analysis.rules.statistics import holm, t_interval
 
 
 @pytest.mark.parametrize(("n", "confidence"), [(2, 0.95), (100, 0.5), (100, 0.99)])
-def test_equals_scipy(n: int, confidence: float) -> None:
+def test_equals_scipy(n, confidence):
     values = np.random.default_rng(n).normal(0.7, 0.1, n)
     expected = stats.t.interval(confidence, n - 1, loc=values.mean(), scale=stats.sem(values))
     found = t_interval(values, confidence)
@@ -33,7 +33,7 @@ def test_equals_scipy(n: int, confidence: float) -> None:
         ([0.3, math.nan, 0.4], [math.nan] * 3),
     ],
 )
-def test_what_does_not_vary_or_is_not_known(values: list[float], expected: list[float]) -> None:
+def test_what_does_not_vary_or_is_not_known(values, expected):
     assert t_interval(values) == pytest.approx(expected, nan_ok=True)
 
 
@@ -41,7 +41,7 @@ def test_what_does_not_vary_or_is_not_known(values: list[float], expected: list[
 
 
 @given(st.lists(st.sampled_from([0.0, 1e-9, 0.02, 0.3, 1.0]) | st.floats(0, 1)))
-def test_holm_is_its_definition(p: list[float]) -> None:
+def test_holm_is_its_definition(p):
     """The k-th smallest of n is taken n - k times, no less than any smaller one, at most 1."""
     adjusted, multiplier = holm(p)
     ascending = sorted(p)
@@ -54,7 +54,7 @@ def test_holm_is_its_definition(p: list[float]) -> None:
 # --- the optimism of a choice
 
 
-def test_equal_options_mislead_as_in_a_simulation() -> None:
+def test_equal_options_mislead_as_in_a_simulation():
     generator = np.random.default_rng(6)
     n, options, studies = 6, 20, 4_000
     runs = generator.normal(size=(studies, options, n))

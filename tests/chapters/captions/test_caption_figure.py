@@ -18,7 +18,7 @@ def figure(*shown: Example) -> Figure:
     return caption_figure({f"caption {number}": each for number, each in enumerate(shown)})
 
 
-def test_an_image_is_lit_where_the_attention_is() -> None:
+def test_an_image_is_lit_where_the_attention_is():
     """Of a white image only the light is seen; it is that of the regions, row by row."""
     white = Image.new("RGB", (60, 60), "white")
     attention = np.zeros((3, 3))
@@ -40,9 +40,7 @@ def test_an_image_is_lit_where_the_attention_is() -> None:
         ("", 0, []),
     ],
 )
-def test_words_are_named_in_order_and_the_one_that_counts_is_framed(
-    words: str, word: int, framed: list[str]
-) -> None:
+def test_words_are_named_in_order_and_the_one_that_counts_is_framed(words, word, framed):
     (axes,) = figure({**example(words=words), "word": word}).axes
     heading, *texts = axes.texts
     assert heading.get_text().startswith("caption 0 (ball: score 0.20, attention in the box 0.40")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import itertools
-from pathlib import Path
 
 import pytest
 from PIL import Image
@@ -40,7 +39,7 @@ def comparison(results: Results) -> Comparison:
     return compared(results)
 
 
-def test_each_task_has_the_thresholds_of_its_own_heat_map(tmp_path: Path) -> None:
+def test_each_task_has_the_thresholds_of_its_own_heat_map(tmp_path):
     both = make_results(tmp_path)
     write_captions(both, make_caption_cell())
     write(both, make_cell())
@@ -52,16 +51,14 @@ def test_each_task_has_the_thresholds_of_its_own_heat_map(tmp_path: Path) -> Non
             compare_results(both, threshold=threshold)
 
 
-def test_a_diverged_cell_counts_as_nothing(comparison: Comparison) -> None:
+def test_a_diverged_cell_counts_as_nothing(comparison):
     lost = comparison.at_budget[comparison.at_budget["diverged"]]
     assert len(lost) == 3  # splits
     assert (lost[["saif", "accuracy", "bleu_1", "bleu_4", "cider"]] == 0).all(axis=None)
     assert lost["caption_length"].isna().all()
 
 
-def test_captions_of_all_paradigms_stand_in_one_picture(
-    comparison: Comparison, tmp_path: Path
-) -> None:
+def test_captions_of_all_paradigms_stand_in_one_picture(comparison, tmp_path):
     found = [each for each in pictures(comparison) if each.name.startswith("captions")]
     assert [each.title for each in found] == [f"{c} ({image})" for image, c in OBJECTS.items()]
     assert all(paradigm in found[0].caption for paradigm in SAIF)

@@ -124,7 +124,7 @@ class Plain:
 
 
 @pytest.mark.parametrize("paradigm", EXACT)
-def test_a_step_is_that_of_a_plain_loop(paradigm: str) -> None:
+def test_a_step_is_that_of_a_plain_loop(paradigm):
     """With captions of different length, in float64."""
     model, inputs = tiny(), batch()
     total = torch.zeros((), dtype=torch.float64)
@@ -138,7 +138,7 @@ def test_a_step_is_that_of_a_plain_loop(paradigm: str) -> None:
 
 
 @pytest.mark.parametrize("paradigm", EXACT + SAMPLED)
-def test_padding_changes_nothing(paradigm: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_padding_changes_nothing(paradigm, monkeypatch):
     """Nor does more of it, or the way in which it is treated. Drawn is the likeliest region."""
     monkeypatch.setattr(
         hard_sampled, "_draw", lambda a, count, _: a.argmax(1)[:, None].repeat(1, count)
@@ -158,7 +158,7 @@ def test_padding_changes_nothing(paradigm: str, monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.parametrize("paradigm", SAMPLED)
-def test_the_sampled_gradient_is_unbiased(paradigm: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_sampled_gradient_is_unbiased(paradigm, monkeypatch):
     """Summed over all draws with their probabilities, it is that of the expected loss.
 
     The expectation is over sequences of regions: a draw changes what the LSTM remembers.
@@ -187,7 +187,7 @@ def test_the_sampled_gradient_is_unbiased(paradigm: str, monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize("paradigm", ["soft", "lvml"])
-def test_words_are_predicted_as_they_are_trained(paradigm: str) -> None:
+def test_words_are_predicted_as_they_are_trained(paradigm):
     model, inputs = tiny(), batch([3, 3])
     known = paradigms.get(paradigm)
     memory = model.begin(model.encode(inputs.segments))
@@ -199,7 +199,7 @@ def test_words_are_predicted_as_they_are_trained(paradigm: str) -> None:
     assert model.loss(known, inputs).item() == pytest.approx(total.mean().item(), rel=1e-9)
 
 
-def test_without_teacher_forcing_the_decoder_reads_its_own_words() -> None:
+def test_without_teacher_forcing_the_decoder_reads_its_own_words():
     model, inputs = tiny(), batch([4])
     total = Plain(model, inputs.segments[0]).caption("soft", inputs.labels[0], own=True).item()
     sampling = Sampling(torch.Generator().manual_seed(0))
@@ -209,7 +209,7 @@ def test_without_teacher_forcing_the_decoder_reads_its_own_words() -> None:
 
 
 @pytest.mark.parametrize("paradigm", EXACT + SAMPLED)
-def test_a_step_waits_for_no_device(paradigm: str) -> None:
+def test_a_step_waits_for_no_device(paradigm):
     model, inputs = tiny(DecoderSettings(3, 4, 6, dropout=0.5)), batch()
     sampling = Sampling(torch.Generator(), torch.zeros(()))
     step = functools.partial(
@@ -221,7 +221,7 @@ def test_a_step_waits_for_no_device(paradigm: str) -> None:
     assert all(each is None or each.isfinite().all() for each in gradient_of)
 
 
-def test_cost_is_counted_by_words() -> None:
+def test_cost_is_counted_by_words():
     """By hand: products of a caption of 3 words, in multiply-adds."""
     flops = tiny().float().flops((V,), {3: 10, 5: 2}, M)
     e, a, h = SIZES.embedding, SIZES.attention, SIZES.hidden
@@ -235,12 +235,12 @@ def test_cost_is_counted_by_words() -> None:
     ]  # fmt: skip
 
 
-def test_attention_is_not_held_on_captions() -> None:
+def test_attention_is_not_held_on_captions():
     with pytest.raises(ValueError, match="true regions are unknown"):
         tiny().loss(paradigms.get("soft"), batch(), alpha=0.5)
 
 
-def test_the_sampled_likelihood_of_captions_tends_to_the_exact_one() -> None:
+def test_the_sampled_likelihood_of_captions_tends_to_the_exact_one():
     """With thousands of draws a word; the LSTM goes on as with lvml."""
     model, of_batch = tiny(), batch()
     sampled = LVMLSampled()

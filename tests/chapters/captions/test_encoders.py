@@ -61,9 +61,7 @@ def normalised(name: str, images: Tensor) -> Tensor:
 
 
 @pytest.mark.parametrize("name", ENCODERS)
-def test_an_encoder_has_the_regions_and_the_cost_that_are_told(
-    name: str, built: dict[str, EncoderNetwork]
-) -> None:
+def test_an_encoder_has_the_regions_and_the_cost_that_are_told(name, built):
     images = pixels(name, g=3)
     with torch.no_grad(), FlopCounterMode(display=False) as counter:
         features = built[name](images)
@@ -73,7 +71,7 @@ def test_an_encoder_has_the_regions_and_the_cost_that_are_told(
     assert 2 * forward_flops(built[name], images.shape[1:]) == counter.get_total_flops()
 
 
-def test_vgg19_is_torchvisions(built: dict[str, EncoderNetwork]) -> None:
+def test_vgg19_is_torchvisions(built):
     from torchvision.models import VGG19_Weights, vgg  # takes a second
 
     theirs = vgg.make_layers(vgg.cfgs["E"])[:36]
@@ -89,7 +87,7 @@ def test_vgg19_is_torchvisions(built: dict[str, EncoderNetwork]) -> None:
         assert torch.equal(built["vgg19"](images), expected)
 
 
-def test_lite0_is_that_of_its_package() -> None:
+def test_lite0_is_that_of_its_package():
     theirs = EfficientNet.from_name("efficientnet-lite0", image_size=32 * 7)
     stored = torch.load(EfficientnetLite0ModelFile.get_model_file_path(), weights_only=True)
     theirs.load_state_dict(stored)
@@ -100,7 +98,7 @@ def test_lite0_is_that_of_its_package() -> None:
         assert torch.equal(pretrained("lite0")(images), expected)
 
 
-def test_training_leaves_the_statistics_of_batches_alone() -> None:
+def test_training_leaves_the_statistics_of_batches_alone():
     network = build("lite0").train()
     before = {name: each.clone() for name, each in network.named_buffers()}
     network(pixels("lite0", g=1)).sum().backward()
@@ -111,9 +109,7 @@ def test_training_leaves_the_statistics_of_batches_alone() -> None:
 # Weights
 
 
-def test_weights_and_their_digest_are_those_of_any_file(
-    published: Path, built: dict[str, EncoderNetwork], tmp_path: Path
-) -> None:
+def test_weights_and_their_digest_are_those_of_any_file(published, built, tmp_path):
     given = Places.of({"weights": str(published)})
     other = Places.of({"weights": str(tmp_path / "other")})
     got = pretrained("vgg19", given).state_dict()
@@ -126,7 +122,7 @@ def test_weights_and_their_digest_are_those_of_any_file(
     assert weights_digest("vgg19", other) != weights_digest("vgg19", given)
 
 
-def test_a_digest_is_computed_once_a_process(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_digest_is_computed_once_a_process(monkeypatch):
     """It is part of the digests of recorded cells."""
     assert weights_digest("lite0") == "ed90393a193f63e2"
     monkeypatch.delattr(torch, "load")
@@ -153,12 +149,12 @@ class Opened:
     ],
 )
 def test_weights_of_another_network_are_refused(
-    change: dict[str, Any],
-    fault: str,
-    built: dict[str, EncoderNetwork],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    change,
+    fault,
+    built,
+    tmp_path,
+    monkeypatch,
+):
     monkeypatch.chdir(tmp_path)
     entries = built["vgg19"].layers.state_dict().items()  # with zeros, which take no room
     stored = {name: torch.zeros(1).expand(each.shape) for name, each in entries} | change
@@ -169,7 +165,7 @@ def test_weights_of_another_network_are_refused(
     assert not Path("trace").exists()
 
 
-def test_packages_that_are_not_installed_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_packages_that_are_not_installed_are_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "efficientnet_lite_pytorch", None)
     with pytest.raises(RequestError, match=r"`uv sync --extra captions`, or .*encoder=small"):
         build("lite0")
@@ -188,11 +184,11 @@ def served(published: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_weights_are_downloaded_once(
-    served: Path,
-    tmp_path: Path,
-    capfd: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    served,
+    tmp_path,
+    capfd,
+    monkeypatch,
+):
     places, encoded = Places(cache_dir=str(tmp_path)), Options(encoder="vgg19")
     given = Places.of({"weights": str(served)})
     assert encoders.at_hand(given, encoded)

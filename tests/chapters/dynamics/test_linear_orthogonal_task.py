@@ -43,9 +43,7 @@ def linear_cell(paradigm: str, lr: float = 0.1, **changes) -> Cell:
 
 @pytest.mark.parametrize("paradigm", PARADIGMS)
 @pytest.mark.parametrize(("alpha", "steps"), [(None, 800), (0.6, 400)])
-def test_a_trained_model_follows_the_theorems(
-    paradigm: str, alpha: float | None, steps: int
-) -> None:
+def test_a_trained_model_follows_the_theorems(paradigm, alpha, steps):
     """Theorem 1 where the focus is held at alpha, else theorem 2.
 
     Within 1 % of each one's range, at n=20,000 and steps of .1.
@@ -62,7 +60,7 @@ def test_a_trained_model_follows_the_theorems(
         assert all("nu" not in row for row in rows)
 
 
-def test_flow_time_is_learning_rate_times_steps() -> None:
+def test_flow_time_is_learning_rate_times_steps():
     points = tuple(i / 16 for i in range(17))
     short = {"lr": 0.5, "budget": Budget(500 * 8, "mosaics"), "n": 500}
     rows = of_train(linear_cell("soft", evaluation_points=points, **short))
@@ -80,5 +78,5 @@ def of_train(cell: Cell) -> list[dict]:
     return [row for row in outcome.evaluations if row["split"] == "train"]
 
 
-def test_the_finite_difference_is_that_of_theory() -> None:
+def test_the_finite_difference_is_that_of_theory():
     assert STEP == INCENTIVE_STEP

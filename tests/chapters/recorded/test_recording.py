@@ -62,9 +62,7 @@ def dicts(table: pd.DataFrame) -> list[dict[Any, Any]]:
 # --- as our own
 
 
-def test_recorded_runs_have_the_verdicts_of_the_same_cells(
-    results: Results, tmp_path: Path
-) -> None:
+def test_recorded_runs_have_the_verdicts_of_the_same_cells(results, tmp_path):
     random = np.random.default_rng(1)
     for seed, paradigm, lr in itertools.product(ENOUGH, ("soft", "hard"), (0.1, 0.2)):
         score = 0.5 + lr + random.normal(0, 0.02)
@@ -113,7 +111,7 @@ def _later(rows: str, by: int) -> Change:
     ],
     ids=itertools.count(),
 )
-def test_where_the_cut_lies(results: Results, change: Change, budget: int, told: str) -> None:
+def test_where_the_cut_lies(results, change, budget, told):
     table = change(runs())
     record(results, table)
     found = compared(results, select="accuracy" if "accuracy" in table else None)
@@ -130,9 +128,7 @@ def test_where_the_cut_lies(results: Results, change: Change, budget: int, told:
 
 
 @pytest.mark.parametrize(("axis", "column"), [("seconds", "seconds"), ("mosaics", "examples")])
-def test_any_cost_is_an_axis_and_equal_amounts_are_one_moment(
-    results: Results, axis: Any, column: str
-) -> None:
+def test_any_cost_is_an_axis_and_equal_amounts_are_one_moment(results, axis, column):
     table = runs().rename(columns={"compute": column})
     scale = table["paradigm"].map({"a": 1_529, "b": 1.1 * 1_390})  # 1.1 * 1390 > 1529
     record(results, table.assign(**{column: scale * table[column]}))
@@ -143,7 +139,7 @@ def test_any_cost_is_an_axis_and_equal_amounts_are_one_moment(
         compare_results(results)
 
 
-def test_a_run_without_an_evaluation_in_what_all_have_spent_is_named(results: Results) -> None:
+def test_a_run_without_an_evaluation_in_what_all_have_spent_is_named(results):
     late = _later("paradigm == 'b'", 200)(runs()).query("compute >= 1_000")
     record(results, late)
     with pytest.raises(ResultsError, match=r"b, seed 0\) has no .* within the 1,000 FLOPs"):
@@ -153,7 +149,7 @@ def test_a_run_without_an_evaluation_in_what_all_have_spent_is_named(results: Re
 # --- measures
 
 
-def test_measures_are_chosen_and_tested_by_name(results: Results, tmp_path: Path) -> None:
+def test_measures_are_chosen_and_tested_by_name(results, tmp_path):
     table = runs(accuracy=0.5, width=1)
     better = pd.concat([table, table.assign(width=2, dice=table["dice"] + 0.1)])
     record(results, better, ["width"])
@@ -172,7 +168,7 @@ def test_measures_are_chosen_and_tested_by_name(results: Results, tmp_path: Path
 # --- the directory
 
 
-def test_what_is_there_stays(results: Results) -> None:
+def test_what_is_there_stays(results):
     table = runs({"a": 0.4})
     ids = record(results, table)
     files = contents(results)
@@ -186,9 +182,7 @@ def test_what_is_there_stays(results: Results) -> None:
     assert set(results.cells()["paradigm"]) == {"a", "b"}
 
 
-def test_other_commands_that_record_are_waited_for_and_studies_are_not(
-    results: Results, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_other_commands_that_record_are_waited_for_and_studies_are_not(results, capsys):
     other = Results(results.url)
     with ThreadPoolExecutor() as pool, other.lock():
         with other.recording():
@@ -202,9 +196,7 @@ def test_other_commands_that_record_are_waited_for_and_studies_are_not(
     assert said == f"waiting for other commands that record runs in {results.url}\n"
 
 
-def test_recorded_runs_stand_beside_trained_cells(
-    results: Results, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_recorded_runs_stand_beside_trained_cells(results, capsys):
     write_seeds(results, {"soft": 0.4, "hard": 0.5})
     before = compared(results)
     (run, *_) = record(results, runs())
@@ -221,9 +213,7 @@ def test_recorded_runs_stand_beside_trained_cells(
     assert [point.value for point in logged if point.name == "test/dice"] == [last]
 
 
-def test_the_report_speaks_of_what_was_recorded(
-    results: Results, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_the_report_speaks_of_what_was_recorded(results, capsys, tmp_path):
     table = pd.concat([runs(seeds=ENOUGH, lr=lr) for lr in (0.1, 0.2)])
     record(results, table, ["lr"])
     with not_drawn():
@@ -237,9 +227,7 @@ def test_the_report_speaks_of_what_was_recorded(
     assert not (tmp_path / "claims.csv").exists()
 
 
-def test_files_stay_in_the_folder_whatever_a_task_is_called(
-    results: Results, tmp_path: Path
-) -> None:
+def test_files_stay_in_the_folder_whatever_a_task_is_called(results, tmp_path):
     for n in (100, 200):
         table = runs(task="../../scans/β", n=n)
         record(results, table)
@@ -249,7 +237,7 @@ def test_files_stay_in_the_folder_whatever_a_task_is_called(
     assert [path.parent for path in across] == [tmp_path / "out" / "report" / "figures"]
 
 
-def test_names_that_look_alike_are_one(results: Results, tmp_path: Path) -> None:
+def test_names_that_look_alike_are_one(results, tmp_path):
     table = runs({"soft": 0.4, "lvml \xe9": 0.6}, task="a b")
     expected = record(tmp_path / "plain", table)
     odd = table.replace({"soft": "soft ", "lvml \xe9": "lvml\xa0e\u0301", "test": " test"})
@@ -289,9 +277,7 @@ def test_names_that_look_alike_are_one(results: Results, tmp_path: Path) -> None
         (lambda table: pd.concat([table, table[["seed"]]], axis=1), "two columns 'seed'"),
     ],
 )
-def test_bad_rows_are_told_and_nothing_is_written(
-    tmp_path: Path, changes: Any, message: str
-) -> None:
+def test_bad_rows_are_told_and_nothing_is_written(tmp_path, changes, message):
     table: Any = changes
     if callable(changes):
         table = changes(runs({"a": 0.4}))
@@ -304,9 +290,7 @@ def test_bad_rows_are_told_and_nothing_is_written(
 
 
 @pytest.mark.parametrize("values", [(1, "1"), (1, 2)])
-def test_options_that_cannot_be_told_apart_are_refused(
-    results: Results, values: tuple[Any, Any]
-) -> None:
+def test_options_that_cannot_be_told_apart_are_refused(results, values):
     """They look alike, or there is no validation split to choose by; one option needs none."""
     table = runs(seeds=ENOUGH)
     if values == (1, 2):
@@ -318,7 +302,7 @@ def test_options_that_cannot_be_told_apart_are_refused(
         record(results, several, ["width"])
 
 
-def test_no_measure_can_be_called_as_a_column_of_a_comparison(results: Results) -> None:
+def test_no_measure_can_be_called_as_a_column_of_a_comparison(results):
     record(results, runs())
     found = compare_results(results)
     tables = [*comparison_tables(found).values(), cell_rows(*found), found[0].at_budget]
@@ -338,9 +322,7 @@ WHOLE = {"code": "Int64", "seed": "int64"}
 @pytest.mark.parametrize(
     "form", [dicts, lambda table: table.to_dict("list"), lambda table: table.astype(WHOLE)]
 )
-def test_whole_numbers_stay_as_they_are(
-    results: Results, form: Callable[[pd.DataFrame], Any]
-) -> None:
+def test_whole_numbers_stay_as_they_are(results, form):
     """Beside missing ones, and as seeds and counts, too."""
     table = runs().assign(seed=lambda t: t["seed"] + BIG, examples=lambda t: t["compute"] + BIG)
     for code in (BIG, BIG - 1):
@@ -353,7 +335,7 @@ def test_whole_numbers_stay_as_they_are(
 
 
 @pytest.mark.parametrize("unit", ["s", "ns"])
-def test_durations_are_seconds_whatever_their_unit(results: Results, unit: str) -> None:
+def test_durations_are_seconds_whatever_their_unit(results, unit):
     table = runs().assign(warmup=pd.Timedelta(minutes=5))
     durations = pd.to_timedelta(table.pop("compute"), unit="s").astype(f"timedelta64[{unit}]")
     table = table.assign(seconds=durations)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -40,7 +38,7 @@ def task(places: Places) -> MosaicTask:
     return load(places)
 
 
-def test_an_image_that_verdicts_count_is_the_series_of_a_window(task: MosaicTask) -> None:
+def test_an_image_that_verdicts_count_is_the_series_of_a_window(task):
     of = split(task, "train")
     window = of.index[of.foreground].long()
     series = of.base_images[:, 0]
@@ -48,14 +46,14 @@ def test_an_image_that_verdicts_count_is_the_series_of_a_window(task: MosaicTask
     assert len(series.unique()) < len(window.unique())
 
 
-def test_a_mosaic_is_shown_by_the_values_of_its_windows(task: MosaicTask) -> None:
+def test_a_mosaic_is_shown_by_the_values_of_its_windows(task):
     of = split(task, "test")
     values = of.images[of.index[3].long()].numpy()[:, :, 0].transpose(0, 2, 1)
     shown = imported(of.modality.shown)(of, 3)["windows"]
     np.testing.assert_allclose(shown, values, rtol=0, atol=0.0051)
 
 
-def test_a_class_must_be_left_for_the_background(places: Places) -> None:
+def test_a_class_must_be_left_for_the_background(places):
     with pytest.raises(RequestError, match="all 5 classes of Made"):
         load(places, foreground="1+2+3+4+5")
 
@@ -63,9 +61,7 @@ def test_a_class_must_be_left_for_the_background(places: Places) -> None:
 @pytest.mark.parametrize(
     ("counts", "message"), [((2, 1), r"series of 2 .* 3 train"), ((3, 0), r"series of 2 .* test")]
 )
-def test_a_class_of_too_few_series_is_named(
-    counts: tuple[int, int], message: str, tmp_path: Path
-) -> None:
+def test_a_class_of_too_few_series_is_named(counts, message, tmp_path):
     """However many windows they have."""
     train, test = (
         [*made_up_series(8, "1345", 1, [70], 0), *made_up_series(count, "2", 1, [70], 1)]
@@ -76,7 +72,7 @@ def test_a_class_of_too_few_series_is_named(
 
 
 @pytest.mark.skipif(not series_tasks.shipped(), reason="needs aeon, see `uv sync --extra series`")
-def test_the_bundled_example_is_japanese_vowels() -> None:
+def test_the_bundled_example_is_japanese_vowels():
     """As its authors describe it: 30 train and 24 to 88 test series of each of nine speakers."""
     base = load(NO_PLACES).base
     _, first = np.unique(base.train_sources, return_index=True)

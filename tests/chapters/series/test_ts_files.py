@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -42,9 +41,7 @@ def touched(folder: Path, *names: str) -> Path:
         ("Foo_train.ts Foo_Test.TS ._Foo_TRAIN.ts ._Foo_TEST.ts", "Foo"),
     ],
 )
-def test_the_only_pair_is_found_or_that_of_the_folders_name(
-    files: str, name: str, tmp_path: Path
-) -> None:
+def test_the_only_pair_is_found_or_that_of_the_folders_name(files, name, tmp_path):
     found = read_pair(touched(tmp_path / "data", *files.split()))
     assert [each.name for each in found] == [name, name]
 
@@ -60,7 +57,7 @@ def test_the_only_pair_is_found_or_that_of_the_folders_name(
         ("A/A_TRAIN.ts A/A_TEST.ts B/B_TRAIN.ts B/B_TEST.ts", "several .*: A, B.*DIR/NAME"),
     ],
 )
-def test_what_is_missing_or_too_much_is_named(files: str, message: str, tmp_path: Path) -> None:
+def test_what_is_missing_or_too_much_is_named(files, message, tmp_path):
     folder = touched(tmp_path / "data", *files.split())
     assert re.search(message, refusal(lambda: read_pair(folder)))
 
@@ -83,7 +80,7 @@ def identity(text: str) -> bytes:
     ],
     ids=["plain", "case", "Windows", "comments", "spaces"],
 )
-def test_what_is_written_comes_back(written: Callable[[str], bytes], tmp_path: Path) -> None:
+def test_what_is_written_comes_back(written, tmp_path):
     """Labels of both files are those of the first, whatever the order in the other's header."""
     for part, classes in (("TRAIN", CLASSES), ("TEST", CLASSES[::-1])):
         (tmp_path / f"Made_{part}.ts").write_bytes(written(ts_text(SERIES, classes)))
@@ -115,7 +112,7 @@ BAD: dict[str, tuple[str, str]] = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_a_bad_file_is_refused_in_one_line(name: str, tmp_path: Path) -> None:
+def test_a_bad_file_is_refused_in_one_line(name, tmp_path):
     content, message = BAD[name]
     path = write_pair(tmp_path, SERIES, SERIES, CLASSES) / "Made_TEST.ts"
     path.write_text(content)

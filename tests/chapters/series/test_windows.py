@@ -24,9 +24,7 @@ def file(*lengths: int, seed: int = 0, classes: tuple[str, ...] = ("a", "b")) ->
 
 
 @given(st.lists(st.integers(1, 30), min_size=1), st.integers(1, 9))
-def test_windows_follow_each_other_and_the_rest_is_dropped(
-    lengths: list[int], window: int
-) -> None:
+def test_windows_follow_each_other_and_the_rest_is_dropped(lengths, window):
     series = [np.random.default_rng(length).normal(size=(length, 2)) for length in lengths]
     values, sources = cut(series, window)
     for number, each in enumerate(series):
@@ -38,7 +36,7 @@ def test_windows_follow_each_other_and_the_rest_is_dropped(
         assert not windows[steps:].any()
 
 
-def test_a_channel_marks_padding_where_there_is_any() -> None:
+def test_a_channel_marks_padding_where_there_is_any():
     train, test = file(4, 8, 9), file(8, 3, seed=1)
     base = windows_of(train, test, window=4)
     assert (base.train_images[..., 2] == 1).all()
@@ -49,7 +47,7 @@ def test_a_channel_marks_padding_where_there_is_any() -> None:
     assert windows_of(train, test, window=3).train_images.shape[3] == 2
 
 
-def test_channels_are_standardised_by_the_series_that_train() -> None:
+def test_channels_are_standardised_by_the_series_that_train():
     """So that neither test series nor those kept for validation reach the training."""
     train, test = file(*[6] * 8), file(*[6] * 4, seed=1)
     base = windows_of(train, test, window=3)
@@ -67,7 +65,7 @@ def test_channels_are_standardised_by_the_series_that_train() -> None:
     assert not np.array_equal(other.test_images, base.test_images)
 
 
-def test_a_constant_channel_becomes_zero() -> None:
+def test_a_constant_channel_becomes_zero():
     """In the test series, too, where it is none, and whatever rounding makes of its mean."""
     train, test = file(*[7] * 4), file(*[7] * 4, seed=1)
     for each in train.series:
@@ -78,19 +76,19 @@ def test_a_constant_channel_becomes_zero() -> None:
     assert base.test_images[..., 0].all()
 
 
-def test_the_digest_tells_windows_values_and_classes_apart() -> None:
+def test_the_digest_tells_windows_values_and_classes_apart():
     train, test = file(6, 9, 9), file(6, seed=1)
     other, more = train._replace(classes=("a", "c")), file(6, seed=2)
     found = {windows_of(train, test, window).digest for window in (3, 4, 3)}
     assert len({*found, windows_of(train, more, 3).digest, windows_of(other, test, 3).digest}) == 4
 
 
-def test_a_window_longer_than_every_series_is_refused() -> None:
+def test_a_window_longer_than_every_series_is_refused():
     with pytest.raises(RequestError, match=r"window=10 .* at most 9"):
         windows_of(file(*[6] * 4), file(9), 10)
 
 
-def test_a_channel_that_hardly_varies_in_training_is_named() -> None:
+def test_a_channel_that_hardly_varies_in_training_is_named():
     """Its values elsewhere would drown all others, or be infinite as float32."""
     train = file(8, 9, 12, 7)
     for each in train.series:
@@ -99,7 +97,7 @@ def test_a_channel_that_hardly_varies_in_training_is_named() -> None:
         windows_of(train, file(8, seed=1), window=4)
 
 
-def test_equal_series_are_never_in_two_splits() -> None:
+def test_equal_series_are_never_in_two_splits():
     """They count as one draw of the data, of which tests/contracts/test_tasks.py tells."""
     train, test = file(*[6] * 8), file(*[6] * 4, seed=1)
     twice = train._replace(series=2 * train.series, labels=np.tile(train.labels, 2))
@@ -111,7 +109,7 @@ def test_equal_series_are_never_in_two_splits() -> None:
 
 
 @pytest.mark.parametrize("window", [3, 4, 5, 100])
-def test_windows_of_any_length_go_through_one_dimensional_convolutions(window: int) -> None:
+def test_windows_of_any_length_go_through_one_dimensional_convolutions(window):
     """They see neighbouring steps, all channels and no padding, and as many steps as there are."""
     model = models.build("conv1d", "series", (2, window, 1), 3)
     assert model.focus(torch.zeros(5, 2, window, 1)).shape == (5,)

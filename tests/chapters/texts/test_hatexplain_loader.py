@@ -51,7 +51,7 @@ def load(folder: Path, **rules: str) -> Posts:
 
 
 @pytest.mark.parametrize("inside", ["", "Data"])
-def test_reads_both_files_in_the_order_of_the_splits(tmp_path: Path, inside: str) -> None:
+def test_reads_both_files_in_the_order_of_the_splits(tmp_path, inside):
     colours = ["teal", "amber", "violet"]
     posts = {colour: entry([colour]) for colour in sorted(colours)}
     write(tmp_path / inside, posts, {"train": [*colours, "1_plum"]})
@@ -73,7 +73,7 @@ MARKS = st.lists(st.lists(st.integers(0, 1), min_size=4, max_size=4), max_size=4
 
 
 @given(labels=st.lists(st.sampled_from(CLASSES), min_size=1, max_size=4), marks=MARKS)
-def test_rules(tmp_path_factory: pytest.TempPathFactory, labels: list[str], marks: Any) -> None:
+def test_rules(tmp_path_factory, labels, marks):
     folder = tmp_path_factory.mktemp("rules")
     write(folder, {"kiwi": entry(FRUIT, labels, marks)}, {"train": ["1_plum", "kiwi"]})
     counts = Counter(labels)
@@ -93,7 +93,7 @@ def test_rules(tmp_path_factory: pytest.TempPathFactory, labels: list[str], mark
         assert (post.label, post.rationale) == (CLASSES.index(labels[0]), expected)
 
 
-def test_what_is_left_out_is_counted_once(tmp_path: Path) -> None:
+def test_what_is_left_out_is_counted_once(tmp_path):
     posts = {
         "tie": entry(labels=(HATE, NORMAL, OFFENSIVE)),
         "empty": entry([], (HATE, NORMAL), [[1]]),
@@ -127,9 +127,7 @@ BAD: dict[str, tuple[Any, Any, str]] = {
 
 
 @pytest.mark.parametrize(("post", "divisions", "fact"), BAD.values(), ids=BAD)
-def test_what_is_bad_is_named_and_not_quoted(
-    tmp_path: Path, post: Any, divisions: Any, fact: str
-) -> None:
+def test_what_is_bad_is_named_and_not_quoted(tmp_path, post, divisions, fact):
     message = refusal(lambda: load(write(tmp_path, {"2_pear": post}, divisions)))
     assert message.startswith(str(tmp_path))
     assert fact in message
@@ -137,7 +135,7 @@ def test_what_is_bad_is_named_and_not_quoted(
 
 
 @needs_data
-def test_the_real_posts() -> None:
+def test_the_real_posts():
     posts = load(REAL_DATA / "hatexplain")
     assert posts.left_out == {}
     labels = {split: Counter(post.label for post in each) for split, each in posts.splits.items()}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -59,13 +59,13 @@ def _with_numbered_classes(folder: Path, **of_test: Any) -> None:
 
 
 @pytest.mark.parametrize("write", [_in_parts_with_other_names, _with_numbered_classes])
-def test_every_form_of_the_rows_is_the_same(tmp_path: Path, write: Callable[[Path], None]) -> None:
+def test_every_form_of_the_rows_is_the_same(tmp_path, write):
     (tmp_path / "data").mkdir()
     write(tmp_path)
     assert load(tmp_path) == load(write_texts(tmp_path / "plain"))
 
 
-def test_where_the_texts_to_test_have_no_label_those_that_validate_test(tmp_path: Path) -> None:
+def test_where_the_texts_to_test_have_no_label_those_that_validate_test(tmp_path):
     """As in data sets of competitions."""
     (tmp_path / "data").mkdir()
     _with_numbered_classes(tmp_path, label=-1)
@@ -75,7 +75,7 @@ def test_where_the_texts_to_test_have_no_label_those_that_validate_test(tmp_path
     assert [post.tokens for post in found.splits["test"]] == expected
 
 
-def test_a_label_is_one_class_as_text_and_as_a_number(tmp_path: Path) -> None:
+def test_a_label_is_one_class_as_text_and_as_a_number(tmp_path):
     texts = [*rows(60, labels=("1", "2")), *rows(60, labels=(1, 2), seed=1)]
     write_jsonl(tmp_path / "all.jsonl", texts)
     assert load(tmp_path).classes == ("1", "2")
@@ -97,9 +97,7 @@ def test_a_label_is_one_class_as_text_and_as_a_number(tmp_path: Path) -> None:
          ("10", "9", "x")),
     ],
 )  # fmt: skip
-def test_labels_of_csv_are_as_they_are_written(
-    tmp_path: Path, files: dict[str, Sequence[str]], classes: tuple[str, ...]
-) -> None:
+def test_labels_of_csv_are_as_they_are_written(tmp_path, files, classes):
     for name, labels in files.items():
         lines = [f"word{row} of a text,{labels[row % len(labels)]}" for row in range(60)]
         (tmp_path / f"{name}.csv").write_text("\n".join(["text,label", *lines]))
@@ -114,7 +112,7 @@ TOKENS = ("don't", "stop", ":", "caf\xe9", "no", ".", "7", "is", "fine", "!")
 
 @pytest.mark.parametrize("column", ["text", "sentence", "review"])
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
-def test_a_text_is_split_into_words(tmp_path: Path, column: str, suffix: str) -> None:
+def test_a_text_is_split_into_words(tmp_path, column, suffix):
     other = {"title": ["a"] * 30} if column == "text" else {}
     texts = datasets.Dataset.from_dict({column: [TEXT] * 30, **other, "label": [0, 1, 0] * 10})
     for split in SIZES:
@@ -127,13 +125,13 @@ def test_a_text_is_split_into_words(tmp_path: Path, column: str, suffix: str) ->
 # Splits
 
 
-def test_texts_of_two_splits_are_counted(tmp_path: Path) -> None:
+def test_texts_of_two_splits_are_counted(tmp_path):
     train, test = (write_texts(tmp_path) / f"{split}.jsonl" for split in ("train", "test"))
     test.write_text(test.read_text() + "".join(train.read_text().splitlines(keepends=True)[:7]))
     assert f"7 of 47, the first in {test}, row 41." in load(tmp_path).notes[2]
 
 
-def test_without_splits_shares_of_each_class_are_drawn(tmp_path: Path) -> None:
+def test_without_splits_shares_of_each_class_are_drawn(tmp_path):
     """Of the different texts: equal ones stay together, whatever else their rows hold."""
     texts = rows(100, seed=2)
     write_jsonl(tmp_path / "a.jsonl", [*texts, *({**row, "rationale": None} for row in texts)])
@@ -151,7 +149,7 @@ def test_without_splits_shares_of_each_class_are_drawn(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("gone", "tested"), [("validation", "test"), ("test", "validation")])
-def test_a_split_that_is_missing_is_drawn(tmp_path: Path, gone: str, tested: str) -> None:
+def test_a_split_that_is_missing_is_drawn(tmp_path, gone, tested):
     """One of the 60 texts to train on is there twice, and validates."""
     expected = load(write_texts(tmp_path)).splits[tested]
     (tmp_path / f"{gone}.jsonl").unlink()
@@ -203,7 +201,7 @@ UNUSABLE: dict[str, tuple[Callable[[Path], object], str, str]] = {
 
 
 @pytest.mark.parametrize("case", UNUSABLE)
-def test_what_cannot_be_used_is_named_and_not_quoted(tmp_path: Path, case: str) -> None:
+def test_what_cannot_be_used_is_named_and_not_quoted(tmp_path, case):
     write, place, fact = UNUSABLE[case]
     write(tmp_path)
     message = refusal(lambda: load(tmp_path))

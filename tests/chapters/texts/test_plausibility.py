@@ -60,14 +60,14 @@ def by_definition(split: Split) -> dict[str, float]:
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_equals_the_definitions(seed: int) -> None:
+def test_equals_the_definitions(seed):
     split = make_split(seed)
     assert plausibility(*split) == pytest.approx(by_definition(split), rel=1e-12)
 
 
 @pytest.mark.parametrize("marked", [False, True])
 @pytest.mark.parametrize("shape", [(0, 0), (0, 6), (3, 0), (3, 6)])
-def test_without_any_rationale_there_is_no_measure(shape: tuple[int, int], marked: bool) -> None:
+def test_without_any_rationale_there_is_no_measure(shape, marked):
     """Marks on padding are none."""
     found = plausibility(np.full(shape, 0.5), np.full(shape, marked), np.full(shape, not marked))
     assert found.keys() == {"token_f1", "iou_f1", "auprc"}

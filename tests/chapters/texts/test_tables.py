@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import socket
-from pathlib import Path
 
 import datasets
 import pytest
@@ -17,9 +16,7 @@ ROWS = {"text": ["a fine film", "dull"], "label": ["good", "bad"]}
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
-def test_a_table_is_read_without_the_network(
-    tmp_path: Path, suffix: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_table_is_read_without_the_network(tmp_path, suffix, monkeypatch):
     """As Hugging Face's `datasets` writes it."""
     monkeypatch.setattr(socket, "getaddrinfo", None)
     rows = datasets.Dataset.from_dict(ROWS)
@@ -38,7 +35,7 @@ def test_a_table_is_read_without_the_network(
         ("a.csv", "text,label\nno, not at all,bad\n", " cannot be read (a row has more values"),
     ],
 )
-def test_a_bad_table_is_named(tmp_path: Path, name: str, content: str, fault: str) -> None:
+def test_a_bad_table_is_named(tmp_path, name, content, fault):
     (tmp_path / name).write_text(content)
     message = refusal(lambda: list(read_rows(tmp_path / name, "Mend it.")))
     assert message.startswith(f"{tmp_path / name}{fault}")
@@ -55,9 +52,7 @@ def test_a_bad_table_is_named(tmp_path: Path, name: str, content: str, fault: st
         ("cp1252", "Windows-1252"),
     ],
 )
-def test_of_another_encoding_the_file_is_told_and_no_row(
-    tmp_path: Path, name: str, encoding: str, like: str
-) -> None:
+def test_of_another_encoding_the_file_is_told_and_no_row(tmp_path, name, encoding, like):
     text = "caf\xe9" if encoding == "cp1252" else "coffee"
     (tmp_path / name).write_text(f'{{"text": "{text}"}}\n' * 9, encoding)
     message = refusal(lambda: list(read_rows(tmp_path / name, "Mend it.")))
@@ -66,7 +61,7 @@ def test_of_another_encoding_the_file_is_told_and_no_row(
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
-def test_a_pointer_and_a_pipe_are_named_and_not_read(tmp_path: Path, suffix: str) -> None:
+def test_a_pointer_and_a_pipe_are_named_and_not_read(tmp_path, suffix):
     path = tmp_path / f"all{suffix}"
     path.write_bytes(POINTER)
     message = refusal(lambda: list(read_rows(path, "Mend it.")))

@@ -24,7 +24,7 @@ from study.train.budget import cost
 from study.train.steps.step import SGD, train_step
 from tests.chapters.texts.post_files import M, load, text_cell, write_posts
 from tests.conftest import needs_cuda
-from tests.made_up.gpu import WAYS, Way, padding_computed, waits
+from tests.made_up.gpu import WAYS, padding_computed, waits
 from tests.made_up.instances import marked
 
 ARCHITECTURES = ("embedding", "self-attention")
@@ -79,9 +79,7 @@ def outcome(model: Model, name: str, batch: Batch) -> tuple[Tensor, Tensor, list
     ("architecture", "precision"), [("embedding", "float32"), ("self-attention", "bfloat16")]
 )
 @pytest.mark.parametrize("name", PARADIGMS)
-def test_a_step_waits_for_nothing(
-    task: TextTask, architecture: str, precision: str, name: str
-) -> None:
+def test_a_step_waits_for_nothing(task, architecture, precision, name):
     """With a width, and padding computed: so on a GPU. To leave padding out, it would wait."""
     model = build(task, architecture, precision=precision)
     split, rows = task.splits(text_cell(task))["train"], torch.arange(8)
@@ -102,7 +100,7 @@ def test_a_step_waits_for_nothing(
 @needs_cuda
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 @pytest.mark.parametrize("name", EXACT)
-def test_a_gpu_computes_the_same(task: TextTask, architecture: str, name: str) -> None:
+def test_a_gpu_computes_the_same(task, architecture, name):
     model, batch = build(task, architecture).double(), of_test(task)
     expected = outcome(model, name, batch)
     there = Batch(*(None if each is None else each.cuda() for each in batch))
@@ -116,9 +114,7 @@ def test_a_gpu_computes_the_same(task: TextTask, architecture: str, name: str) -
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 @pytest.mark.parametrize("name", EXACT)
-def test_a_batch_of_posts_is_each_of_them_alone(
-    task: TextTask, architecture: str, name: str, way: Way
-) -> None:
+def test_a_batch_of_posts_is_each_of_them_alone(task, architecture, name, way):
     """Loss, predictions and gradients, whatever the padding; attention to it is exactly zero.
 
     Padding may be computed, too, as on a GPU, where leaving it out would wait.
@@ -142,7 +138,7 @@ def test_a_batch_of_posts_is_each_of_them_alone(
     torch.testing.assert_close(means, gradients, rtol=1e-9, atol=1e-12)
 
 
-def test_self_attention_is_pytorchs() -> None:
+def test_self_attention_is_pytorchs():
     """Ours sees the real words only; theirs all, of which we compare the real ones."""
     torch.manual_seed(0)
     ours = SelfAttention(EMBEDDING_SIZE, 2).double()
@@ -158,7 +154,7 @@ def test_self_attention_is_pytorchs() -> None:
     torch.testing.assert_close(ours(x[mask], mask), expected[mask], rtol=1e-9, atol=1e-12)
 
 
-def test_each_head_reads_the_part_it_is_said_to(task: TextTask) -> None:
+def test_each_head_reads_the_part_it_is_said_to(task):
     """The classifier reads a word's own vector, the focus what its post makes of it."""
     model = build(task, "self-attention")
     words = torch.tensor([[3, 4, 5]])
@@ -172,7 +168,7 @@ def test_each_head_reads_the_part_it_is_said_to(task: TextTask) -> None:
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
-def test_forward_cost_equals_what_pytorch_counts(task: TextTask, architecture: str) -> None:
+def test_forward_cost_equals_what_pytorch_counts(task, architecture):
     model, m = build(task, architecture), 9
     flops = model.flops(task.facts.input_shape, {m: 1})
     words = torch.randint(2, 20, (1, m))
@@ -189,9 +185,7 @@ def test_forward_cost_equals_what_pytorch_counts(task: TextTask, architecture: s
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 @pytest.mark.parametrize("paradigm", PARADIGMS)
 @pytest.mark.parametrize("m", [M, 5])
-def test_an_epoch_costs_what_its_real_words_cost(
-    task: TextTask, architecture: str, paradigm: str, m: int
-) -> None:
+def test_an_epoch_costs_what_its_real_words_cost(task, architecture, paradigm, m):
     flops = build(task, architecture).flops(task.facts.input_shape, task.facts.lengths, m)
     of_paradigm = paradigms.get(paradigm).cost
     encoder = {each.segments: each.encoder for each in flops.lengths}
@@ -202,9 +196,7 @@ def test_an_epoch_costs_what_its_real_words_cost(
 
 @pytest.mark.parametrize("inference", [None, *EXACT])
 @pytest.mark.parametrize("name", EXACT)
-def test_evaluation_equals_the_definition(
-    task: TextTask, name: str, inference: str | None
-) -> None:
+def test_evaluation_equals_the_definition(task, name, inference):
     """Of the posts whose rationale is known, in the order of the split and not of its passes."""
     model, batch = build(task, "self-attention", seed=3), of_test(task)
     paradigm, predictor = paradigms.get(name), paradigms.get(inference or name)

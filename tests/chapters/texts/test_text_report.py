@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -50,9 +49,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[Results, Results]:
     [{"axis": "mosaics", "budget": 4_001.0, "threshold": 0.6}, {"budget": 6e5, "select": "saif"}],
     ids=str,
 )
-def test_nothing_but_train_metrics_depends_on_train_rationales(
-    both: tuple[Results, Results], how: dict[str, Any]
-) -> None:
+def test_nothing_but_train_metrics_depends_on_train_rationales(both, how):
     none, every = (compared(results, **how) for results in both)
     for name in ("summary", "paired", "options", "choice"):
         pd.testing.assert_frame_equal(getattr(none, name), getattr(every, name))
@@ -68,7 +65,7 @@ def test_nothing_but_train_metrics_depends_on_train_rationales(
     pd.testing.assert_frame_equal(*(t.drop(columns=of_known & set(t)) for t in tables))
 
 
-def test_posts_without_any_rationale_are_compared_by_accuracy(results: Results) -> None:
+def test_posts_without_any_rationale_are_compared_by_accuracy(results):
     for paradigm, seed in itertools.product(("soft", "hard"), range(6)):
         accuracy = 0.5 + (paradigm == "soft") * (10 + seed) / 100 + seed**2 / 500
         cell = make_text_cell(paradigm, seed=seed)
@@ -84,7 +81,7 @@ def test_posts_without_any_rationale_are_compared_by_accuracy(results: Results) 
 # --- the words of a report
 
 
-def test_an_inference_that_all_share_is_in_every_name(results: Results) -> None:
+def test_an_inference_that_all_share_is_in_every_name(results):
     for settings in ({}, {"inference": "soft"}):
         write_text(results, make_text_cell(**settings))
     found = compare_results(results)
@@ -93,7 +90,7 @@ def test_an_inference_that_all_share_is_in_every_name(results: Results) -> None:
         assert sum("soft inference" in name for name in names) == 1
 
 
-def test_iou_f1_may_exceed_one_and_no_other(results: Results) -> None:
+def test_iou_f1_may_exceed_one_and_no_other(results):
     """It is not a share: see `chapters.texts.plausibility`."""
     write_text(results, make_text_cell())
     evaluations = analysis.load(results)
@@ -109,7 +106,7 @@ def test_iou_f1_may_exceed_one_and_no_other(results: Results) -> None:
 OF_FOREGROUND = {*METRICS, *(each.column for each in POSTS.measures)} - {"loss", "accuracy"}
 
 
-def test_mlflow_is_given_what_is_known(results: Results) -> None:
+def test_mlflow_is_given_what_is_known(results):
     write_text(results, make_text_cell())  # without a training rationale
     (cell,) = results.cells().to_dict("records")
     logged = {p.name: p.value for p in of_cell(cell, results.evaluations(), "done").points}

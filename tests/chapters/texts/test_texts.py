@@ -31,7 +31,7 @@ def task(posts: Posts) -> TextTask:
     return task_of(posts)
 
 
-def test_fewer_posts_are_the_first_of_all_and_each_is_drawn_once(task: TextTask) -> None:
+def test_fewer_posts_are_the_first_of_all_and_each_is_drawn_once(task):
     def words(seed: int, **sizes: int) -> dict[str, list[tuple[int, ...]]]:
         splits = task.splits(text_cell(task, seed=seed, **sizes))
         return {name: [tuple(row.tolist()) for row in s.words] for name, s in splits.items()}
@@ -45,7 +45,7 @@ def test_fewer_posts_are_the_first_of_all_and_each_is_drawn_once(task: TextTask)
     assert words(0, test_size=10)["test"] == everything["test"][:10]
 
 
-def test_seldom_words_and_new_ones_are_the_unknown(posts: Posts, task: TextTask) -> None:
+def test_seldom_words_and_new_ones_are_the_unknown(posts, task):
     train = [word for post in posts.splits["train"] for word in post.tokens]
     words, counts = np.unique(train, return_counts=True)
     often = int(np.median(counts)) + 1
@@ -60,7 +60,7 @@ def test_seldom_words_and_new_ones_are_the_unknown(posts: Posts, task: TextTask)
         task_of(posts, min_count=5_000)
 
 
-def test_the_digest_stands_for_words_labels_and_rationales(posts: Posts, task: TextTask) -> None:
+def test_the_digest_stands_for_words_labels_and_rationales(posts, task):
     first, *others = posts.splits["train"]
     changes: list[dict[str, Any]] = [
         {},

@@ -5,8 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-from collections.abc import Callable
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -52,7 +50,7 @@ def cells(draw: st.DrawFn) -> Cell:
 
 
 @given(cells())
-def test_a_cell_survives_json_with_its_id(cell: Cell) -> None:
+def test_a_cell_survives_json_with_its_id(cell):
     again = Cell.from_dict(json.loads(json.dumps(cell.to_dict())))
     assert again == cell
     assert again.id == cell.id
@@ -60,14 +58,12 @@ def test_a_cell_survives_json_with_its_id(cell: Cell) -> None:
 
 
 @given(cells(), cells())
-def test_ids_are_equal_exactly_where_cells_are(one: Cell, other: Cell) -> None:
+def test_ids_are_equal_exactly_where_cells_are(one, other):
     assert (one.id == other.id) == (one == other)
 
 
 @given(cells(), schedules(), st.integers(0, 2**40))
-def test_schedule_and_seed_alone_do_not_change_the_comparison(
-    cell: Cell, schedule: Schedule, seed: int
-) -> None:
+def test_schedule_and_seed_alone_do_not_change_the_comparison(cell, schedule, seed):
     other = dataclasses.replace(cell, schedule=schedule, seed=seed)
     assert other.comparison_id == cell.comparison_id
     assert dataclasses.replace(cell, n=cell.n + 1).comparison_id != cell.comparison_id
@@ -91,7 +87,7 @@ def test_schedule_and_seed_alone_do_not_change_the_comparison(
         ({"evaluation_points": (-0.1, 1.0)}, r"in \[0, 1\]"),
     ],
 )
-def test_a_bad_value_states_the_rule_and_what_was_got(changes: dict, message: str) -> None:
+def test_a_bad_value_states_the_rule_and_what_was_got(changes, message):
     values = {
         "task": "digits",
         "data_digest": "d",
@@ -119,15 +115,13 @@ def test_a_bad_value_states_the_rule_and_what_was_got(changes: dict, message: st
         (Schedule, [(), (Phase("soft", 0.1, 0.5), Phase("hard", 0.1, 0.4))], "increasing"),
     ],
 )
-def test_rates_ends_and_budgets_are_in_their_ranges(
-    make: Callable[[Any], object], values: list[Any], message: str
-) -> None:
+def test_rates_ends_and_budgets_are_in_their_ranges(make, values, message):
     for value in values:
         with pytest.raises(ValueError, match=message):
             make(value)
 
 
-def test_groups_are_named_by_their_schedule() -> None:
+def test_groups_are_named_by_their_schedule():
     assert Schedule.single("lvml", 0.1).paradigm == "lvml"
     assert Schedule.hybrid(0.1, 0.05, 0.3).paradigm == "hybrid"
     assert Schedule.hybrid(0.1, 0.05, 0.3).switch_point == 0.3
@@ -135,14 +129,14 @@ def test_groups_are_named_by_their_schedule() -> None:
     assert Schedule.single("soft", 0.1).switch_point is None
 
 
-def test_streams_differ_by_name_and_order_of_names() -> None:
+def test_streams_differ_by_name_and_order_of_names():
     seeds = {stream_seed("order", 1, 2), stream_seed("order", 2, 1), stream_seed("order", 12)}
     assert len(seeds) == 3
     assert stream_seed("order", 1, 2) == stream_seed("order", 1, 2)
     assert all(0 <= seed < 2**63 for seed in seeds)
 
 
-def test_a_share_is_drawn_of_different_rows() -> None:
+def test_a_share_is_drawn_of_different_rows():
     """Where all differ, it is the same with and without their contents."""
     labels = [row % 3 for row in range(60)]
     drawn = share_of_each(labels, 0.2, "a draw")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -34,7 +33,7 @@ def _forgotten() -> Iterator[None]:
         yield
 
 
-def test_the_example_keeps_every_promise(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_example_keeps_every_promise(capsys):
     status, printed, errors = called(check.main, capsys, str(EXAMPLE))
     assert (status, errors) == (DONE, "")
     assert "BROKEN" not in printed
@@ -42,9 +41,7 @@ def test_the_example_keeps_every_promise(capsys: pytest.CaptureFixture[str]) -> 
         assert f"{part} ({EXAMPLE})" in printed
 
 
-def test_what_cannot_be_checked_is_skipped_and_the_line_says_why(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_cannot_be_checked_is_skipped_and_the_line_says_why(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(of_studies, "tiny_study", lambda *_: None)
     file = tmp_path / "sampled.py"
     file.write_text(SAMPLED)
@@ -59,9 +56,7 @@ def test_what_cannot_be_checked_is_skipped_and_the_line_says_why(
     assert f"promises that were checked are kept; {len(skipped)} skipped" in printed
 
 
-def test_a_model_of_data_that_are_not_at_hand_is_not_trained(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_model_of_data_that_are_not_at_hand_is_not_trained(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(tasks, "at_hand", lambda *_: False)
     file = tmp_path / "model.py"
     file.write_text(EXAMPLE.read_text().split("@register_task")[0])
@@ -131,13 +126,13 @@ def test_a_model_of_data_that_are_not_at_hand_is_not_trained(
     ],
 )  # fmt: skip
 def test_a_planted_fault_is_found_and_named(
-    right: str,
-    wrong: str,
-    found: str,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    right,
+    wrong,
+    found,
+    tmp_path,
+    capsys,
+    monkeypatch,
+):
     monkeypatch.setattr(of_studies, "tiny_study", lambda *_: None)
     text = EXAMPLE.read_text()
     assert text.count(right) == 1

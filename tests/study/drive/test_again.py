@@ -95,9 +95,7 @@ def rewrite(results: Results, of: str, to_saif: float = 0.0, **cell: Any) -> Non
 # --- equal numbers
 
 
-def test_however_a_cell_was_trained_its_numbers_come_out_again(
-    recorded: Results, run: Run
-) -> None:
+def test_however_a_cell_was_trained_its_numbers_come_out_again(recorded, run):
     rows = recorded.cells()
     assert sorted(rows["pack"]) == [1, 1, 1, 2, 2]
     assert rows["shared_prefix"].sum() == 1
@@ -115,9 +113,7 @@ def test_however_a_cell_was_trained_its_numbers_come_out_again(
     assert contents(recorded) == before
 
 
-def test_only_a_gpu_that_was_used_is_used(
-    copied: Results, cell_id: str, run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_a_gpu_that_was_used_is_used(copied, cell_id, run, monkeypatch):
     asked: list[Work] = []
 
     def spy(job: Job, work: Work) -> dict[str, str]:
@@ -138,9 +134,7 @@ def test_only_a_gpu_that_was_used_is_used(
 # --- other numbers
 
 
-def test_a_difference_is_measured_and_what_differs_besides_is_named(
-    copied: Results, cell_id: str, run: Run
-) -> None:
+def test_a_difference_is_measured_and_what_differs_besides_is_named(copied, cell_id, run):
     rewrite(copied, cell_id, to_saif=0.25)
     status, line = run(copied, cell_id[:8].upper())  # the beginning is enough
     assert status == 1
@@ -155,7 +149,7 @@ def test_a_difference_is_measured_and_what_differs_besides_is_named(
         assert fact in line
 
 
-def test_differences_by_hand(rows: pd.DataFrame) -> None:
+def test_differences_by_hand(rows):
     last, end = rows.iloc[-1], rows.index[-1]
     first, *others = last["instance_saif"]
     heatmap = np.array(last["heatmap"])
@@ -196,17 +190,13 @@ def test_differences_by_hand(rows: pd.DataFrame) -> None:
         ({}, "--data-dir somewhere", "--data-dir is of no use to digits"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_repeated_is_refused(
-    copied: Results, cell_id: str, run: Run, cell: dict[str, Any], arguments: str, fact: str
-) -> None:
+def test_what_cannot_be_repeated_is_refused(copied, cell_id, run, cell, arguments, fact):
     rewrite(copied, cell_id, **cell)
     status, line = run(copied, cell.get("cell_id", cell_id), *arguments.split())
     assert (status, fact in line) == (2, True), line
 
 
-def test_an_unknown_or_ambiguous_cell_and_other_data_are_named(
-    copied: Results, digits: MosaicTask, cell_id: str, run: Run
-) -> None:
+def test_an_unknown_or_ambiguous_cell_and_other_data_are_named(copied, digits, cell_id, run):
     def flipped(place: int) -> str:
         digit = "0" if cell_id[place] != "0" else "1"
         return cell_id[:place] + digit + cell_id[place + 1 :]

@@ -71,9 +71,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> str:
     return made
 
 
-def test_shards_one_after_the_other_are_one_uninterrupted_run(
-    call: Call, url: str, whole: str
-) -> None:
+def test_shards_one_after_the_other_are_one_uninterrupted_run(call, url, whole):
     _, printed, _ = call("1/3")
     assert printed.startswith("shard 1/3\nstudy digits, preset quick")
     assert "3 cells: 0 done already, 3 to run" in printed
@@ -90,7 +88,7 @@ def test_shards_one_after_the_other_are_one_uninterrupted_run(
     assert not list(Path(url).glob("checkpoints/*"))
 
 
-def test_a_share_is_planned_without_training(call: Call, url: str) -> None:
+def test_a_share_is_planned_without_training(call, url):
     status, printed, _ = call("1/3", "--plan")
     assert status == DONE
     assert "3 cells: 0 done already, 3 to run" in printed
@@ -100,9 +98,7 @@ def test_a_share_is_planned_without_training(call: Call, url: str) -> None:
     assert call("100/100")[1].startswith("shard 100/100\nresults: ")
 
 
-def test_a_shard_takes_all_cores_or_as_many_as_openmp_may(
-    call: Call, url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_shard_takes_all_cores_or_as_many_as_openmp_may(call, url, capsys, monkeypatch):
     """Where it takes all, it says how several share them."""
     monkeypatch.setattr("study.drive.as_shard.cores_for", lambda threads: 7)
     shared = "takes all 7 cores; if all 3 run on this machine, give each --threads 2"
@@ -116,7 +112,7 @@ def test_a_shard_takes_all_cores_or_as_many_as_openmp_may(
         assert (shared in " ".join(printed.split())) == (given in ("", "0"))
 
 
-def test_a_shard_without_time_leaves_its_cells_to_the_same_command(call: Call, url: str) -> None:
+def test_a_shard_without_time_leaves_its_cells_to_the_same_command(call, url):
     status, printed, _ = call("1/1", "--minutes", "1e-9")
     assert (status, Results(url).finished()) == (DONE, set())
     assert "would not have ended in time" in printed
@@ -125,9 +121,7 @@ def test_a_shard_without_time_leaves_its_cells_to_the_same_command(call: Call, u
     assert len(Results(url).finished()) == CELLS
 
 
-def test_what_failed_is_told_and_tried_again(
-    call: Call, monkeypatch: pytest.MonkeyPatch, url: str
-) -> None:
+def test_what_failed_is_told_and_tried_again(call, monkeypatch, url):
     def bug(job: Job, *_: object) -> None:
         raise ZeroDivisionError("of a test")
 
@@ -142,7 +136,7 @@ def test_what_failed_is_told_and_tried_again(
     assert Results(url).finished()
 
 
-def test_a_smaller_pack_takes_as_long_as_the_measured_one_or_its_cells_one_by_one() -> None:
+def test_a_smaller_pack_takes_as_long_as_the_measured_one_or_its_cells_one_by_one():
     """Four cells in a pack are measured to take as long as two alone."""
     cells = tuple(make_cell("soft", 0.1, seed) for seed in range(4))
     packing = Packing("seed", measured={shape(cells[0]): Measured(4, 2.0)})
@@ -152,7 +146,7 @@ def test_a_smaller_pack_takes_as_long_as_the_measured_one_or_its_cells_one_by_on
     assert took == pytest.approx([20, 40, 40, 40])
 
 
-def test_it_needs_neither_ray_nor_mlflow(url: str) -> None:
+def test_it_needs_neither_ray_nor_mlflow(url):
     """Nor Matplotlib."""
     blocked = ["ray", "mlflow", "optuna", "torchvision", "matplotlib"]
     code = f"""
@@ -170,9 +164,7 @@ sys.exit(status)
     assert "tune" in stages(url).values()
 
 
-def test_a_driver_ends_what_shards_began_and_no_shard_runs_beside_it(
-    call: Call, url: str, whole: str
-) -> None:
+def test_a_driver_ends_what_shards_began_and_no_shard_runs_beside_it(call, url, whole):
     assert call("1/3")[0] == DONE
     with Results(url).lock():
         status, printed, errors = call("2/3")

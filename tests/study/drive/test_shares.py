@@ -57,7 +57,7 @@ def record(results: Results, cell: Cell) -> None:
         "attention-paths --plan",
     ],
 )
-def test_every_cell_is_one_shard_s_and_each_group_is_spread_evenly(words: str) -> None:
+def test_every_cell_is_one_shard_s_and_each_group_is_spread_evenly(words):
     """Also of kinds that do not train, and the networks that those need."""
     plans = with_networks(planned(requested(words.split())), looked_at(in_memory().url))
     for of, plan in itertools.product(NUMBERS, plans):
@@ -72,7 +72,7 @@ def evenly(counts: list[int]) -> bool:
     return max(counts) - min(counts) <= 1
 
 
-def test_what_is_recorded_moves_no_cell_to_another_shard() -> None:
+def test_what_is_recorded_moves_no_cell_to_another_shard():
     """At every moment of a study, what is known and what is to come is one shard's."""
     request, results = request_of(), in_memory()
     grid = planned(request)

@@ -17,7 +17,6 @@ from study.cell.work import MOST_EXAMPLES
 from study.evaluate import heatmap, saif
 from study.evaluate.classification import evaluate
 from study.models.model import Model
-from study.paradigms.paradigm import Paradigm
 from study.tasks.mosaics.mosaics import Mosaics, MosaicTask
 from study.tasks.task import MOSAICS, Batch, Measure
 from tests.conftest import tiny_cell
@@ -28,7 +27,7 @@ probabilities = st.floats(0, 1)
 pairs = st.lists(st.tuples(probabilities, probabilities), min_size=1, max_size=50)
 
 
-def test_values_at_an_edge_belong_to_the_upper_bin_and_one_to_the_last() -> None:
+def test_values_at_an_edge_belong_to_the_upper_bin_and_one_to_the_last():
     """Axis 0 is attention."""
     a_z = [0.0, 0.2, 0.6, 0.8, 1.0]
     expected = np.zeros((5, 5))
@@ -39,7 +38,7 @@ def test_values_at_an_edge_belong_to_the_upper_bin_and_one_to_the_last() -> None
     assert saif([np.nextafter(0.8, 0)], [1.0]) == 0
 
 
-def test_rounding_above_one_is_clipped_and_an_unknown_foreground_is_left_out() -> None:
+def test_rounding_above_one_is_clipped_and_an_unknown_foreground_is_left_out():
     a_z, s_y = [np.nan, 1 + 1e-7, 0.1], [0.1, 1 + 1e-6, 0.9]
     assert saif(a_z, s_y) == heatmap(a_z, s_y)[4, 4] == heatmap(a_z, s_y)[0, 4] == 1 / 2
     assert np.isnan(saif([np.nan], [0.5]))
@@ -55,16 +54,14 @@ def test_rounding_above_one_is_clipped_and_an_unknown_foreground_is_left_out() -
         ([0.1, 0.2], [0.1], "equally long"),
     ],
 )
-def test_other_values_are_refused(a_z: list[float], s_y: list[float], message: str) -> None:
+def test_other_values_are_refused(a_z, s_y, message):
     for measure in (saif, heatmap):
         with pytest.raises(ValueError, match=message):
             measure(a_z, s_y)
 
 
 @given(pairs, st.sampled_from([(0, 0.2, 0.4, 0.6, 0.8, 1), (0, 0.2, 0.3, 1), (0, 0.5, 1)]))
-def test_saif_is_the_corner_of_the_heat_map(
-    values: list[tuple[float, float]], edges: tuple[float, ...]
-) -> None:
+def test_saif_is_the_corner_of_the_heat_map(values, edges):
     a_z, s_y = zip(*values, strict=True)
     table, threshold = heatmap(a_z, s_y, edges), edges[-2]
     assert table.shape == (len(edges) - 1,) * 2
@@ -143,8 +140,8 @@ class Unmasked(Apart):
     ids=lambda paradigm: paradigm.name,
 )
 def test_each_base_image_is_seen_once_and_found_is_what_is_found_of_segments_apart(
-    model: Model, split: Mosaics, paradigm: Paradigm, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    model, split, paradigm, monkeypatch
+):
     """In passes of few mosaics. Of segments apart: tests/chapters/texts/test_text_models.py.
 
     A modality may have a further measure.
@@ -171,9 +168,7 @@ def test_each_base_image_is_seen_once_and_found_is_what_is_found_of_segments_apa
     assert model.classifier.seen == (2 * len(split) if paradigm.mixes else images)
 
 
-def test_only_the_last_evaluation_waits_for_images_and_examples(
-    model: Model, split: Mosaics
-) -> None:
+def test_only_the_last_evaluation_waits_for_images_and_examples(model, split):
     """Others wait for a GPU twice, for the loss and for what they measured."""
     found = {}
     for last in (False, True):
@@ -185,7 +180,7 @@ def test_only_the_last_evaluation_waits_for_images_and_examples(
     assert 2 < found[True].count("cpu") < 10 + MOST_EXAMPLES
 
 
-def test_a_broken_model_has_no_metrics(model: Model, split: Mosaics) -> None:
+def test_a_broken_model_has_no_metrics(model, split):
     for parameter in model.parameters():
         parameter.data.fill_(torch.nan)
     assert evaluate(model, paradigms.get("soft"), split) is None

@@ -6,7 +6,6 @@ import base64
 import io
 import json
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -52,7 +51,7 @@ def of_a_task(name: str, options: Options) -> Mosaics:
     return split
 
 
-def test_every_model_shows_the_same_inputs(split: Mosaics) -> None:
+def test_every_model_shows_the_same_inputs(split):
     shown = [
         [(each["tiles"], each["foreground"], each["label"]) for each in looked(split, seed, name)]
         for seed, name in ((0, "soft"), (1, "soft"), (0, "hard"), (0, "lvml"))
@@ -61,9 +60,7 @@ def test_every_model_shows_the_same_inputs(split: Mosaics) -> None:
     assert len({tiles for tiles, *_ in shown[0]}) == MOST_EXAMPLES
 
 
-def test_an_example_is_what_the_model_makes_of_its_input(
-    split: Mosaics, digits: MosaicTask, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_example_is_what_the_model_makes_of_its_input(split, digits, monkeypatch):
     """Whatever the pass that it was in."""
     monkeypatch.setattr("study.hardware.PASS_BYTES", {"cpu": 7 * split.bytes_each})
     model = build("perceptron", "digits", (1, 8, 8), 3, seed=0)
@@ -84,9 +81,7 @@ def test_an_example_is_what_the_model_makes_of_its_input(
         }
 
 
-def test_they_are_fewer_where_they_would_be_large(
-    split: Mosaics, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_they_are_fewer_where_they_would_be_large(split, monkeypatch):
     counts = []
     for room in (module.MOST_BYTES, 5_000, 100):
         monkeypatch.setattr(module, "MOST_BYTES", room)
@@ -98,7 +93,7 @@ def test_they_are_fewer_where_they_would_be_large(
     assert at_random(split) == "[]"
 
 
-def test_posts_are_as_they_were_written_and_cut(tmp_path: Path) -> None:
+def test_posts_are_as_they_were_written_and_cut(tmp_path):
     task = posts.load(posts.write_posts(tmp_path))
     data = json.loads((tmp_path / "dataset.json").read_text()).values()
     written = {" ".join(post["post_tokens"][:6]): post for post in data}
@@ -112,9 +107,7 @@ def test_posts_are_as_they_were_written_and_cut(tmp_path: Path) -> None:
         assert each["foreground"] == np.flatnonzero(marks[:6]).tolist()
 
 
-def test_without_pictures_a_held_attention_or_pillow_there_are_none(
-    split: Mosaics, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_pictures_a_held_attention_or_pillow_there_are_none(split, monkeypatch):
     assert at_random(of_a_task("linear-orthogonal", Options(num_classes=3))) == "[]"
     assert not looked(split, 0, "soft", alpha=0.5)
     monkeypatch.setitem(sys.modules, "PIL", None)

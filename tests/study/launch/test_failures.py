@@ -24,13 +24,13 @@ KINDS = {
 
 
 @pytest.mark.parametrize("text", KINDS)
-def test_what_pytorch_says_is_told_apart(text: str) -> None:
+def test_what_pytorch_says_is_told_apart(text):
     assert failure_of(RuntimeError(text)).kind == KINDS[text]
     if "CU" in text:
         assert failure_of(torch.AcceleratorError(text)).kind == KINDS[text]
 
 
-def test_exceptions_are_told_apart() -> None:
+def test_exceptions_are_told_apart():
     with pytest.raises(RuntimeError) as too_large:
         torch.empty(2**55)
     recording = torch.AcceleratorError(

@@ -67,7 +67,7 @@ def training(monkeypatch: pytest.MonkeyPatch) -> Training:
     return made
 
 
-def test_nothing_begins_that_would_not_end_in_time(training: Training) -> None:
+def test_nothing_begins_that_would_not_end_in_time(training):
     """But a smaller pack does, or a later one."""
     assert training.of(CELLS, seconds=SECONDS) == (CELLS, [])
     assert training.jobs == []
@@ -82,22 +82,20 @@ def test_nothing_begins_that_would_not_end_in_time(training: Training) -> None:
         (torch.AcceleratorError("CUDA error: uncorrectable ECC error"), "worker lost"),
     ],
 )
-def test_a_bug_or_a_lost_gpu_leaves_the_rest_to_another_process(
-    training: Training, error: Exception, kind: str
-) -> None:
+def test_a_bug_or_a_lost_gpu_leaves_the_rest_to_another_process(training, error, kind):
     training.error_of = lambda cells: error if cells[0].seed == 1 else None
     left, (failure,) = training.of(*([cell] for cell in CELLS))
     assert (failure.kind, failure.cell_ids) == (kind, (CELLS[1].id,))
     assert left == CELLS[2:]
 
 
-def test_what_the_user_must_mend_ends_it(training: Training) -> None:
+def test_what_the_user_must_mend_ends_it(training):
     training.error_of = lambda cells: RequestError("no room on the disk")
     with pytest.raises(RequestError, match="no room on the disk"):
         training.of(CELLS)
 
 
-def test_if_jobs_take_longer_than_estimated_others_do_too() -> None:
+def test_if_jobs_take_longer_than_estimated_others_do_too():
     """A first one, which warms up, counts for less the more have ended; none is faster."""
     pace = Pace(estimate)
     first, second = (Job(((cell,),)) for cell in CELLS[:2])

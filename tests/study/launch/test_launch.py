@@ -110,9 +110,7 @@ class Strict(FIFOScheduler):
 
 
 @pytest.mark.usefixtures("ray_instance")
-def test_trials_equal_jobs_done_without_ray(
-    digits: MosaicTask, cells: list[Cell], results: Results, tmp_path: Path
-) -> None:
+def test_trials_equal_jobs_done_without_ray(digits, cells, results, tmp_path):
     """Packs, families and batches; a member that diverges, and an option that is stopped."""
     pack = tuple(tiny_cell(digits, Schedule.single("hard-sampled", lr)) for lr in (0.1, 1e20))
     hybrid = tiny_cell(digits, Schedule.hybrid(0.1, 0.1, 0.5))
@@ -146,13 +144,13 @@ def test_trials_equal_jobs_done_without_ray(
     ("how", "max_retries", "given_up"), [(("GPU", "lost"), 2, False), (("lost",) * 3, 1, True)]
 )
 def test_a_lost_worker_is_tried_again_in_another_process_and_stops_no_other(
-    cells: list[Cell],
-    results: Results,
-    tmp_path: Path,
-    how: tuple[str, ...],
-    max_retries: int,
-    given_up: bool,
-) -> None:
+    cells,
+    results,
+    tmp_path,
+    how,
+    max_retries,
+    given_up,
+):
     """Lost is also one whose GPU takes no more calls."""
     parts = failing(tmp_path, cells[0], *how)
     launched = Launched(alone(cells), results, **parts, max_retries=max_retries)
@@ -167,7 +165,7 @@ def test_a_lost_worker_is_tried_again_in_another_process_and_stops_no_other(
 
 
 @pytest.mark.usefixtures("ray_instance")
-def test_workers_have_this_interpreter_and_keep_memory() -> None:
+def test_workers_have_this_interpreter_and_keep_memory():
     """Under `uv run`, Ray would start each through `uv run`, in a copy of the project.
 
     What the setting of memory does, tests/study/test_hardware.py shows.
@@ -185,7 +183,7 @@ def test_workers_have_this_interpreter_and_keep_memory() -> None:
     assert not ray_constants.RAY_ENABLE_UV_RUN_RUNTIME_ENV  # however these tests were started
 
 
-def test_a_trial_shows_by_name_what_it_trains(digits: MosaicTask) -> None:
+def test_a_trial_shows_by_name_what_it_trains(digits):
     """One value where all its cells have it, else all values."""
     hybrids = [tiny_cell(digits, Schedule.hybrid(0.1, 0.2, s), seed=4) for s in (0.3, 0.6)]
     config = Job(tuple((cell,) for cell in hybrids)).to_config()
@@ -194,9 +192,7 @@ def test_a_trial_shows_by_name_what_it_trains(digits: MosaicTask) -> None:
 
 
 @pytest.mark.parametrize("watched", [False, True])
-def test_the_driver_is_told_of_an_evaluation_a_second_and_of_the_last(
-    monkeypatch: pytest.MonkeyPatch, watched: bool
-) -> None:
+def test_the_driver_is_told_of_an_evaluation_a_second_and_of_the_last(monkeypatch, watched):
     """But of every one of an option that is watched."""
     from study.launch.tune import Report
 
@@ -212,7 +208,7 @@ def test_the_driver_is_told_of_an_evaluation_a_second_and_of_the_last(
     assert told[0]["budget_percent"] == 10
 
 
-def test_a_worker_that_is_lost_after_its_last_cell_is_no_failure(cells: list[Cell]) -> None:
+def test_a_worker_that_is_lost_after_its_last_cell_is_no_failure(cells):
     watch = watch_of(alone(cells))
     ids = [cell.id for cell in cells]
     for number, failed in ((4, ()), (3, (ids[3],))):
@@ -223,7 +219,7 @@ def test_a_worker_that_is_lost_after_its_last_cell_is_no_failure(cells: list[Cel
         assert [each.cell_ids for each in watch.failures] == [failed] * bool(failed)
 
 
-def test_a_node_without_the_project_that_joins_later_is_named(tmp_path: Path) -> None:
+def test_a_node_without_the_project_that_joins_later_is_named(tmp_path):
     """Tune tells of its worker as of a lost one; the text is Ray's."""
     said = tmp_path / "error.txt"
     said.write_text(

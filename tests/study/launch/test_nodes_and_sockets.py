@@ -69,20 +69,18 @@ def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Cl
         (8, 4, 1, 0, 8),
     ],
 )
-def test_trials_that_find_room_on_a_node(
-    cpus: float, gpus: float, threads: int, each: float, slots: int
-) -> None:
+def test_trials_that_find_room_on_a_node(cpus, gpus, threads, each, slots):
     assert Node("x", cpus, gpus).slots(threads, each) == slots
 
 
-def test_dead_nodes_and_those_without_cores_do_not_train(cluster: Callable[..., Cluster]) -> None:
+def test_dead_nodes_and_those_without_cores_do_not_train(cluster):
     found = cluster(there(4), there(8, alive=False), there(0))
     assert [node.cpus for node in found.nodes] == [4]
     assert found.slots(1, 0) == 4
     assert found.default_gpus() == 0
 
 
-def test_a_cluster_counts_what_it_may_grow_to(cluster: Callable[..., Cluster]) -> None:
+def test_a_cluster_counts_what_it_may_grow_to(cluster):
     """No GPU is there yet: trials are planned for those that will be, never for the head."""
     found = cluster(there(0), grows=True)
     assert found.nodes == []
@@ -93,7 +91,7 @@ def test_a_cluster_counts_what_it_may_grow_to(cluster: Callable[..., Cluster]) -
     assert started.slots(1, 1) == 3
 
 
-def test_what_fits_nowhere_is_refused(cluster: Callable[..., Cluster]) -> None:
+def test_what_fits_nowhere_is_refused(cluster):
     with pytest.raises(RequestError, match=r"4 CPU cores and 0 GPUs, .*:6379 has \(host \(10"):
         cluster(there(2)).slots(4, 0)
     with pytest.raises(RequestError, match=r"has \(none may train\)"):
@@ -134,12 +132,12 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     ],
 )
 def test_ray_has_a_folder_that_is_there_and_short_enough(
-    variables: dict[str, str],
-    folder: str,
-    short: str,
-    tmp_path: Path,
-    environment: pytest.MonkeyPatch,
-) -> None:
+    variables,
+    folder,
+    short,
+    tmp_path,
+    environment,
+):
     long = tmp_path / ("x" * LONGEST_FOLDER)
     long.mkdir()
     for name, value in variables.items():
@@ -148,8 +146,8 @@ def test_ray_has_a_folder_that_is_there_and_short_enough(
 
 
 def test_where_nothing_can_be_written_it_is_the_users_own_or_the_one_asked_for(
-    short: str, tmp_path: Path, environment: pytest.MonkeyPatch
-) -> None:
+    short, tmp_path, environment
+):
     """Python itself may find no folder for temporary files; else one line says what to set."""
     environment.setenv("TMPDIR", str(tmp_path))
     environment.setattr(os, "access", lambda path, _: path.startswith(short))
@@ -165,7 +163,7 @@ def test_where_nothing_can_be_written_it_is_the_users_own_or_the_one_asked_for(
 
 @pytest.mark.faults
 @pytest.mark.parametrize("size", [LONGEST_FOLDER, 90])
-def test_ray_starts_whatever_the_length_of_the_folder(size: int, short: str) -> None:
+def test_ray_starts_whatever_the_length_of_the_folder(size, short):
     folder = os.path.join(short, "x" * (size - len(short) - 1))
     os.mkdir(folder)
     code = "from study.launch.cluster import ray_session\nwith ray_session(1): print('started')"

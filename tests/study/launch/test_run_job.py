@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -18,7 +17,6 @@ from study.cell.work import Job
 from study.errors import RequestError
 from study.launch.run_job import record_failure, run_job
 from study.results import Results
-from study.tasks.mosaics.mosaics import MosaicTask
 from study.train.steps.loop import train_pack
 from tests.chapters.texts.post_files import load, text_cell, write_posts
 from tests.conftest import tiny_cell
@@ -31,7 +29,7 @@ def side_by_side(cells: Sequence[Cell], results: Results, report: Report | None 
     return run_job(Job((tuple(cells),)), work_in(results), report)
 
 
-def test_how_a_cell_was_run_is_recorded_beside_it(digits: MosaicTask, results: Results) -> None:
+def test_how_a_cell_was_run_is_recorded_beside_it(digits, results):
     cells = [tiny_cell(digits, precision="bfloat16", seed=seed) for seed in (0, 1)]
     run_job(Job((tuple(cells),)), work_in(results, micro_batch=7, confirm=(1, 2)))
     rows = results.cells().sort_values("seed")
@@ -50,9 +48,7 @@ def test_how_a_cell_was_run_is_recorded_beside_it(digits: MosaicTask, results: R
     assert results.cells([tiny_cell(digits).id])["micro_batch"].item() == 16  # the whole batch
 
 
-def test_a_cell_that_was_given_up_is_tried_again_and_said_to_be_late(
-    digits: MosaicTask, results: Results
-) -> None:
+def test_a_cell_that_was_given_up_is_tried_again_and_said_to_be_late(digits, results):
     cell, work = tiny_cell(digits, seed=1), work_in(results, confirm=(1, 2))
     record_failure(cell, "out of memory", work)
     assert results.survey().statuses == {cell.id: "failed"}
@@ -67,8 +63,8 @@ def test_a_cell_that_was_given_up_is_tried_again_and_said_to_be_late(
     ("asked", "seed", "count"), [(None, 1, 12), (3, 1, 3), (0, 1, 0), (None, 0, 0)]
 )
 def test_a_cell_records_as_many_examples_as_asked_unless_it_tunes(
-    digits: MosaicTask, results: Results, asked: int | None, seed: int, count: int
-) -> None:
+    digits, results, asked, seed, count
+):
     cell = tiny_cell(digits, seed=seed)
     run_job(Job(((cell,),)), work_in(results, examples=asked, confirm=(1,)))
     recorded = results.evaluations()["examples"].dropna()
@@ -76,9 +72,7 @@ def test_a_cell_records_as_many_examples_as_asked_unless_it_tunes(
     assert max(map(len, contents(results).values())) < 30_000
 
 
-def test_posts_of_hate_speech_are_recorded_only_where_asked(
-    tmp_path: Path, results: Results
-) -> None:
+def test_posts_of_hate_speech_are_recorded_only_where_asked(tmp_path, results):
     folder = write_posts(tmp_path / "posts")
     for seed, asked in enumerate((None, 12)):
         cell = text_cell(load(folder), seed=seed)
@@ -87,8 +81,8 @@ def test_posts_of_hate_speech_are_recorded_only_where_asked(
 
 
 def test_nothing_trains_on_other_data_by_another_version_or_into_another_directory(
-    digits: MosaicTask, results: Results
-) -> None:
+    digits, results
+):
     """As on a node that joins later."""
     job, other = Job(((tiny_cell(digits),),)), tiny_cell(digits, data_digest="of another copy")
     mine = work_in(results, source=source_digest(), origin=results.origin())
@@ -103,9 +97,7 @@ def test_nothing_trains_on_other_data_by_another_version_or_into_another_directo
     assert set(run_job(job, mine).values()) == {"done"}
 
 
-def test_a_repeated_trial_leaves_recorded_cells_alone(
-    digits: MosaicTask, results: Results
-) -> None:
+def test_a_repeated_trial_leaves_recorded_cells_alone(digits, results):
     """But goes on with those that a scheduler stopped."""
     recorded, stopped, new = (tiny_cell(digits, seed=seed) for seed in range(3))
     side_by_side([recorded], results)
@@ -120,7 +112,7 @@ def test_a_repeated_trial_leaves_recorded_cells_alone(
     assert set(results.survey().statuses.values()) == {"done"}
 
 
-def test_two_workers_of_one_cell_do_no_harm(digits: MosaicTask, results: Results) -> None:
+def test_two_workers_of_one_cell_do_no_harm(digits, results):
     """As one that was taken for lost, and the one that came for it; one of two records counts."""
     cell = tiny_cell(digits)
 
@@ -135,9 +127,7 @@ def test_two_workers_of_one_cell_do_no_harm(digits: MosaicTask, results: Results
     assert results.disagreements() == []
 
 
-def test_a_job_equals_its_cells_alone(
-    digits: MosaicTask, results: Results, tmp_path: Path
-) -> None:
+def test_a_job_equals_its_cells_alone(digits, results, tmp_path):
     """A family that forks in memory beside another one, and a pack of which one diverges."""
     schedules = [
         Schedule.single("soft", 0.1),
@@ -163,9 +153,7 @@ def test_a_job_equals_its_cells_alone(
     assert results.storage.names("checkpoints") == []
 
 
-def test_a_pack_that_runs_out_of_memory_is_tried_in_halves(
-    digits: MosaicTask, results: Results, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_pack_that_runs_out_of_memory_is_tried_in_halves(digits, results, monkeypatch):
     """A cell that does not fit alone has failed, and stops no other."""
     cells = [tiny_cell(digits, seed=seed) for seed in range(4)]
     large, tried, real = cells[1], [], train_pack
@@ -186,7 +174,7 @@ def test_a_pack_that_runs_out_of_memory_is_tried_in_halves(
     assert failed == {large.id: "out of memory"}
 
 
-def test_seeds_side_by_side_tell_their_mean(digits: MosaicTask, results: Results) -> None:
+def test_seeds_side_by_side_tell_their_mean(digits, results):
     """In which a diverged one counts as a guess; all stop where the answer says so."""
     cells = [tiny_cell(digits, Schedule.single("soft", lr)) for lr in (0.1, 0.05, 1e20)]
     events: list[dict] = []

@@ -25,9 +25,7 @@ from tests.made_up.comparisons import make_cell, write
 from tests.made_up.tables import contents, frames, put
 
 
-def test_a_study_merges_what_earlier_ones_left_and_its_own_cells(
-    results: Results, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_study_merges_what_earlier_ones_left_and_its_own_cells(results, monkeypatch):
     monkeypatch.setattr(merging, "MOST_SMALL_FILES", 3)
     for seed in range(4):
         write(results, make_cell(seed=seed))
@@ -47,9 +45,7 @@ def test_a_study_merges_what_earlier_ones_left_and_its_own_cells(
     assert notes == []
 
 
-def test_a_study_goes_on_with_small_files_where_they_cannot_be_merged(
-    results: Results, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_study_goes_on_with_small_files_where_they_cannot_be_merged(results, monkeypatch):
     monkeypatch.setattr(merging, "MOST_SMALL_FILES", 1)
     notes: list[str] = []
     with opened(requested(["digits", "--results", results.url])) as place:
@@ -67,9 +63,7 @@ def test_a_study_goes_on_with_small_files_where_they_cannot_be_merged(
 
 
 @pytest.mark.usefixtures("without_ray", "no_pictures")
-def test_nothing_is_merged_while_its_trial_may_be_tried_again(
-    results: Results, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_is_merged_while_its_trial_may_be_tried_again(results, monkeypatch):
     """It would train what it does not find in a file of its own once more."""
     monkeypatch.setattr(merging, "MOST_SMALL_FILES", 1)
     running: list[Job] = []
@@ -95,8 +89,8 @@ def test_nothing_is_merged_while_its_trial_may_be_tried_again(
 
 
 def test_what_a_file_system_does_not_list_yet_is_waited_for_and_then_lost(
-    results: Results, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+    results, capsys, monkeypatch
+):
     """As nodes see what another one wrote, with some options of NFS."""
     before, cell = results.survey(), write(results, make_cell())
     surveys = [before, before, before, results.survey()]
@@ -115,9 +109,7 @@ def test_what_a_file_system_does_not_list_yet_is_waited_for_and_then_lost(
         driver._look(place, watch, stage)
 
 
-def test_a_file_that_is_damaged_while_a_study_runs_is_named_at_once(
-    results: Results, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_is_damaged_while_a_study_runs_is_named_at_once(results, monkeypatch):
     place, watch = looked_at(results.url), Watch(Progress(1))
     cell = write(results, make_cell())
     watch.statuses[cell.id] = "done"
@@ -131,9 +123,7 @@ def test_a_file_that_is_damaged_while_a_study_runs_is_named_at_once(
     assert not any(slept)
 
 
-def test_who_only_looks_changes_nothing_and_who_trains_sets_damage_aside(
-    results: Results, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_who_only_looks_changes_nothing_and_who_trains_sets_damage_aside(results, capsys):
     cell = write(results, make_cell())
     (name,) = contents(results)
     put(results, {name: b"damaged"})

@@ -12,12 +12,10 @@ from torch import nn
 from study import models, tasks
 from study.cell import NORMALISATIONS, NetworkSettings
 from study.check.of_models import PROMISES, Architecture
-from study.check.promises import Promise
 from study.errors import RequestError
 from study.models.flops import forward_flops
 from study.models.images import Net
 from study.models.model import Model
-from study.tasks.mosaics.mosaics import MosaicTask
 from study.train.steps.loop import train
 from tests.conftest import tiny_cell
 from tests.made_up.facts import published
@@ -73,19 +71,19 @@ def outputs(**settings: Any) -> tuple[list[int], list[int]]:
     ],
     ids=str,
 )
-def test_it_keeps_its_promises(architecture: Architecture, promise: Promise) -> None:
+def test_it_keeps_its_promises(architecture, promise):
     """Those that `python -m study.check` checks of models from outside."""
     promise.check(architecture)
 
 
 @pytest.mark.parametrize("layer", [nn.PReLU(), nn.LayerNorm(2)])
-def test_an_unknown_layer_is_refused_rather_than_counted_as_free(layer: nn.Module) -> None:
+def test_an_unknown_layer_is_refused_rather_than_counted_as_free(layer):
     with pytest.raises(RequestError, match=f"no cost is known for a {type(layer).__name__} layer"):
         forward_flops(nn.Sequential(nn.Identity(), layer), (3, 2, 2))
 
 
 @pytest.mark.parametrize("normalisation", NORMALISATIONS)
-def test_only_batch_normalisation_mixes_a_batch_and_only_in_training(normalisation: str) -> None:
+def test_only_batch_normalisation_mixes_a_batch_and_only_in_training(normalisation):
     torch.manual_seed(0)
     focus = changed(NetworkSettings(normalisation=normalisation)).build().focus
     batch = torch.randn(6, 1, 8, 8)
@@ -96,21 +94,21 @@ def test_only_batch_normalisation_mixes_a_batch_and_only_in_training(normalisati
     torch.testing.assert_close(focus(other)[:2], focus(batch[:2]), rtol=1e-4, atol=1e-5)
 
 
-def test_widths_are_of_focus_and_classifier_apart_and_depth_counts_hidden_layers() -> None:
+def test_widths_are_of_focus_and_classifier_apart_and_depth_counts_hidden_layers():
     assert outputs(focus_width=0.25, classifier_width=2) == ([16, 8, 1], [128, 64, 3])
     assert [outputs(depth=depth)[1] for depth in (-2, -1, 1, 2)] == [
         [3], [64, 3], [64, 32, 32, 3], [64, 32, 32, 32, 3],
     ]  # fmt: skip
 
 
-def test_a_width_of_one_changes_no_bit() -> None:
+def test_a_width_of_one_changes_no_bit():
     plain = Architecture("perceptron", "digits", published)
     same = changed(NetworkSettings(focus_width=1))
     pairs = zip(plain.build().parameters(), same.build().parameters(), strict=True)
     assert all(torch.equal(one, other) for one, other in pairs)
 
 
-def test_a_layer_that_would_become_constant_is_refused() -> None:
+def test_a_layer_that_would_become_constant_is_refused():
     with pytest.raises(ValueError, match="width of a normalised layer must be at least 2, got 1"):
         outputs(normalisation="layer", focus_width=0.01)
     with pytest.raises(ValueError, match="depth must be at least -1"):
@@ -118,7 +116,7 @@ def test_a_layer_that_would_become_constant_is_refused() -> None:
 
 
 @pytest.mark.parametrize("width", [0.05, 0.1, 0.25, 1, 2])
-def test_groups_hold_several_numbers(width: float) -> None:
+def test_groups_hold_several_numbers(width):
     """A group of one number would be constant."""
     focus = changed(NetworkSettings(normalisation="group", focus_width=width)).build().focus
     layers = [each for each in focus if isinstance(each, nn.GroupNorm)]
@@ -126,7 +124,7 @@ def test_groups_hold_several_numbers(width: float) -> None:
     assert all(each.num_channels // each.num_groups > 1 for each in layers)
 
 
-def test_statistics_are_of_whole_batches_and_of_no_evaluation(digits: MosaicTask) -> None:
+def test_statistics_are_of_whole_batches_and_of_no_evaluation(digits):
     """Parts of a batch would have their own; a cell that evaluates more often would end elsewhere.
 
     Other networks take any parts.

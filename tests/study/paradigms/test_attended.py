@@ -35,9 +35,7 @@ class Calls(TorchDispatchMode):
         ((1, 4, 4), torch.channels_last),
     ],
 )
-def test_a_mixture_is_the_weighted_sum(
-    shape: tuple[int, ...], layout: torch.memory_format | None
-) -> None:
+def test_a_mixture_is_the_weighted_sum(shape, layout):
     """Images stay channels-last and are not copied: convolutions would else reorder them."""
     generator = torch.Generator().manual_seed(0)
     segments = torch.randn(12, *shape, dtype=torch.float64, generator=generator)
@@ -60,7 +58,7 @@ def test_a_mixture_is_the_weighted_sum(
 
 
 @pytest.mark.parametrize("name", PARADIGMS)
-def test_segments_in_parts_give_the_same_step(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_segments_in_parts_give_the_same_step(name, monkeypatch):
     """Loss and gradients, of the segments, too; and what samples draws the same."""
     problem, found = Problem(curved=True), []
     largest: list[int] = []

@@ -27,7 +27,7 @@ def held_cell(digits: MosaicTask, name: str = "soft", alpha: float = 0.6, **chan
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.25, 0.6, 1.0])
-def test_alpha_is_shared_by_the_foreground_and_the_rest_by_the_others(alpha: float) -> None:
+def test_alpha_is_shared_by_the_foreground_and_the_rest_by_the_others(alpha):
     foreground = torch.tensor([[0, 1, 0, 0, 0], [1, 0, 0, 1, 0]]) == 1
     rest = (1 - alpha) / 4, (1 - alpha) / 3
     expected = torch.tensor([
@@ -37,9 +37,7 @@ def test_alpha_is_shared_by_the_foreground_and_the_rest_by_the_others(alpha: flo
 
 
 @pytest.mark.parametrize("name", PARADIGMS)
-def test_the_classifier_alone_trains_by_the_loss_that_is_measured(
-    digits: MosaicTask, name: str
-) -> None:
+def test_the_classifier_alone_trains_by_the_loss_that_is_measured(digits, name):
     """A step's loss, before its update, is the evaluation of its mosaics."""
     cell = held_cell(digits, name, batch_size=50, n=50, train_metrics_size=50)
     trained = Member(cell, digits, torch.device("cpu"), None)
@@ -62,9 +60,7 @@ def test_the_classifier_alone_trains_by_the_loss_that_is_measured(
 
 @pytest.mark.parametrize("name", EXACT)
 @pytest.mark.parametrize("alpha", [0.0, 0.25, 0.6, 1.0])
-def test_the_incentive_is_what_a_better_focus_would_gain(
-    digits: MosaicTask, name: str, alpha: float
-) -> None:
+def test_the_incentive_is_what_a_better_focus_would_gain(digits, name, alpha):
     """Section 3.2 in float64; that losses take an attention, tests/contracts/test_paradigms.py."""
     mosaics = digits.splits(held_cell(digits))["train"].head(40)
     model = models.build("perceptron", "digits", (1, 8, 8), 3)
@@ -89,7 +85,7 @@ def test_the_incentive_is_what_a_better_focus_would_gain(
         assert found["incentive"] == 0
 
 
-def test_a_held_focus_costs_nothing(digits: MosaicTask) -> None:
+def test_a_held_focus_costs_nothing(digits):
     cell, flops = held_cell(digits), tiny_flops()
     held = cell_flops(cell, flops)
     assert training_flops("soft", held, cell.m) == 3 * flops.classifier
@@ -97,7 +93,7 @@ def test_a_held_focus_costs_nothing(digits: MosaicTask) -> None:
     assert cell_flops(dataclasses.replace(cell, alpha=None), flops) == flops
 
 
-def test_cells_of_another_alpha_are_not_compared(digits: MosaicTask) -> None:
+def test_cells_of_another_alpha_are_not_compared(digits):
     free, held, negative = (tiny_cell(digits, alpha=alpha) for alpha in (None, 0.0, -0.0))
     assert negative.id == held.id != free.id
     assert held.comparison_id != free.comparison_id

@@ -22,7 +22,6 @@ from study.launch.run_job import run_job
 from study.parts.used import used_digest
 from study.plan.axes import resolve
 from study.plan.grid import make_plan
-from study.results import Results
 from study.tasks.task import Facts
 from study.terminal.command import DONE, UNUSABLE
 from tests.made_up.commands import called, one_line
@@ -76,8 +75,8 @@ def cells(*changes: str, study: str = "digits") -> tuple[Cell, ...]:
 
 
 def test_the_file_is_part_of_the_cells_that_use_it_and_of_no_others(
-    written: Callable[[str], str],
-) -> None:
+    written,
+):
     before = {cell.id for cell in cells("paradigm=soft,hybrid")}
     parts.load([written(HALF)])
     assert {cell.id for cell in cells("paradigm=soft,hybrid")} == before
@@ -97,9 +96,7 @@ def test_the_file_is_part_of_the_cells_that_use_it_and_of_no_others(
     ("text", "asked", "apart"),
     [(NET, "architecture=mine", True), (HALF, "inference=half", False)],
 )
-def test_a_network_or_an_inference_of_another_file_is_another_cell(
-    written: Callable[[str], str], text: str, asked: str, apart: bool
-) -> None:
+def test_a_network_or_an_inference_of_another_file_is_another_cell(written, text, asked, apart):
     found = []
     for each in (text, f"import torch\ntorch.manual_seed(0)\n{text}"):
         parts.load([written(each)])
@@ -136,7 +133,7 @@ def mine(shape, classes, width, seed, precision, stream=0):
 """
 
 
-def test_settings_of_another_file_are_another_cell(written: Callable[[str], str]) -> None:
+def test_settings_of_another_file_are_another_cell(written):
     """Of their own: task and model name them by their key."""
     found, changed = [], SETTINGS_OF_A_MODEL.replace("self.stream", "self.stream + 1")
     with patch.dict(SETTINGS):
@@ -193,9 +190,7 @@ if __name__ == "__main__":
         ("[:DEPTH]", "[DEPTH:]", "mine"),
     ],
 )
-def test_a_cell_is_another_one_where_what_it_uses_of_a_file_is(
-    before: str, after: str, changes: str, written: Callable[[str], str]
-) -> None:
+def test_a_cell_is_another_one_where_what_it_uses_of_a_file_is(before, after, changes, written):
     found = []
     for text in (SHARED, SHARED.replace(before, after)):
         parts.load([written(text)])
@@ -223,17 +218,13 @@ def test_a_cell_is_another_one_where_what_it_uses_of_a_file_is(
         ("import my_patch1", True),
     ],
 )
-def test_of_a_file_all_counts_but_other_parts_and_what_these_alone_name(
-    text: str, counts: bool
-) -> None:
+def test_of_a_file_all_counts_but_other_parts_and_what_these_alone_name(text, counts):
     around = "@register_paradigm('half')\nclass Half: ...\n"
     one, other = (used_digest(f"{around}{each}", 1) for each in (text, text.replace("1", "2")))
     assert (one != other) == counts
 
 
-def test_a_file_stands_alone(
-    tmp_path: Path, written: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_stands_alone(tmp_path, written, monkeypatch):
     """Although `python -m` finds what is in the current folder, where workers do not look."""
     (tmp_path / "neighbour.py").write_text("SCALE = 2")
     monkeypatch.chdir(tmp_path)
@@ -244,9 +235,7 @@ def test_a_file_stands_alone(
     assert sys.path == before
 
 
-def test_a_cell_runs_with_the_parts_that_it_was_planned_with_alone(
-    written: Callable[[str], str], digits: Any, tmp_path: Path
-) -> None:
+def test_a_cell_runs_with_the_parts_that_it_was_planned_with_alone(written, digits, tmp_path):
     results = make_results(tmp_path / "results").url
     with forgotten():
         parts.load([written(HALF)])
@@ -263,7 +252,7 @@ def test_a_cell_runs_with_the_parts_that_it_was_planned_with_alone(
     assert run_job(Job(((planned,),)), work) == {planned.id: "done"}
 
 
-def test_a_module_that_a_worker_lacks_ends_the_study_with_the_line_that_asks_for_it() -> None:
+def test_a_module_that_a_worker_lacks_ends_the_study_with_the_line_that_asks_for_it():
     from study.launch.tune import do
 
     sent = parts.PartFile("my_parts.py", "\nimport only_on_the_driver\n")
@@ -323,26 +312,24 @@ def test_a_module_that_a_worker_lacks_ends_the_study_with_the_line_that_asks_for
     ],
 )
 def test_a_part_that_cannot_be_used_is_one_clear_line(
-    text: str,
-    message: str,
-    written: Callable[[str], str],
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+    text,
+    message,
+    written,
+    capsys,
+):
     status, line = one_line(run.main, capsys, "mine", "--plan", "--with", written(text))
     assert status == 2
     assert message in line
 
 
-def test_a_name_that_ends_like_a_number_is_shown_as_it_is_typed(
-    written: Callable[[str], str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_name_that_ends_like_a_number_is_shown_as_it_is_typed(written, capsys):
     file, asked = written(NET.replace('"mine"', '"mine-2.0"')), "architecture=mine-2.0"
     _, printed, _ = called(run.main, capsys, "digits", "--show", "--with", file, "--set", asked)
     assert f" {asked}\n" in printed
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "latin-1"])
-def test_a_file_is_read_as_python_reads_it(encoding: str, tmp_path: Path) -> None:
+def test_a_file_is_read_as_python_reads_it(encoding, tmp_path):
     """In its encoding, and without what this project's own files import from the future."""
     file = tmp_path / "mine.py"
     cookie = "# -*- coding: latin-1 -*-" if encoding == "latin-1" else ""
@@ -352,7 +339,7 @@ def test_a_file_is_read_as_python_reads_it(encoding: str, tmp_path: Path) -> Non
     assert cells("paradigm=half")
 
 
-def test_a_copy_of_a_file_may_be_there(tmp_path: Path, written: Callable[[str], str]) -> None:
+def test_a_copy_of_a_file_may_be_there(tmp_path, written):
     """Such as that of an installed package whose file is given, too."""
     copy = tmp_path / "installed.py"
     copy.write_text(HALF)
@@ -364,7 +351,7 @@ def test_a_copy_of_a_file_may_be_there(tmp_path: Path, written: Callable[[str], 
         exec(compile(changed, str(other), "exec"), {"__name__": "other", "__file__": str(other)})
 
 
-def test_a_prompt_registers_nothing() -> None:
+def test_a_prompt_registers_nothing():
     code = HALF.replace("\nfrom", "\n__file__ = None\nfrom", 1)
     with pytest.raises(RequestError, match="parts have to be registered by a file"):
         exec(code, {"__name__": "prompt"})
@@ -377,9 +364,7 @@ SHAPES = (
 
 
 @pytest.mark.usefixtures("without_ray", "no_pictures")
-def test_cells_of_parts_are_recognised_and_repeated(
-    results: Results, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_cells_of_parts_are_recognised_and_repeated(results, capsys, monkeypatch):
     """Of the example's task, network and paradigm; to its verdicts: tests/faults/test_package.py.
 
     Each command registers them anew.

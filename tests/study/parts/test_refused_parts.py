@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from unittest.mock import patch
 
 import pytest
@@ -123,8 +122,8 @@ def _forgotten() -> Iterator[None]:
     ],
 )
 def test_what_cannot_be_registered_is_one_line_that_says_what_to_do(
-    call: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+    call, message, tmp_path, capsys
+):
     file = tmp_path / "my_parts.py"
     file.write_text(NEEDED + call)
     status, line = one_line(run.main, capsys, "digits", "--plan", "--with", str(file))
@@ -145,9 +144,7 @@ def test_what_cannot_be_registered_is_one_line_that_says_what_to_do(
         ),
     ],
 )
-def test_columns_come_with_a_package_and_take_no_place_of_others(
-    code: str, message: str, tmp_path: Path
-) -> None:
+def test_columns_come_with_a_package_and_take_no_place_of_others(code, message, tmp_path):
     """In a new process, where results were not read yet."""
     call = "register_columns('Mine', 'found', {'accuracy': ('number', 'x')})"
     (tmp_path / "my_parts.py").write_text(NEEDED + call)
@@ -162,13 +159,13 @@ def test_columns_come_with_a_package_and_take_no_place_of_others(
     assert message in ended.stderr.splitlines()[-1]
 
 
-def test_a_command_that_is_not_there_is_one_line() -> None:
+def test_a_command_that_is_not_there_is_one_line():
     COMMANDS["mine"] = ("nowhere.to_be", "is none")
     message = refusal(lambda: commands._run("mine", []))
     assert "'nowhere.to_be:main', the place of a part, cannot be imported" in message
 
 
-def test_a_section_that_is_not_there_is_one_line(tmp_path: Path) -> None:
+def test_a_section_that_is_not_there_is_one_line(tmp_path):
     results = make_results(tmp_path / "results")
     write(results, make_cell(task="mine"))
     SECTIONS["nowhere.to_be"] = SectionOf("nowhere.to_be", "mine", tasks=("mine",))
@@ -176,7 +173,7 @@ def test_a_section_that_is_not_there_is_one_line(tmp_path: Path) -> None:
     assert "'nowhere.to_be', the place of a part, cannot be imported" in message
 
 
-def test_synonyms_are_added_to_those_that_a_name_has() -> None:
+def test_synonyms_are_added_to_those_that_a_name_has():
     assert nearest("step_size", ["lr", "m"]) == "lr"
     register_synonyms({"lr": "pace"})
     assert {nearest(each, ["lr", "m"]) for each in ("step_size", "pace")} == {"lr"}

@@ -34,7 +34,7 @@ def tuned(results: Results, rng: random.Random) -> list[Cell]:
 
 
 @pytest.mark.parametrize(("draw", "select"), [(0, "accuracy"), (1, "saif")])
-def test_it_is_the_choice_of_the_report(draw: int, select: str) -> None:
+def test_it_is_the_choice_of_the_report(draw, select):
     results = in_memory()
     ids = {cell.id: cell for cell in tuned(results, random.Random(draw))}
     found = chosen(results, ids, select)
@@ -47,7 +47,7 @@ def test_it_is_the_choice_of_the_report(draw: int, select: str) -> None:
     assert all(ids[i].group == group for group, i in found.items())
 
 
-def test_it_is_made_among_all_that_the_directory_holds() -> None:
+def test_it_is_made_among_all_that_the_directory_holds():
     """Also among what another command tuned; not by what confirms, nor in other groups."""
     results = in_memory()
     mine, other = make_cell(lr=0.1), make_cell(lr=0.2)
@@ -59,6 +59,6 @@ def test_it_is_made_among_all_that_the_directory_holds() -> None:
     assert chosen_cells(place, "accuracy", {mine.group: [mine.id]}) == {mine.group: other}
 
 
-def test_where_nothing_is_recorded_nothing_is_chosen() -> None:
+def test_where_nothing_is_recorded_nothing_is_chosen():
     results = in_memory()
     assert chosen(results, ["0123456789abcdef"]) == {}

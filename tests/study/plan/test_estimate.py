@@ -53,9 +53,7 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     return monkeypatch
 
 
-def test_on_a_cpu_nothing_is_packed_unless_asked_for(
-    digits: MosaicTask, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_on_a_cpu_nothing_is_packed_unless_asked_for(digits, monkeypatch):
     made = plan(digits, 4)
     for name in packs.AXES:
         assert estimate.choose_packing(made, NO_PLACES, name).choice == name
@@ -102,12 +100,12 @@ def choose(
     ],
 )
 def test_on_a_gpu_the_measurement_decides_for_each_sort_of_cell(
-    digits: MosaicTask,
-    gpu: pytest.MonkeyPatch,
-    speedup: dict[str, float],
-    fits: dict[str, int],
-    sizes: dict[str, int],
-) -> None:
+    digits,
+    gpu,
+    speedup,
+    fits,
+    sizes,
+):
     """Cells that cannot be packed are not timed at all."""
     made = plan(digits, 24, SOFT, LVML)
     packing = choose(made, gpu, speedup, fits)
@@ -122,9 +120,7 @@ def test_on_a_gpu_the_measurement_decides_for_each_sort_of_cell(
         choose(plan(digits, 2), gpu, {"soft": 9.0}, {"soft": 0})
 
 
-def test_packs_have_to_win_more_than_shared_prefixes_save(
-    digits: MosaicTask, gpu: pytest.MonkeyPatch
-) -> None:
+def test_packs_have_to_win_more_than_shared_prefixes_save(digits, gpu):
     """Of four hybrids of a seed, the one that switches last trains the soft steps of all."""
     hybrids = (Schedule.hybrid(0.1, 0.05, point) for point in (0.2, 0.4, 0.6, 0.8))
     made = plan(digits, 12, *hybrids, evaluated=1)
@@ -160,17 +156,13 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     return taken
 
 
-def test_members_of_a_pack_that_take_turns_gain_nothing(
-    digits: MosaicTask, steps: list[object]
-) -> None:
+def test_members_of_a_pack_that_take_turns_gain_nothing(digits, steps):
     timed = plan(digits, 4, flops=10**7)
     timing = estimate._Timing(timed, NO_PLACES, CPU)
     assert timing.rate_of_pack(timed.cells) == pytest.approx(timing.rate(timed.cells[:1]))
 
 
-def test_a_cell_takes_its_flops_at_the_rate_of_its_shape(
-    digits: MosaicTask, steps: list[object]
-) -> None:
+def test_a_cell_takes_its_flops_at_the_rate_of_its_shape(digits, steps):
     """Its evaluations, too; a fork those after its first phase. A shape is timed once."""
     timed = plan(digits, 3, SOFT, LVML, Schedule.hybrid(0.1, 0.05, 0.5))
     timed = timed.timed(estimate.cell_seconds(timed, NO_PLACES))
@@ -184,7 +176,7 @@ def test_a_cell_takes_its_flops_at_the_rate_of_its_shape(
             assert taken[1] / sum(taken) / 2 < forked / alone < 1
 
 
-def test_a_pack_takes_the_time_of_its_speedup(digits: MosaicTask, steps: list[object]) -> None:
+def test_a_pack_takes_the_time_of_its_speedup(digits, steps):
     made = plan(digits, 2)
     measured = {packs.shape(made.cells[0]): Measured(2, 4.0)}
     packed = dataclasses.replace(made, how=Division(Packing("seed", measured=measured)))
@@ -192,9 +184,7 @@ def test_a_pack_takes_the_time_of_its_speedup(digits: MosaicTask, steps: list[ob
     assert together.tolist() == pytest.approx((alone / 4).tolist())
 
 
-def test_cells_are_timed_on_a_gpu_in_a_process_of_their_own(
-    digits: MosaicTask, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_cells_are_timed_on_a_gpu_in_a_process_of_their_own(digits, monkeypatch):
     """With which all ends that CUDA keeps; if it dies, one line says so."""
     made = plan(digits, 1)
     for here in (False, True):
@@ -211,9 +201,7 @@ def test_cells_are_timed_on_a_gpu_in_a_process_of_their_own(
 
 
 @pytest.mark.parametrize(("flops", "timed"), [(10**3, 16), (10**8, 6), (10**12, 2)])
-def test_a_timed_step_is_no_longer_than_it_must_be(
-    digits: MosaicTask, flops: int, timed: int
-) -> None:
+def test_a_timed_step_is_no_longer_than_it_must_be(digits, flops, timed):
     """A batch of images on an encoder that trains would take minutes on a CPU."""
     made = plan(digits, 1, flops=flops)
     short = estimate._Timing(made, NO_PLACES, CPU)._short(made.cells[0])

@@ -34,7 +34,7 @@ def family(seed: int = 0) -> list[Cell]:
     return [hybrids[0], make_cell("soft", 0.1, seed), hybrids[1]]
 
 
-def test_hybrids_train_after_the_soft_cell_of_their_seed_and_rate() -> None:
+def test_hybrids_train_after_the_soft_cell_of_their_seed_and_rate():
     """The one that leaves it last comes first, as it passes where the others leave."""
     (short, soft, long), others = family(), [make_cell("lvml", 0.1), make_cell("soft", 0.2)]
     cells = [short, soft, others[0], long, others[1]]
@@ -47,9 +47,7 @@ def test_hybrids_train_after_the_soft_cell_of_their_seed_and_rate() -> None:
 
 
 @pytest.mark.parametrize(("seeds", "workers"), [(1, 1), (1, 3), (4, 3), (12, 8), (7, 2)])
-def test_the_last_families_are_split_where_that_ends_the_whole_earlier(
-    seeds: int, workers: int
-) -> None:
+def test_the_last_families_are_split_where_that_ends_the_whole_earlier(seeds, workers):
     """So that no worker idles while another one has a family left."""
     cells = [cell for seed in range(seeds) for cell in family(seed)]
     seconds = seconds_of(cells)
@@ -87,9 +85,7 @@ schedules = st.one_of(
     st.integers(1, 4),
     st.booleans(),
 )
-def test_every_cell_is_in_one_job(
-    drawn: list[tuple[Schedule, int]], workers: int, share: bool
-) -> None:
+def test_every_cell_is_in_one_job(drawn, workers, share):
     base = {each.name: getattr(make_cell(), each.name) for each in fields(Cell)}
     made = (Cell(**{**base, "schedule": schedule, "seed": seed}) for schedule, seed in drawn)
     cells = list(dict.fromkeys(made))
@@ -100,7 +96,7 @@ def test_every_cell_is_in_one_job(
             assert cell.first_phase == job.cells[0].first_phase
 
 
-def test_packs_train_seed_by_seed_and_the_seeds_of_an_option_are_one_job() -> None:
+def test_packs_train_seed_by_seed_and_the_seeds_of_an_option_are_one_job():
     """All paradigms of the first seeds come first."""
     cells = [make_cell(name, 0.1, seed) for seed in range(4) for name in ("soft", "hard")]
     jobs = jobs_of(cells, {}, Packing("seed", most=2), 1)
@@ -115,7 +111,7 @@ def test_packs_train_seed_by_seed_and_the_seeds_of_an_option_are_one_job() -> No
     assert all(len(job.packs) == 1 for job in (*jobs, *options))
 
 
-def test_short_cells_train_in_batches_and_long_ones_do_not() -> None:
+def test_short_cells_train_in_batches_and_long_ones_do_not():
     """At most some 1,000 trials, whatever the number of cells; none much longer than the rest."""
     short = [make_cell("soft", 0.1, seed) for seed in range(9_000)]
     long = [make_cell("hard", 0.1, seed) for seed in range(50)]
@@ -129,7 +125,7 @@ def test_short_cells_train_in_batches_and_long_ones_do_not() -> None:
     assert all(len(job.cells) == 1 for job in few)
 
 
-def test_cells_share_a_first_phase_where_all_that_determines_its_steps_is_equal() -> None:
+def test_cells_share_a_first_phase_where_all_that_determines_its_steps_is_equal():
     soft = make_cell("soft", 0.1)
     for same in ({"switch_point": 0.3}, {"last_lr": 0.01}):
         assert soft.first_phase == make_cell("hybrid", 0.1, **same).first_phase

@@ -10,7 +10,6 @@ import os
 import re
 from dataclasses import replace
 from operator import attrgetter
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -112,7 +111,7 @@ CELLS = {
 
 
 @pytest.mark.parametrize("text", CELLS)
-def test_what_is_typed_are_these_cells(text: str) -> None:
+def test_what_is_typed_are_these_cells(text):
     sets, _, fields = text.partition(" -> ")
     field_values = (
         [attrgetter(name)(cell) for name in fields.split()] for cell in typed(sets).cells
@@ -133,7 +132,7 @@ SAME = {
 
 
 @pytest.mark.parametrize("text", SAME)
-def test_values_are_taken_as_tables_and_documents_write_them(text: str) -> None:
+def test_values_are_taken_as_tables_and_documents_write_them(text):
     """And none for an axis that the task lacks."""
     assert typed(f"digits {text}").cells == typed(f"digits {SAME[text]}").cells
 
@@ -222,7 +221,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("text", REFUSED)
-def test_what_is_wrong_is_named(text: str) -> None:
+def test_what_is_wrong_is_named(text):
     with pytest.raises(RequestError) as caught:
         typed(text)
     said = str(caught.value)
@@ -232,7 +231,7 @@ def test_what_is_wrong_is_named(text: str) -> None:
 
 @given(st.text(max_size=30) | st.from_regex(r"(lr|n|task)(@(hard|digits|m:10|\w:?)){1,2}=\w*"))
 @settings(max_examples=200)
-def test_any_text_after_set_is_understood_or_refused(text: str) -> None:
+def test_any_text_after_set_is_understood_or_refused(text):
     try:
         request = asked("digits", text)
     except RequestError:
@@ -240,7 +239,7 @@ def test_any_text_after_set_is_understood_or_refused(text: str) -> None:
     assert request.axes[re.split("[@=]", text)[0]]
 
 
-def test_tasks_of_one_study_keep_their_own_defaults_and_bounds() -> None:
+def test_tasks_of_one_study_keep_their_own_defaults_and_bounds():
     optimisers = asked("digits", "task=digits,mscoco").axes["optimiser"]
     for task, usual in (("digits", "sgd"), ("mscoco", "adam")):
         assert values_at(optimisers, "optimiser", {"task": task}) == (usual,)
@@ -261,7 +260,7 @@ grids = st.fixed_dictionaries(
 
 @given(grids)
 @settings(max_examples=20)
-def test_a_wider_grid_only_adds_cells(some: dict[str, list[str]]) -> None:
+def test_a_wider_grid_only_adds_cells(some):
     narrow, wide = (
         plan("digits", *(f"{axis}={','.join(values)}" for axis, values in grid.items()))
         for grid in (some, AXES)
@@ -280,14 +279,14 @@ def test_a_wider_grid_only_adds_cells(some: dict[str, list[str]]) -> None:
         ("digits alpha=none,0.5 confirm=none", "soft, hard, lvml"),
     ],
 )
-def test_what_cannot_run_is_skipped_with_the_reason(text: str, reason: str) -> None:
+def test_what_cannot_run_is_skipped_with_the_reason(text, reason):
     made = typed(text)
     assert made.cells
     assert made.skipped
     assert all(reason in text for text in made.skipped)
 
 
-def test_a_plan_says_which_values_there_are() -> None:
+def test_a_plan_says_which_values_there_are():
     """Of each axis that has several, as `--set` takes them; of others nothing."""
     made = typed("digits seed=0-2,7 hard_lr@m:10=same,0.1 lr=0.1,0.2 lr@hard=0.5,1.0")
     assert made.grid == (
@@ -304,14 +303,14 @@ def test_a_plan_says_which_values_there_are() -> None:
 
 
 @pytest.mark.parametrize("study", SPACES)
-def test_the_values_that_a_plan_says_give_the_same_cells(study: str) -> None:
+def test_the_values_that_a_plan_says_give_the_same_cells(study):
     made = plan(study)
     again = plan(study, *" ".join(made.grid).split())
     assert again.cells == made.cells
 
 
 @pytest.mark.parametrize("study", SPACES)
-def test_what_is_shown_of_a_study_is_all_of_it(study: str, tmp_path: Path) -> None:
+def test_what_is_shown_of_a_study_is_all_of_it(study, tmp_path):
     """From a file it gives the same cells, and another preset with it would change none."""
     request = asked(study)
     file = tmp_path / "shown"
@@ -323,7 +322,7 @@ def test_what_is_shown_of_a_study_is_all_of_it(study: str, tmp_path: Path) -> No
             requested([study, f"@{file}", "--preset", preset])
 
 
-def test_all_options_come_back_from_what_is_shown(tmp_path: Path) -> None:
+def test_all_options_come_back_from_what_is_shown(tmp_path):
     words = (
         "digits --search optuna --num-samples 3 --objective accuracy,saif --no-share --threads 1 "
         "--micro-batch 7 --keep-weights --checkpoint-every 2.5 --tracking none --set m=5 lr=0.1,1"
@@ -336,7 +335,7 @@ def test_all_options_come_back_from_what_is_shown(tmp_path: Path) -> None:
     assert list(shown(again)) == list(shown(request))
 
 
-def test_further_options_change_what_a_file_says(tmp_path: Path) -> None:
+def test_further_options_change_what_a_file_says(tmp_path):
     """An axis that is set replaces all that the file says of it, conditions too."""
     file = tmp_path / "shown"
     file.write_text("\ufeff# mine\n" + "\n".join(shown(requested(["digits", "--threads=1"]))))
@@ -349,7 +348,7 @@ def test_further_options_change_what_a_file_says(tmp_path: Path) -> None:
     assert requested(["digits", f"@{file}", "--preset", "quick"]).preset == "quick"
 
 
-def test_a_file_that_can_be_read_once_is() -> None:
+def test_a_file_that_can_be_read_once_is():
     ours, theirs = os.pipe()
     with os.fdopen(ours), os.fdopen(theirs, "w") as pipe:
         pipe.write("--set lr=0.3 paradigm=soft")
@@ -360,9 +359,7 @@ def test_a_file_that_can_be_read_once_is() -> None:
 @pytest.mark.parametrize(
     ("cores", "cells", "threads"), [*itertools.product((1, 2, 8, 64), (1, 3, 60), (None, 1, 3))]
 )
-def test_a_machine_is_divided_among_trials(
-    monkeypatch: pytest.MonkeyPatch, cores: int, cells: int, threads: int | None
-) -> None:
+def test_a_machine_is_divided_among_trials(monkeypatch, cores, cells, threads):
     """None share a core, and no core that a trial could use idles."""
     monkeypatch.setattr("study.plan.divide.usable_cores", lambda: cores)
     rows = rows_of([make_cell(seed=seed) for seed in range(cells)], [None] * cells)
@@ -382,9 +379,7 @@ def test_a_machine_is_divided_among_trials(
 
 
 @pytest.mark.parametrize("cores", [1, 64])
-def test_a_cluster_is_divided_by_its_room_whatever_the_cores_here(
-    monkeypatch: pytest.MonkeyPatch, cores: int
-) -> None:
+def test_a_cluster_is_divided_by_its_room_whatever_the_cores_here(monkeypatch, cores):
     """Nodes come and go, and numbers must not follow them: one thread, unless chosen."""
     monkeypatch.setattr("study.plan.divide.usable_cores", lambda: cores)
     made = plan("digits")
@@ -400,7 +395,7 @@ def timed(made: Plan) -> Plan:
 
 
 @pytest.mark.parametrize("study", ["digits", "hatexplain", "fixed-focus"])
-def test_a_plan_is_no_wider_than_the_terminal(monkeypatch: pytest.MonkeyPatch, study: str) -> None:
+def test_a_plan_is_no_wider_than_the_terminal(monkeypatch, study):
     made = timed(plan(study))
     texts = []
     for columns in ("400", "40"):
@@ -426,7 +421,7 @@ def test_a_plan_is_no_wider_than_the_terminal(monkeypatch: pytest.MonkeyPatch, s
         ),
     ],
 )
-def test_a_plan_says_what_a_budget_is(text: str, said: str) -> None:
+def test_a_plan_says_what_a_budget_is(text, said):
     assert said in describe(timed(typed(text)), "")
 
 
@@ -438,7 +433,7 @@ def test_a_plan_says_what_a_budget_is(text: str, said: str) -> None:
         (0, 4, None, ""),
     ],
 )
-def test_what_a_plan_costs(gpus: float, threads: int, price: float | None, cost: str) -> None:
+def test_what_a_plan_costs(gpus, threads, price, cost):
     """GPU hours are those of the trials, a share of a GPU as a share; the rest is cores."""
     how = Division(gpus_per_trial=gpus, threads=threads)
     made = replace(timed(plan("digits")), how=how)
@@ -447,7 +442,7 @@ def test_what_a_plan_costs(gpus: float, threads: int, price: float | None, cost:
     assert ("hours:" in described) == bool(cost)
 
 
-def test_the_time_of_a_plan_is_that_of_what_is_left_side_by_side() -> None:
+def test_the_time_of_a_plan_is_that_of_what_is_left_side_by_side():
     made = plan("digits", "m=5", "seed=0-3", "paradigm=soft", "lr=0.1", "confirm=none")
     made = replace(made, rows=made.rows.assign(alone=60.0), how=Division(concurrent=2))
     for finished, said in ((made.cells[:0], "2 min"), (made.cells[:2], "60 s")):

@@ -206,7 +206,7 @@ STORIES: dict[str, tuple[list[Story], dict]] = {
 
 
 @pytest.mark.parametrize("story", STORIES)
-def test_what_is_tuned_and_confirmed(results: Results, story: str) -> None:
+def test_what_is_tuned_and_confirmed(results, story):
     trained = list[str]()
     commands, expected = STORIES[story]
     for typed, end_of in commands:
@@ -218,9 +218,7 @@ def test_what_is_tuned_and_confirmed(results: Results, story: str) -> None:
     assert len(trained) == len(set(trained))  # nothing trains twice
 
 
-def test_the_second_stage_is_the_chosen_option_on_fresh_seeds_alone(
-    results: Results, tmp_path: Path
-) -> None:
+def test_the_second_stage_is_the_chosen_option_on_fresh_seeds_alone(results, tmp_path):
     command = Command(results)
     assert recorded(results) == WHOLE
     assert all(
@@ -238,9 +236,7 @@ def test_the_second_stage_is_the_chosen_option_on_fresh_seeds_alone(
 
 
 @pytest.mark.parametrize("killed_after", [0, 5, 8, 11])
-def test_killed_anywhere_and_resumed_is_as_if_uninterrupted(
-    results: Results, killed_after: int
-) -> None:
+def test_killed_anywhere_and_resumed_is_as_if_uninterrupted(results, killed_after):
     killed = Command(results, most=killed_after)
     assert killed.status == INTERRUPTED
     rest = Command(results)
@@ -249,15 +245,15 @@ def test_killed_anywhere_and_resumed_is_as_if_uninterrupted(
     assert len(killed.cells + rest.cells) == 14
 
 
-def test_a_group_of_which_no_option_can_be_chosen_is_named(results: Results) -> None:
+def test_a_group_of_which_no_option_can_be_chosen_is_named(results):
     command = Command(results, end_of=lambda _: "failed")
     assert {cell.paradigm for cell in unchosen(command.trained.plans[-1])} == {"soft", "hybrid"}
     assert command.progress.line().startswith("8/8 cells done, 8 failed")
 
 
 def test_a_confirming_cell_that_failed_is_recorded_as_such_and_tried_again(
-    results: Results,
-) -> None:
+    results,
+):
     Command(results, end_of=lambda cell: "failed" if cell.seed == 102 else "done")
     lost = results.cells().query("status == 'failed'")
     assert set(lost["paradigm"]) == {"soft", "hybrid"}
@@ -281,16 +277,14 @@ def test_a_confirming_cell_that_failed_is_recorded_as_such_and_tried_again(
         ((), [[100, 100], [101, 101], [102], [102]]),  # so that no worker idles at the end
     ],
 )
-def test_what_is_confirmed_together_trains_together(
-    results: Results, options: Sequence[str], together: list[list[int]]
-) -> None:
+def test_what_is_confirmed_together_trains_together(results, options, together):
     """Packs by seed, or prefixes that a hybrid shares with soft at the same rate."""
     Command(results, most=8)
     jobs = Command(results, options=options).jobs
     assert [[cell.seed for cell in job.cells] for job in jobs] == together
 
 
-def test_plans_before_between_and_after_the_stages(results: Results) -> None:
+def test_plans_before_between_and_after_the_stages(results):
     """Threads are those of the whole study: else one that was killed went on with others."""
     before = Command(results, options=PLAN).said
     assert "\n14 cells: 0 done already, 14 to run\n" in before
@@ -316,9 +310,7 @@ def test_plans_before_between_and_after_the_stages(results: Results) -> None:
         (("seed=100-101", "confirm=0-1", "n=100"), ""),  # another comparison
     ],
 )
-def test_no_seed_is_of_both_stages_in_one_directory(
-    results: Results, sets: Sequence[str], advice: str
-) -> None:
+def test_no_seed_is_of_both_stages_in_one_directory(results, sets, advice):
     Command(results)
     command = Command(results, *sets, options=PLAN)
     assert command.status == (UNUSABLE if advice else DONE)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pandas as pd
@@ -37,9 +36,7 @@ def recorded(results: Results) -> None:
     "make",
     [write_some, recorded, *(each.write for each in brought().results.values())],
 )
-def test_what_is_written_is_read_again(
-    make: Callable[[Results], object], results: Results, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_written_is_read_again(make, results, monkeypatch):
     """From a file of each cell, and from one of all."""
     written: list[tuple[pa.Table, ...]] = []
     real = cell_file.rows_of
@@ -64,7 +61,7 @@ def test_what_is_written_is_read_again(
     assert_same(frames(Results(results.url)), expected)
 
 
-def test_a_directory_is_one_table(results: Results, tmp_path: Path) -> None:
+def test_a_directory_is_one_table(results, tmp_path):
     """To whoever reads Parquet; a cell without evaluations has a row without a split."""
     write_some(results)
     compact(results)
@@ -90,9 +87,7 @@ def sound() -> dict[str, bytes]:
     return files | contents(results)
 
 
-def test_every_flipped_bit_and_every_cut_is_found(
-    sound: Mapping[str, bytes], results: Results
-) -> None:
+def test_every_flipped_bit_and_every_cut_is_found(sound, results):
     draw = random.Random(0)
     put(results, sound)
     damaged = set()
@@ -110,9 +105,7 @@ def test_every_flipped_bit_and_every_cut_is_found(
     assert len(survey.statuses) == 5
 
 
-def test_foreign_files_are_damage_and_hidden_ones_and_others_are_none(
-    sound: Mapping[str, bytes], results: Results
-) -> None:
+def test_foreign_files_are_damage_and_hidden_ones_and_others_are_none(sound, results):
     """As macOS, notebooks and programs that synchronise leave the latter."""
     put(results, sound)
     name = min(sound).removeprefix("cells/")
@@ -128,8 +121,8 @@ def test_foreign_files_are_damage_and_hidden_ones_and_others_are_none(
 
 
 def test_what_stands_in_the_place_of_a_file_is_no_damage_whose_cell_would_run_again(
-    results: Results,
-) -> None:
+    results,
+):
     cell, *_ = write_some(results)
     (name,) = (each for each in contents(results) if cell.id in each)
     results.storage.write(name, POINTER)
@@ -153,7 +146,7 @@ def test_what_stands_in_the_place_of_a_file_is_no_damage_whose_cell_would_run_ag
         refused(f"{name} is a named pipe")
 
 
-def test_damage_is_named_set_aside_and_its_cells_run_again(results: Results) -> None:
+def test_damage_is_named_set_aside_and_its_cells_run_again(results):
     """One that is only being copied counts once it is whole."""
     cells = write_some(results)
     before, files = frames(results), contents(results)
@@ -181,9 +174,7 @@ def test_damage_is_named_set_aside_and_its_cells_run_again(results: Results) -> 
 
 
 @pytest.mark.parametrize("read", [Results.cells, Results.evaluations, Results.files, compact])
-def test_a_byte_that_changes_after_it_was_looked_at_becomes_no_number(
-    results: Results, read: Callable[[Results], object]
-) -> None:
+def test_a_byte_that_changes_after_it_was_looked_at_becomes_no_number(results, read):
     """Parquet itself reads most such files, as other numbers or texts, without an error."""
     cell, *others = write_some(results)
     (name,) = (each for each in contents(results) if cell.id in each)
@@ -199,9 +190,7 @@ def test_a_byte_that_changes_after_it_was_looked_at_becomes_no_number(
 
 
 @pytest.mark.parametrize("name", ["0123456789abcdef", "compact-0123456789abcdef", None])
-def test_files_of_another_version_are_no_damage(
-    name: str | None, results: Results, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_files_of_another_version_are_no_damage(name, results, monkeypatch):
     if name:
         put(results, {f"{name}.parquet": b"x"})
     else:

@@ -7,7 +7,6 @@ import fcntl
 import os
 import shutil
 import threading
-from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
@@ -25,7 +24,7 @@ from tests.made_up.tables import assert_same, frames, write_some
 RUNNING = "another study is running with the results directory"
 
 
-def test_one_driver_at_a_time(results: Results) -> None:
+def test_one_driver_at_a_time(results):
     """That a killed one keeps nobody out, tests/faults/test_kills.py shows."""
     other = Results(results.url)
     assert not other.is_running()
@@ -39,7 +38,7 @@ def test_one_driver_at_a_time(results: Results) -> None:
         raise PermissionError
 
 
-def test_many_may_ask_at_once_whether_a_driver_runs(results: Results) -> None:
+def test_many_may_ask_at_once_whether_a_driver_runs(results):
     """As shards that begin together, on a slow file system; a driver waits for them."""
     with results.lock():
         pass
@@ -64,9 +63,7 @@ def test_many_may_ask_at_once_whether_a_driver_runs(results: Results) -> None:
 
 
 @pytest.mark.parametrize("number", [errno.ENOSYS, errno.ENOLCK])
-def test_a_file_system_without_locks_is_refused(
-    number: int, results: Results, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_system_without_locks_is_refused(number, results, monkeypatch):
     """As Lustre without its mount option, and NFS without lockd."""
     with results.lock():
         pass
@@ -80,7 +77,7 @@ def test_a_file_system_without_locks_is_refused(
     assert not results.is_running()
 
 
-def test_a_lost_directory_is_not_made_anew(results: Results) -> None:
+def test_a_lost_directory_is_not_made_anew(results):
     origin = results.origin()
     shutil.rmtree(results.url)
     with pytest.raises(ResultsError, match="Bring the directory back"):
@@ -94,8 +91,8 @@ def test_a_lost_directory_is_not_made_anew(results: Results) -> None:
     ("number", "remedy"), [(errno.ENOSPC, "Free space"), (errno.EROFS, "Make it writable")]
 )
 def test_a_directory_that_cannot_be_written_is_refused_and_read(
-    number: int, remedy: str, results: Results, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    number, remedy, results, monkeypatch
+):
     write_some(results)
     before = frames(results)
 
@@ -118,7 +115,7 @@ def test_a_directory_that_cannot_be_written_is_refused_and_read(
     "name",
     ["#", "?", "%41", " a b ", "it's", '"', "résultats", "a\nb", "*[x]?", "a::b", "$HOME", "~x"],
 )
-def test_whatever_the_name_is(name: str, tmp_path: Path) -> None:
+def test_whatever_the_name_is(name, tmp_path):
     results = make_results(tmp_path / name)
     write_some(results)
     before = frames(results)
@@ -131,7 +128,7 @@ def test_whatever_the_name_is(name: str, tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
-def test_a_directory_is_moved_copied_and_merged_by_copying(tmp_path: Path) -> None:
+def test_a_directory_is_moved_copied_and_merged_by_copying(tmp_path):
     one, other = (make_results(tmp_path / name) for name in ("one", "other"))
     write_some(one)
     write(other, make_cell(seed=7))
@@ -160,14 +157,14 @@ def cache_of(cache_dir: str) -> object:
 
 @pytest.mark.parametrize("opens", [absolute, cache_of, report_folder, Storage])
 def test_an_unknown_home_is_refused_and_no_folder_is_named_after_it(
-    opens: Callable[[str], object],
-) -> None:
+    opens,
+):
     with pytest.raises(RequestError, match=r"^~nobody-of-this-name/results is in a home"):
         opens("~nobody-of-this-name/results")
 
 
 @pytest.mark.usefixtures("homeless")
-def test_without_a_home_the_cache_has_no_place_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_home_the_cache_has_no_place_of_its_own(monkeypatch):
     monkeypatch.delenv(CACHE_VARIABLE, raising=False)
     with pytest.raises(RequestError, match="set HOME"):
         default_cache_dir()

@@ -25,7 +25,7 @@ def recorded(folder: Path) -> Results:
     return results
 
 
-def test_cells_share_one_file_that_a_table_has_again(tmp_path: Path) -> None:
+def test_cells_share_one_file_that_a_table_has_again(tmp_path):
     results = recorded(tmp_path)
     (file,) = (tmp_path / "instances").iterdir()
     table = analysis.load(results)
@@ -41,7 +41,7 @@ def test_cells_share_one_file_that_a_table_has_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", ["removed", "cut", "another"])
-def test_without_the_file_there_is_no_verdict(tmp_path: Path, damage: str) -> None:
+def test_without_the_file_there_is_no_verdict(tmp_path, damage):
     """It would be easier over seeds alone."""
     results = recorded(tmp_path)
     (file,) = (tmp_path / "instances").iterdir()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -45,7 +43,7 @@ def with_copies(results: Results) -> list[Cell]:
     return [*cells, make_cell(seed=5)]
 
 
-def test_every_row_stays_as_it_is(results: Results, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_row_stays_as_it_is(results, capsys):
     cells = with_copies(results)
     before, statuses = frames(results), results.survey().statuses
     assert run(results, capsys) == f"{results.url}: 6 cells, 8 files merged into 1"
@@ -62,7 +60,7 @@ def test_every_row_stays_as_it_is(results: Results, capsys: pytest.CaptureFixtur
     assert len(contents(results)) == 1
 
 
-def test_columns_of_what_is_not_installed_here_stay(results: Results) -> None:
+def test_columns_of_what_is_not_installed_here_stay(results):
     """Of a chapter or a package that another build has."""
     first, second = make_cell(seed=1), make_cell(seed=2)
     for cell in (first, second):
@@ -80,9 +78,7 @@ def test_columns_of_what_is_not_installed_here_stay(results: Results) -> None:
 
 
 @pytest.mark.parametrize(("limit", "value"), [("ROWS_A_FILE", 25), ("CELLS_A_FILE", 2)])
-def test_files_are_as_large_as_fits_into_memory(
-    monkeypatch: pytest.MonkeyPatch, limit: str, value: int
-) -> None:
+def test_files_are_as_large_as_fits_into_memory(monkeypatch, limit, value):
     monkeypatch.setattr(merging, limit, value)
     results = in_memory()
     for seed in range(5):
@@ -106,9 +102,7 @@ def merge_some(results: Results) -> None:
 
 @pytest.mark.parametrize("again", [False, True])
 @pytest.mark.parametrize("act", [compact, merge_small, merge_some])
-def test_killed_at_any_moment_it_has_changed_nothing_and_goes_on(
-    act: Callable[[Results], object], again: bool
-) -> None:
+def test_killed_at_any_moment_it_has_changed_nothing_and_goes_on(act, again):
     """The first time, and where there are merged files of which a cell went on."""
     first = in_memory()
     cells = with_copies(first)
@@ -137,9 +131,7 @@ def record(results: Results) -> None:
     ("act", "beside"),
     [(compact, compact), (merge_some, compact), (merge_small, merge_small), (compact, record)],
 )
-def test_others_may_merge_and_write_at_the_same_time(
-    act: Callable[[Results], object], beside: Callable[[Results], object]
-) -> None:
+def test_others_may_merge_and_write_at_the_same_time(act, beside):
     """In an object store, where no lock keeps them apart."""
     first = in_memory()
     ids = [cell.id for cell in with_copies(first)]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pkgutil
 import uuid
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,6 @@ from study.errors import RequestError
 from study.models import kept
 from study.results import FURTHER, METRICS, Results, TrainedNetwork, load_network
 from study.results.merging import compact
-from study.tasks.mosaics.mosaics import MosaicTask
 from tests.chapters.texts.post_files import load, text_cell, write_posts
 from tests.conftest import tiny_cell
 from tests.made_up.jobs import trained
@@ -62,8 +60,8 @@ def assert_as_recorded(network: TrainedNetwork, row: Mapping[str, Any]) -> None:
 
 
 def test_the_command_keeps_the_networks_of_confirming_cells_each_of_a_pack(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, digits: MosaicTask
-) -> None:
+    tmp_path, monkeypatch, digits
+):
     monkeypatch.setattr("study.plan.estimate.TIMED_FLOPS", {"cpu": 1})
     assert run.main([*STUDY.split(), "--results", str(tmp_path)]) == 0
     results = Results(tmp_path)
@@ -78,9 +76,7 @@ def test_the_command_keeps_the_networks_of_confirming_cells_each_of_a_pack(
 
 
 @pytest.mark.parametrize("architecture", ["embedding", "self-attention", "perceptron"])
-def test_of_a_study_of_one_stage_all_are_kept_behind_a_url_too(
-    architecture: str, tmp_path: Path, digits: MosaicTask
-) -> None:
+def test_of_a_study_of_one_stage_all_are_kept_behind_a_url_too(architecture, tmp_path, digits):
     """With what a layer learned of its inputs."""
     results = Results(f"memory://{uuid.uuid4().hex}")
     data_dir = None if architecture == "perceptron" else str(write_posts(tmp_path))
@@ -93,7 +89,7 @@ def test_of_a_study_of_one_stage_all_are_kept_behind_a_url_too(
     assert_as_recorded(network, last(results, cell.id))
 
 
-def test_written_twice_it_is_the_same_file(tmp_path: Path, digits: MosaicTask) -> None:
+def test_written_twice_it_is_the_same_file(tmp_path, digits):
     """Packed or alone, and again by a worker that was killed before it recorded the cell."""
     cells = [tiny_cell(digits, seed=seed) for seed in (0, 1)]
     packed, alone = Results(tmp_path / "packed"), Results(tmp_path / "alone")
@@ -109,9 +105,7 @@ def test_written_twice_it_is_the_same_file(tmp_path: Path, digits: MosaicTask) -
     assert {name: packed.storage.read(name) for name in files(packed)} == before
 
 
-def test_a_network_that_was_not_kept_or_is_damaged_is_refused(
-    results: Results, digits: MosaicTask
-) -> None:
+def test_a_network_that_was_not_kept_or_is_damaged_is_refused(results, digits):
     cell, other = tiny_cell(digits), tiny_cell(digits, seed=1)
     train(results, cell)
     train(results, other)

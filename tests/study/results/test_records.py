@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from itertools import count
 from pathlib import Path
-from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -45,7 +44,7 @@ FILES = st.tuples(
 
 @settings(max_examples=15)
 @given(st.lists(FILES, max_size=3))
-def test_all_who_read_agree_on_the_record_that_counts(files: list) -> None:
+def test_all_who_read_agree_on_the_record_that_counts(files):
     """After each file that comes, and as each one goes."""
     results, numbers = in_memory(), count()
     records: list[Record] = []
@@ -90,7 +89,7 @@ def assert_read(results: Results, records: list[Record]) -> None:
         assert results.status(cell.id) == (RANKS[max(own)] if own else None)
 
 
-def test_a_name_alone_makes_no_record(results: Results) -> None:
+def test_a_name_alone_makes_no_record(results):
     """Not even that of a file that somebody renamed."""
     one, other = make_cell(seed=0), make_cell(seed=1)
     write(results, one)
@@ -113,9 +112,7 @@ def test_a_name_alone_makes_no_record(results: Results) -> None:
         (True, {"status": "done"}),
     ],
 )
-def test_records_that_differ_beyond_rounding_are_named(
-    results: Results, differ: bool, changes: dict[str, Any]
-) -> None:
+def test_records_that_differ_beyond_rounding_are_named(results, differ, changes):
     other = in_memory()
     write(results, make_cell(seed=1))
     cell = write(results, make_cell(), status="diverged")
@@ -134,7 +131,7 @@ def test_records_that_differ_beyond_rounding_are_named(
         assert len(contents(results)) == 3
 
 
-def test_what_is_no_results_directory_is_refused(results: Results) -> None:
+def test_what_is_no_results_directory_is_refused(results):
     nothing = Results(f"{results.url}/nothing")
     assert nothing.finished() == nothing.finished() == set()
     for read in (nothing.cells, nothing.evaluations, nothing.tables, nothing.files):
@@ -143,7 +140,7 @@ def test_what_is_no_results_directory_is_refused(results: Results) -> None:
     assert [len(frame) for frame in frames(results)] == [0, 0]
 
 
-def test_splits_are_those_of_the_tasks() -> None:
+def test_splits_are_those_of_the_tasks():
     assert SPLITS == mosaics.SPLITS
 
 
@@ -151,7 +148,7 @@ def test_splits_are_those_of_the_tasks() -> None:
 
 
 @pytest.mark.parametrize("store", [False, True])
-def test_a_reader_is_not_confused_by_a_merge(results: Results, store: bool) -> None:
+def test_a_reader_is_not_confused_by_a_merge(results, store):
     """At whatever moment of a reading, or of a listing, small files become one."""
     source = in_memory()
     write_some(source)
@@ -169,9 +166,7 @@ def test_a_reader_is_not_confused_by_a_merge(results: Results, store: bool) -> N
 
 
 @pytest.mark.parametrize("stale", [2, None])
-def test_a_listing_that_is_stale_for_a_while_is_read_again(
-    results: Results, monkeypatch: pytest.MonkeyPatch, stale: int | None
-) -> None:
+def test_a_listing_that_is_stale_for_a_while_is_read_again(results, monkeypatch, stale):
     """As NFS and object stores show for a while what was removed; for ever, it is named."""
     monkeypatch.setattr("study.results.records._PAUSES", (0.0,) * 5)
     cell = write(results, make_cell())

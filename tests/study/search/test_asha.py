@@ -12,7 +12,6 @@ import pytest
 from ray.tune.schedulers import TrialScheduler
 
 from study.cell import Cell
-from study.results import Results
 from study.search.over_seeds import recorded
 from study.search.under_tune import Halving
 from tests.made_up.comparisons import make_cell, write
@@ -40,7 +39,7 @@ class Judge:
         return told == TrialScheduler.STOP
 
 
-def test_the_best_third_at_a_rung_goes_on() -> None:
+def test_the_best_third_at_a_rung_goes_on():
     """At 20 and 60 %, once an option, among the options of its paradigm alone."""
     judge = Judge()
     for option, fraction, accuracy, group, stops in (
@@ -60,7 +59,7 @@ def test_the_best_third_at_a_rung_goes_on() -> None:
         assert judge.verdict(option, fraction, accuracy, group) == stops, (option, fraction)
 
 
-def test_what_is_no_option_that_tunes_is_neither_judged_nor_compared_with() -> None:
+def test_what_is_no_option_that_tunes_is_neither_judged_nor_compared_with():
     scheduler = Halving()
     trial: Any = SimpleNamespace(trial_id="x", config={"job": {"group": "a", "watched": False}})
     scheduler.on_trial_add(Mock(), trial)
@@ -77,7 +76,7 @@ def _group(cell: Cell) -> str:
     return "/".join(cell.group)
 
 
-def test_a_restarted_study_judges_as_one_that_ran_through(results: Results) -> None:
+def test_a_restarted_study_judges_as_one_that_ran_through(results):
     """By what is recorded of options that ended or were stopped."""
     through = Judge()
     for lr, accuracy in ((0.1, 0.5), (0.2, 0.9), (0.3, 0.7), (0.4, 0.6), (0.5, 0.95)):
@@ -100,9 +99,7 @@ def test_a_restarted_study_judges_as_one_that_ran_through(results: Results) -> N
 
 @pytest.mark.parametrize("metric", ["accuracy", "saif"])
 @pytest.mark.parametrize("diverged_at", [0, 1, 2])
-def test_a_seed_that_diverged_before_the_restart_counts_as_a_guess(
-    results: Results, metric: str, diverged_at: int
-) -> None:
+def test_a_seed_that_diverged_before_the_restart_counts_as_a_guess(results, metric, diverged_at):
     """As it does while its option trains; here before the first rung, or after it."""
     cells = [make_cell("soft", 0.1, seed, evaluation_points=TENTHS) for seed in (0, 1)]
     write(results, cells[0], accuracy=0.9, saif=0.8)
@@ -117,7 +114,7 @@ def test_a_seed_that_diverged_before_the_restart_counts_as_a_guess(
         assert judge.verdict("other", 0.2, accuracy, _group(cells[0])) == stops
 
 
-def test_what_has_no_number_takes_no_place(results: Results) -> None:
+def test_what_has_no_number_takes_no_place(results):
     split = {name: {"accuracy": math.nan} for name in ("train", "validation", "test")}
     write(results, make_cell("soft", 0.1, evaluation_points=TENTHS), by_split=split)
     judge = Judge("accuracy", recorded(results))

@@ -8,7 +8,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -128,7 +127,7 @@ def truth(cells: list[Cell], metric: str) -> float:
     return float(np.mean([scores(cell)[metric] for cell in cells]))
 
 
-def test_each_paradigm_gets_as_many_suggestions_on_the_same_seeds(results: Results) -> None:
+def test_each_paradigm_gets_as_many_suggestions_on_the_same_seeds(results):
     """Optuna is told the mean over seeds that the results hold."""
     search = search_in(results, 5)
     given_out = run(search, results, parallel=3)
@@ -153,15 +152,13 @@ def unknown(results: Results, cell: Cell) -> str:
 
 
 @pytest.mark.parametrize("how", [unknown, lambda *_: "failed"])
-def test_what_has_no_value_has_failed(
-    results: Results, how: Callable[[Results, Cell], str]
-) -> None:
+def test_what_has_no_value_has_failed(results, how):
     search = search_in(results, 1, "saif")
     run(search, results, how=how)
     assert search.summary().startswith("2 suggestions: 2 failed")
 
 
-def test_the_summary_names_the_best_or_those_that_none_beats_in_both(results: Results) -> None:
+def test_the_summary_names_the_best_or_those_that_none_beats_in_both(results):
     for lr, seed in itertools.product((0.1, 0.5, 1.0), (0, 3)):
         train(results, cell_of({"paradigm": "soft", "lr": lr, "m": 10, "seed": seed}))
     of_one, of_both = (
@@ -178,9 +175,7 @@ def test_the_summary_names_the_best_or_those_that_none_beats_in_both(results: Re
         )
 
 
-def test_a_point_that_cannot_run_is_replaced_unless_none_can(
-    results: Results, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_point_that_cannot_run_is_replaced_unless_none_can(results, monkeypatch):
     monkeypatch.setattr("study.search.search.MOST_REFUSED", 7)
 
     def slower_than(most: float) -> Callable[[Mapping[str, Any]], Cell]:
@@ -198,7 +193,7 @@ def test_a_point_that_cannot_run_is_replaced_unless_none_can(
         search_in(results, 6, make_cell=slower_than(0)).next("0")
 
 
-def test_a_diverged_seed_counts_as_nothing_learned(results: Results) -> None:
+def test_a_diverged_seed_counts_as_nothing_learned(results):
     """Also one that diverged before any evaluation."""
 
     def half_diverged(results: Results, cell: Cell) -> str:
@@ -214,7 +209,7 @@ def test_a_diverged_seed_counts_as_nothing_learned(results: Results) -> None:
     assert trial.values == pytest.approx(expected)
 
 
-def test_a_stopped_option_is_pruned_with_the_mean_that_was_told(results: Results) -> None:
+def test_a_stopped_option_is_pruned_with_the_mean_that_was_told(results):
     """In the next run, with what is recorded."""
     search = search_in(results, 1, axes=SOFT)
     (cells,) = run(search, results, how=lambda *each: train(*each, "censored"))
@@ -228,7 +223,7 @@ def test_a_stopped_option_is_pruned_with_the_mean_that_was_told(results: Results
     assert again.left.total() == 0
 
 
-def test_the_search_learns(results: Results) -> None:
+def test_the_search_learns(results):
     search = search_in(results, 25, axes=axes_of("paradigm=soft", "lr=0.0001,10", "seed=0"))
     values = [truth(cells, "accuracy") for cells in run(search, results)]
     assert np.median(values[10:]) > np.median(values[:10])
@@ -238,7 +233,7 @@ def test_the_search_learns(results: Results) -> None:
 # --- what cannot run or fails
 
 
-def test_a_failed_option_is_not_tried_twice_in_a_run_but_in_the_next(results: Results) -> None:
+def test_a_failed_option_is_not_tried_twice_in_a_run_but_in_the_next(results):
     failing = {"left": 1}
 
     def fail_once(results: Results, cell: Cell) -> str:
@@ -256,7 +251,7 @@ def test_a_failed_option_is_not_tried_twice_in_a_run_but_in_the_next(results: Re
 # --- a second run
 
 
-def test_a_second_run_finishes_and_a_third_adds(results: Results) -> None:
+def test_a_second_run_finishes_and_a_third_adds(results):
     first = run(search_in(results, 3), results)
     assert run(search_in(results, 3), results) == []
     search = search_in(results, 5)
@@ -267,7 +262,7 @@ def test_a_second_run_finishes_and_a_third_adds(results: Results) -> None:
     assert len({cell.schedule for cells in first + more for cell in cells}) == 10
 
 
-def test_what_other_commands_trained_in_the_space_counts(results: Results) -> None:
+def test_what_other_commands_trained_in_the_space_counts(results):
     """As of a grid; beyond the ranges, on other seeds or of one that confirms it does not."""
     inside, outside = (
         cell_of({"paradigm": "soft", "lr": lr, "m": 10, "seed": 0}) for lr in (0.5, 5)
@@ -287,8 +282,8 @@ class _Killed(BaseException):
 
 @pytest.mark.parametrize("written", [False, True])
 def test_no_option_is_lost_or_doubled_wherever_a_run_is_killed(
-    results: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written: bool
-) -> None:
+    results, tmp_path, monkeypatch, written
+):
     """Just before a cell is recorded, or just after. What was in training is suggested again."""
     whole = run(search_in(results, 2), results, parallel=1)
     count, kill_at = 0, -1
@@ -322,9 +317,7 @@ def test_no_option_is_lost_or_doubled_wherever_a_run_is_killed(
 
 
 @given(st.floats(1e-6, 1e3), st.floats(1.0001, 1e4), st.floats(0, 1))
-def test_suggested_numbers_are_rounded_within_their_bounds(
-    low: float, span: float, at: float
-) -> None:
+def test_suggested_numbers_are_rounded_within_their_bounds(low, span, at):
     high = low * span
     space = Space.of(axes_of("paradigm=soft", f"lr={low!r},{high!r}", "seed=0"))
     (value,) = space.rounded("soft", {"lr": low + at * (high - low)}).values()
@@ -332,14 +325,14 @@ def test_suggested_numbers_are_rounded_within_their_bounds(
     assert value in (low, high) or value == float(f"{value:.4g}")
 
 
-def test_what_has_one_value_is_not_searched() -> None:
+def test_what_has_one_value_is_not_searched():
     space = Space.of(axes_of("paradigm=hybrid", "lr=0.1", "switch_point=0.2,0.4", "seed=0"))
     assert list(space.ranges("hybrid")) == ["switch_point"]
     point = space.point("hybrid", {"switch_point": 0.3}, 0)
     assert (point["paradigm"], point["lr"], point["hard_lr"]) == ("hybrid", 0.1, "same")
 
 
-def test_ranges_that_depend_on_the_fixed_point() -> None:
+def test_ranges_that_depend_on_the_fixed_point():
     axes = {**AXES, "lr": rules_of(By("m", {10: (0.2, 0.4)}, (5.0, 6.0)))}
     assert Space.of(axes).examples()[0]["lr"] == pytest.approx(math.sqrt(0.08))
 
@@ -353,12 +346,12 @@ def test_ranges_that_depend_on_the_fixed_point() -> None:
         (("paradigm=soft", "lr=0.1"), "nothing to search"),
     ],
 )
-def test_refuses_what_cannot_be_searched(sets: tuple[str, ...], message: str) -> None:
+def test_refuses_what_cannot_be_searched(sets, message):
     with pytest.raises(RequestError, match=message):
         Space.of(axes_of(*sets))
 
 
-def test_the_rate_before_it_drops_is_the_one_that_is_searched() -> None:
+def test_the_rate_before_it_drops_is_the_one_that_is_searched():
     space = Space.of(axes_of("paradigm=hybrid", "lr=0.01,1", "hard_lr=0.001,1", "seed=0"))
     cell = make_cell("hybrid", 0.1, last_lr=0.3, switch_point=0.5)
     soft, hard = cell.schedule.phases

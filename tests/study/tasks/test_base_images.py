@@ -6,7 +6,6 @@ The digests of all published layouts are in the golden record (`tests.golden dat
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -46,12 +45,12 @@ def make(**changes: Any) -> BaseImages:
         ({"test_images": np.zeros((4, 5, 5, 3), np.uint8)}, r"\(4, 5, 3\).*\(5, 5, 3\)"),
     ],
 )
-def test_refuses(changes: dict[str, Any], message: str) -> None:
+def test_refuses(changes, message):
     with pytest.raises(RequestError, match=message):
         make(**changes)
 
 
-def test_the_digest_stands_for_the_content_and_no_more() -> None:
+def test_the_digest_stands_for_the_content_and_no_more():
     given, digest = values(), make().digest
     fortran = np.asfortranarray(given["train_images"])
     assert make(source="elsewhere", train_images=fortran).digest == digest
@@ -63,7 +62,7 @@ def test_the_digest_stands_for_the_content_and_no_more() -> None:
     assert len({digest, *(make(**changes).digest for changes in others)}) == 1 + len(others)
 
 
-def test_scikit_learn_is_needed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_scikit_learn_is_needed_once(tmp_path, monkeypatch):
     first = load_digits(Places(cache_dir=str(tmp_path)))
     monkeypatch.setitem(sys.modules, "sklearn", None)
     assert load_digits(Places(cache_dir=str(tmp_path))).digest == first.digest

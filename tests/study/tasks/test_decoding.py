@@ -18,7 +18,7 @@ TURNED = 0x0112
 """The tag of EXIF that says how a camera was held."""
 
 
-def test_the_middle_square_is_taken_and_averaged() -> None:
+def test_the_middle_square_is_taken_and_averaged():
     """Of stripes as thin as a pixel antialiasing leaves grey, of what lies outside nothing."""
     wide = np.zeros((80, 200, 3), np.uint8)
     wide[:, 60:140] = np.where(np.arange(80)[:, None] % 2, 200, 100)
@@ -28,7 +28,7 @@ def test_the_middle_square_is_taken_and_averaged() -> None:
     np.testing.assert_array_equal(tall, small.transpose(1, 0, 2))
 
 
-def test_a_large_jpeg_is_as_its_png() -> None:
+def test_a_large_jpeg_is_as_its_png():
     """Though it is decoded at an eighth of its size."""
     ramp = np.linspace(0, 255, 640).astype(np.uint8)
     pixels = np.ascontiguousarray(np.broadcast_to(ramp[None, :, None], (640, 640, 3)))
@@ -37,7 +37,7 @@ def test_a_large_jpeg_is_as_its_png() -> None:
 
 
 @pytest.mark.parametrize("kind", ["PNG", "JPEG", "WEBP"])
-def test_a_photo_is_turned_upright(kind: str) -> None:
+def test_a_photo_is_turned_upright(kind):
     pixels = np.zeros((16, 16, 3), np.uint8)
     pixels[:8] = 255
     exif, file = Image.Exif(), io.BytesIO()
@@ -48,7 +48,7 @@ def test_a_photo_is_turned_upright(kind: str) -> None:
 
 
 @pytest.mark.parametrize("mode", ["RGBA", "LA", "P"])
-def test_what_is_transparent_is_white(mode: str) -> None:
+def test_what_is_transparent_is_white(mode):
     image = Image.new(mode, (8, 8), 0)
     if mode == "P":
         image.info["transparency"] = 0
@@ -72,7 +72,7 @@ def _chunk(name: bytes, data: bytes, checksum: bytes = b"") -> bytes:
     ids=["EXIF", "checksum", "large", "short"],
 )
 @pytest.mark.parametrize("behind", [False, True])
-def test_metadata_that_cannot_be_read_do_not_damage_an_image(chunk: bytes, behind: bool) -> None:
+def test_metadata_that_cannot_be_read_do_not_damage_an_image(chunk, behind):
     """Every viewer shows it; nothing is said of them."""
     png = encoded(made_up(0, 0))
     place = len(png) - 12 if behind else 33  # before the end, or behind the header
@@ -94,7 +94,7 @@ DAMAGED = {
 
 
 @pytest.mark.parametrize("case", DAMAGED)
-def test_an_image_that_cannot_be_used_is_named(case: str) -> None:
+def test_an_image_that_cannot_be_used_is_named(case):
     broken, message = DAMAGED[case]
     places, whole = [f"row {row}" for row in range(301)], [encoded(made_up(0, 0))] * 300
     with pytest.raises(RequestError, match=f"^row 300 cannot be read .*({message})"):

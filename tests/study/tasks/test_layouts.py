@@ -63,14 +63,14 @@ def assert_reads(folder: Path, names: ImageSet, count: tuple[int, int] = (20, 10
 
 @pytest.mark.parametrize("names", [CIFAR10, CIFAR100], ids=["CIFAR-10", "CIFAR-100"])
 @pytest.mark.parametrize("layout", WRITERS)
-def test_every_layout_gives_the_images(tmp_path: Path, names: ImageSet, layout: str) -> None:
+def test_every_layout_gives_the_images(tmp_path, names, layout):
     """Some may lie in a folder of the given one."""
     inner = {"official": names.folder, "parquet": "plain_text"}
     WRITERS[layout](tmp_path / "data" / inner.get(layout, ""), names, make(names))
     assert_reads(tmp_path / "data", names)
 
 
-def test_parquet_in_parts_and_without_metadata(tmp_path: Path) -> None:
+def test_parquet_in_parts_and_without_metadata(tmp_path):
     folder = write_parquet(tmp_path / "data", CIFAR10, make(CIFAR10, 26, 13), 12, "image")
     assert_reads(folder, CIFAR10, (26, 13))
     for path in folder.iterdir():
@@ -78,14 +78,14 @@ def test_parquet_in_parts_and_without_metadata(tmp_path: Path) -> None:
     assert_reads(folder, CIFAR10, (26, 13))
 
 
-def test_labels_go_by_the_names_that_a_file_lists(tmp_path: Path) -> None:
+def test_labels_go_by_the_names_that_a_file_lists(tmp_path):
     backwards = CIFAR10.class_names[::-1]
     split = [each._replace(labels=9 - each.labels) for each in make(CIFAR10)]
     listing = dataclasses.replace(CIFAR10, class_names=backwards)
     assert_reads(write_parquet(tmp_path / "data", listing, split), CIFAR10)
 
 
-def test_class_folders_go_class_by_class_where_names_repeat(tmp_path: Path) -> None:
+def test_class_folders_go_class_by_class_where_names_repeat(tmp_path):
     images = make(CIFAR10)[0].images
     for split in ("train", "test"):
         for row, name in enumerate(["Ship/10.PNG", "Ship/9.png", "Bird/9.png", "Bird/10.png"]):
@@ -100,7 +100,7 @@ def test_class_folders_go_class_by_class_where_names_repeat(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("layout", WRITERS)
-def test_any_images_are_read_as_those_of_cifar(tmp_path: Path, layout: str) -> None:
+def test_any_images_are_read_as_those_of_cifar(tmp_path, layout):
     """With the classes that their files tell, and made smaller."""
     WRITERS[layout](tmp_path / "data", CIFAR10, make(CIFAR10, 100, 20))
     base, train = load(tmp_path / "data", OWN_IMAGES, 32), make(CIFAR10, 100, 20)[0]
@@ -125,12 +125,12 @@ def test_any_images_are_read_as_those_of_cifar(tmp_path: Path, layout: str) -> N
     ],
 )
 def test_labels_number_the_classes_that_are_listed_else_they_are_their_names(
-    tmp_path: Path,
-    labels: list[Any],
-    listed: list[str] | None,
-    classes: tuple[str, ...],
-    categories: bool,
-) -> None:
+    tmp_path,
+    labels,
+    listed,
+    classes,
+    categories,
+):
     """A column that lists classes may have any name."""
     column = "kind" if listed else "labels"
     write_own_parquet(tmp_path / "data" / "images.PARQUET", labels, column, categories, listed)
@@ -141,7 +141,7 @@ def test_labels_number_the_classes_that_are_listed_else_they_are_their_names(
 
 @pytest.mark.parametrize("compressed", [False, True])
 @pytest.mark.parametrize("place", ["", "raw", "MNIST/raw"])
-def test_files_of_mnist(tmp_path: Path, compressed: bool, place: str) -> None:
+def test_files_of_mnist(tmp_path, compressed, place):
     write_ubyte(tmp_path / "data" / place, compressed)
     base = load(tmp_path / "data", OWN_IMAGES, 28)
     assert base.class_names == ("0", "1", "2")
@@ -151,7 +151,7 @@ def test_files_of_mnist(tmp_path: Path, compressed: bool, place: str) -> None:
 
 
 @needs_data
-def test_the_real_images(tmp_path: Path) -> None:
+def test_the_real_images(tmp_path):
     base = load_images(CIFAR10, Places(str(REAL_DATA / "cifar10"), str(tmp_path)), 32)
     assert base.digest == "064b8f2ed0ea63ce"
 
@@ -168,7 +168,7 @@ class _Hostile:
 
 
 @pytest.mark.parametrize("file", ["data_batch_3", "batches.meta"])
-def test_a_pickle_of_another_checksum_is_not_opened(tmp_path: Path, file: str) -> None:
+def test_a_pickle_of_another_checksum_is_not_opened(tmp_path, file):
     folder, mark = write_official(tmp_path / "data", CIFAR10, make(CIFAR10)), tmp_path / "mark"
     places = Places(str(folder), str(tmp_path / "cache"))
     with as_official(folder):
@@ -346,11 +346,11 @@ UNUSABLE: dict[Callable[[Path], object], dict[str, tuple[Callable[[Path], object
     ],
 )
 def test_what_cannot_be_used_is_named(
-    tmp_path: Path,
-    write: Callable[[Path], object],
-    break_it: Callable[[Path], object],
-    fact: str,
-) -> None:
+    tmp_path,
+    write,
+    break_it,
+    fact,
+):
     folder = tmp_path / "data"
     write(folder)
     break_it(folder)

@@ -41,7 +41,7 @@ def labels_of(task: MosaicTask, mosaics: Mosaics) -> np.ndarray:
     return np.array(task.foreground)[mosaics.labels.numpy()][:, None]
 
 
-def test_shared_base_cuts_all_splits_from_the_train_images(digits: MosaicTask, cell: Cell) -> None:
+def test_shared_base_cuts_all_splits_from_the_train_images(digits, cell):
     splits = digits.splits(dataclasses.replace(cell, split="shared-base"))
     assert len({each.images.data_ptr() for each in splits.values()}) == 1
     train, test = (set(splits[split].index.unique().tolist()) for split in ("train", "test"))
@@ -49,14 +49,14 @@ def test_shared_base_cuts_all_splits_from_the_train_images(digits: MosaicTask, c
 
 
 @pytest.mark.parametrize("share", [0.1, 0.25])
-def test_validation_images_are_a_share_of_each_class(digits: MosaicTask, share: float) -> None:
+def test_validation_images_are_a_share_of_each_class(digits, share):
     kept = MosaicTask("digits", digits.base, digits.foreground, share, ("0",)).kept
     for label in range(10):
         rows = digits.base.train_labels == label
         assert kept[rows].sum() == round(share * rows.sum())
 
 
-def test_a_mosaic_costs_an_index_a_segment(digits: MosaicTask) -> None:
+def test_a_mosaic_costs_an_index_a_segment(digits):
     """n = 40,000 mosaics of m = 20 take 3.2 MB; images are held once."""
     one, other = (digits.splits(tiny_cell(digits, seed=seed))["train"] for seed in (0, 1))
     assert one.index.element_size() == 4
@@ -74,7 +74,7 @@ def made_up(images_a_class: dict[str, int]) -> BaseImages:
 @pytest.mark.parametrize(
     ("name", "share", "least"), [("b", 0.1, 6), ("b", 0.25, 3), ("the background", 0.1, 6)]
 )
-def test_too_few_images_of_a_class_are_named(name: str, share: float, least: int) -> None:
+def test_too_few_images_of_a_class_are_named(name, share, least):
     """The message names the least number that suffices, and it does."""
 
     def task(count: int) -> MosaicTask:
@@ -97,8 +97,8 @@ def test_too_few_images_of_a_class_are_named(name: str, share: float, least: int
     ],
 )
 def test_foregrounds_and_distractors_are_at_uniform_positions(
-    digits: MosaicTask, cell: Cell, split: str, foregrounds: int, distractors: int
-) -> None:
+    digits, cell, split, foregrounds, distractors
+):
     """As many as asked for, distractors of all other foreground classes; else background."""
     other = dataclasses.replace(cell, foregrounds=foregrounds, distractors=distractors)
     mosaics = digits.splits(other)[split]
@@ -125,7 +125,7 @@ def test_foregrounds_and_distractors_are_at_uniform_positions(
             assert torch.equal(mosaics.base_images[:, part].flatten(), mosaics.index[mask].long())
 
 
-def test_further_segments_leave_the_first_as_they_are(digits: MosaicTask, cell: Cell) -> None:
+def test_further_segments_leave_the_first_as_they_are(digits, cell):
     """So settings are paired: of one seed, labels and the first foreground are the same."""
     one, more = (
         digits.splits(dataclasses.replace(cell, distractors=count))["train"] for count in (0, 1)
@@ -135,7 +135,7 @@ def test_further_segments_leave_the_first_as_they_are(digits: MosaicTask, cell: 
     assert (one.index != more.index).sum(dim=1).max() == 1
 
 
-def test_classes_may_be_chosen(cell: Cell) -> None:
+def test_classes_may_be_chosen(cell):
     task = tasks.load("digits", options=Options(foreground="9+0", background="1+7"))
     mosaics = task.splits(cell)["train"]
     classes, foreground = classes_of(task, mosaics), mosaics.foreground.numpy()

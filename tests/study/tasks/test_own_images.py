@@ -64,8 +64,8 @@ DRAWN = ": 20 % of the images of each class, drawn by hash"
     ],
 )
 def test_a_test_split_tests_else_a_validation_split_else_a_share_of_each_class(
-    tmp_path: Path, splits: str, said: str, tests: float
-) -> None:
+    tmp_path, splits, said, tests
+):
     """A validation split beside a test split is trained on, too."""
     for number, split in enumerate(splits.split("/")):
         write_folders(tmp_path / "data", split=split, first=50 * number)
@@ -75,7 +75,7 @@ def test_a_test_split_tests_else_a_validation_split_else_a_share_of_each_class(
     assert counts(base) == [((folders - tests) * images).tolist(), (tests * images).tolist()]
 
 
-def test_a_draw_is_the_same_wherever_the_images_lie(folder: Path) -> None:
+def test_a_draw_is_the_same_wherever_the_images_lie(folder):
     """Of those that do not test, a quarter validates."""
     one = load(folder)
     assert task_of(folder).kept.sum() == 3 + 4 + 2 + 1
@@ -84,18 +84,18 @@ def test_a_draw_is_the_same_wherever_the_images_lie(folder: Path) -> None:
     assert load(folder.parent / "split").digest == one.digest
 
 
-def test_classes_of_few_test_images_are_named(tmp_path: Path) -> None:
+def test_classes_of_few_test_images_are_named(tmp_path):
     write_folders(tmp_path / "data", split="train")
     base = load(write_folders(tmp_path / "data", {"heron": 2, "stork": 3}, "test", first=50))
     assert "few test images: heron (2), reed (0), stork (3), water (0)" in base.notes[2]
 
 
-def test_folders_named_as_splits_may_be_classes(folder: Path) -> None:
+def test_folders_named_as_splits_may_be_classes(folder):
     (folder / "water").rename(folder / "test")
     assert load(folder).class_names == ("heron", "reed", "stork", "test")
 
 
-def test_other_files_beside_folders_and_hidden_ones_are_left_alone(folder: Path) -> None:
+def test_other_files_beside_folders_and_hidden_ones_are_left_alone(folder):
     expected = load(folder)
     (folder / "labels.csv").touch()
     (folder / "__MACOSX" / "heron").mkdir(parents=True)
@@ -104,7 +104,7 @@ def test_other_files_beside_folders_and_hidden_ones_are_left_alone(folder: Path)
     assert load(folder).digest == expected.digest
 
 
-def test_images_in_no_folder_of_a_class_are_counted(folder: Path, tmp_path: Path) -> None:
+def test_images_in_no_folder_of_a_class_are_counted(folder, tmp_path):
     """Also where the others are prepared already."""
     expected = load(folder)
     for name in ("b.JPG", "a.png"):
@@ -134,7 +134,7 @@ def task_of(folder: Path, foreground: str = "heron+stork") -> MosaicTask:
 # Classes
 
 
-def test_names_that_look_alike_are_one_class(tmp_path: Path) -> None:
+def test_names_that_look_alike_are_one_class(tmp_path):
     """macOS writes accents apart from their letters."""
     apart, composed = "z\N{LATIN SMALL LETTER U}\N{COMBINING DIAERESIS}rich", "z\xfcrich"
     write_folders(tmp_path / "data", {apart: 8, "reed": 8, "water": 8}, "train")
@@ -144,7 +144,7 @@ def test_names_that_look_alike_are_one_class(tmp_path: Path) -> None:
     assert counts(base) == [[8, 8, 8], [3, 3, 3]]
 
 
-def test_separators_of_names_are_written_otherwise(folder: Path) -> None:
+def test_separators_of_names_are_written_otherwise(folder):
     (folder / "reed").rename(folder / "reed+grass")
     (folder / "stork").rename(folder / "stork, white stork")
     assert task_of(folder, "reed/grass+stork/white stork").num_classes == 2
@@ -153,7 +153,7 @@ def test_separators_of_names_are_written_otherwise(folder: Path) -> None:
 # Equal images
 
 
-def test_equal_images_are_never_in_two_splits(folder: Path) -> None:
+def test_equal_images_are_never_in_two_splits(folder):
     """They count as one draw of the data, and are divided as if each was there once."""
     alone = load(folder)
     for path in list(folder.glob("*/*.png")):
@@ -172,7 +172,7 @@ def test_equal_images_are_never_in_two_splits(folder: Path) -> None:
     assert base.digest != alone.digest
 
 
-def test_images_that_are_trained_on_and_test_are_counted(tmp_path: Path) -> None:
+def test_images_that_are_trained_on_and_test_are_counted(tmp_path):
     write_folders(tmp_path / "data", split="train")
     folder = write_folders(tmp_path / "data", split="test", first=50)
     assert not [note for note in load(folder).notes if "equal" in note]
@@ -186,7 +186,7 @@ def test_images_that_are_trained_on_and_test_are_counted(tmp_path: Path) -> None
 # Pixels
 
 
-def test_grey_images_keep_one_channel(tmp_path: Path) -> None:
+def test_grey_images_keep_one_channel(tmp_path):
     for number in range(15):
         grey = np.full((20, 20), 10 * number, np.uint8)
         put(tmp_path / "data" / "abc"[number % 3] / f"{number}.png", grey)
@@ -195,7 +195,7 @@ def test_grey_images_keep_one_channel(tmp_path: Path) -> None:
     assert load(tmp_path / "data").train_images.shape[1:] == (SIDE, SIDE, 3)
 
 
-def test_networks_take_the_shape_of_the_images() -> None:
+def test_networks_take_the_shape_of_the_images():
     for name in names("images"):
         assert takes_network(name, "images")
         for shape in ((1, 32, 32), (3, 16, 16), (3, 48, 48)):
@@ -207,7 +207,7 @@ def test_networks_take_the_shape_of_the_images() -> None:
 # The command
 
 
-def test_the_foreground_is_asked_for_as_a_shell_takes_it(folder: Path) -> None:
+def test_the_foreground_is_asked_for_as_a_shell_takes_it(folder):
     """With how many images of each class there are."""
     (folder / "heron").rename(folder / "grey heron")
     asked = r"grey heron \(12 train, 3 test\), .*--set 'foreground=grey heron\+reed'"
@@ -215,18 +215,14 @@ def test_the_foreground_is_asked_for_as_a_shell_takes_it(folder: Path) -> None:
         tasks.load("images", Places(str(folder)), Options(pixels=SIDE))
 
 
-def test_a_network_that_takes_no_such_pixels_is_named(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_network_that_takes_no_such_pixels_is_named(folder, capsys):
     given = ["--set", "foreground=heron+stork", "architecture=scripts", "pixels=12"]
     status, line = one_line(run.main, capsys, "images", "--data-dir", str(folder), *given)
     assert status == 2
     assert "pixels must be more" in line
 
 
-def test_a_study_of_a_folder_trains_and_records_what_its_data_are(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_study_of_a_folder_trains_and_records_what_its_data_are(folder, tmp_path, monkeypatch):
     monkeypatch.setattr("study.plan.estimate.MOST_STEPS", 3)  # timing takes longer than the study
     results = tmp_path / "results"
     command = (

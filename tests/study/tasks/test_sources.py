@@ -12,7 +12,6 @@ import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import datasets
 import fsspec
@@ -105,9 +104,7 @@ def put(url: str, files: Mapping[str, bytes]) -> None:
         (Places(None, "s3://me:secret@bucket"), "the s3:// URL of the cache directory holds a us"),
     ],
 )
-def test_a_place_that_cannot_be_is_named_before_anything_is_fetched(
-    cache: Path, places: Places, fact: str
-) -> None:
+def test_a_place_that_cannot_be_is_named_before_anything_is_fetched(cache, places, fact):
     assert fact in refusal(lambda: read_data_set(fruit(), places, contents))
     assert entries(cache / "fetched") == []
 
@@ -115,9 +112,7 @@ def test_a_place_that_cannot_be_is_named_before_anything_is_fetched(
 # --data-dir URL
 
 
-def test_a_copy_is_made_once_and_of_changed_data_anew(
-    cache: Path, shared: str, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_copy_is_made_once_and_of_changed_data_anew(cache, shared, capfd):
     put(shared, FILES | dict.fromkeys(("readme.txt", ".hidden", ".git/apple"), b"no fruit"))
     assert not at_hand(fruit(), Places(shared))
     assert not cache.exists()
@@ -132,7 +127,7 @@ def test_a_copy_is_made_once_and_of_changed_data_anew(
     assert read_data_set(fruit(), Places(shared), contents) == FILES | {"pear": b"brown"}
 
 
-def test_what_is_wrong_with_a_copy_names_where_it_is_from(data: Path, cache: Path) -> None:
+def test_what_is_wrong_with_a_copy_names_where_it_is_from(data, cache):
     def spoilt(folder: Path) -> None:
         raise RequestError("apple is rotten.")
 
@@ -143,7 +138,7 @@ def test_what_is_wrong_with_a_copy_names_where_it_is_from(data: Path, cache: Pat
     assert entries(cache / "fetched")[0] in message
 
 
-def test_without_s3fs_the_extra_is_named(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_s3fs_the_extra_is_named(cache, monkeypatch):
     monkeypatch.delitem(sys.modules["fsspec.registry"]._registry, "s3", raising=False)
     monkeypatch.setitem(sys.modules, "s3fs", None)
     message = refusal(lambda: read_data_set(fruit(), Places("s3://bucket/data"), contents))
@@ -164,12 +159,12 @@ def _reset(data: Path) -> None:
     ],
 )
 def test_a_copy_that_breaks_off_is_never_taken(
-    data: Path,
-    cache: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    fault: Callable[[Path], object],
-    said: str,
-) -> None:
+    data,
+    cache,
+    monkeypatch,
+    fault,
+    said,
+):
     """Since its file system fails, or the data change meanwhile."""
     fetch = Storage.fetch
 
@@ -187,7 +182,7 @@ def test_a_copy_that_breaks_off_is_never_taken(
 
 
 @pytest.mark.faults
-def test_no_name_leads_out_of_the_copy(tmp_path: Path, s3: Any, cache: Path) -> None:
+def test_no_name_leads_out_of_the_copy(tmp_path, s3, cache):
     """A bucket takes names that no folder has."""
     s3.create_bucket(Bucket=(name := f"bucket-{uuid.uuid4().hex}"))
     outside = {
@@ -210,9 +205,7 @@ def machine(monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
     monkeypatch.setenv("ATTENTION_STUDY_CACHE", str(cache))
 
 
-def test_one_machine_downloads_for_all(
-    tmp_path: Path, shared: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_machine_downloads_for_all(tmp_path, shared, monkeypatch):
     places = Places(None, shared)
     machine(monkeypatch, tmp_path / "first")
     assert read_data_set(fruit(pick), places, contents) == FILES
@@ -228,9 +221,7 @@ def test_one_machine_downloads_for_all(
 
 
 @pytest.mark.parametrize("whole", range(len(FILES) + 1))
-def test_an_upload_that_broke_off_is_none(
-    whole: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_upload_that_broke_off_is_none(whole, tmp_path, monkeypatch):
     """Here before each of its files."""
     places, write, left = Places(None, (tmp_path / "shared").as_uri()), Storage.write, [whole]
 
@@ -284,9 +275,7 @@ DAMAGES: list[Callable[[Path], object]] = [
 
 
 @pytest.mark.parametrize("damage", DAMAGES, ids=["gone", "changed", "no JSON"])
-def test_what_is_prepared_is_kept_and_if_damaged_made_anew(
-    tmp_path: Path, damage: Callable[[Path], object]
-) -> None:
+def test_what_is_prepared_is_kept_and_if_damaged_made_anew(tmp_path, damage):
     folder = tmp_path / "cache" / "numbers"
     made = Numbers.create(np.arange(6, dtype=np.int32), "six")
     assert kept(folder, lambda: made).digest == made.digest
@@ -299,7 +288,7 @@ def test_what_is_prepared_is_kept_and_if_damaged_made_anew(
     assert kept(folder, never).digest == made.digest
 
 
-def test_a_full_disk_leaves_nothing_and_is_told(tmp_path: Path) -> None:
+def test_a_full_disk_leaves_nothing_and_is_told(tmp_path):
     def full(folder: Path) -> None:
         (folder / "half").touch()
         raise OSError(errno.ENOSPC, "No space left on device")
@@ -327,7 +316,7 @@ print(cached(here / "cache" / "made", make, lambda folder: (folder / "whole").re
 """
 
 
-def test_processes_that_begin_at_once_make_once(tmp_path: Path) -> None:
+def test_processes_that_begin_at_once_make_once(tmp_path):
     """Where the first one is killed at it, the next one makes it, and removes what is left."""
     command = [sys.executable, "-W", "error", "-c", _MAKE, str(tmp_path)]
     processes = {
@@ -362,7 +351,7 @@ def test_processes_that_begin_at_once_make_once(tmp_path: Path) -> None:
 # What stands in the place of a file
 
 
-def test_a_copy_of_a_folder_waits_for_no_pipe(data: Path, cache: Path) -> None:
+def test_a_copy_of_a_folder_waits_for_no_pipe(data, cache):
     (data / "apple").unlink()
     os.mkfifo(data / "apple")
     message = refusal(lambda: read_data_set(fruit(), Places(data.as_uri()), contents))
@@ -372,9 +361,7 @@ def test_a_copy_of_a_folder_waits_for_no_pipe(data: Path, cache: Path) -> None:
 # The Hub
 
 
-def test_a_data_set_of_the_hub_is_fetched_once(
-    tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_data_set_of_the_hub_is_fetched_once(tmp_path, cache, monkeypatch):
     """With the files that its rows name, and only the splits of which a task knows."""
     asked = []
     Image.new("L", (3, 2), 7).save(tmp_path / "grey.png")
@@ -411,9 +398,7 @@ def test_a_data_set_of_the_hub_is_fetched_once(
         ("hf://datasets/birds/marsh", "its splits are unsupervised"),
     ],
 )
-def test_what_the_hub_lacks_is_one_line(
-    cache: Path, monkeypatch: pytest.MonkeyPatch, url: str, said: str
-) -> None:
+def test_what_the_hub_lacks_is_one_line(cache, monkeypatch, url, said):
     def found(name: str, *_: object, **__: object) -> datasets.DatasetDict:
         if name != "birds/marsh":
             raise datasets.exceptions.DatasetNotFoundError("no such data set")

@@ -28,8 +28,8 @@ def progress(digits: MosaicTask) -> tuple[Progress, list[str]]:
 
 
 def test_it_counts_cells_and_names_the_best_of_a_paradigm(
-    progress: tuple[Progress, list[str]],
-) -> None:
+    progress,
+):
     """Of finished ones."""
     made, (soft, hard, other_soft, other_hard) = progress
     assert made.line() == "3/7 cells done, 4 left | 20 s left"
@@ -50,9 +50,7 @@ def test_it_counts_cells_and_names_the_best_of_a_paradigm(
     assert made.line() == f"{ends} | best validation accuracy % soft 90.0"
 
 
-def test_the_time_left_is_estimated_then_follows_what_was_measured(
-    progress: tuple[Progress, list[str]], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_time_left_is_estimated_then_follows_what_was_measured(progress, monkeypatch):
     made, ids = progress
     now = [13.0]
     monkeypatch.setattr("time.monotonic", lambda: now[0])
@@ -70,9 +68,7 @@ def test_the_time_left_is_estimated_then_follows_what_was_measured(
     assert made.seconds_left() == 0
 
 
-def test_cells_to_come_count_before_and_after_they_are_named(
-    progress: tuple[Progress, list[str]], digits: MosaicTask
-) -> None:
+def test_cells_to_come_count_before_and_after_they_are_named(progress, digits):
     made, _ = progress
     made.expect([], {}, to_come=4, seconds_to_come=80.0)
     named = tiny_cell(digits, Schedule.single("soft", 0.1), seed=5)
@@ -82,9 +78,9 @@ def test_cells_to_come_count_before_and_after_they_are_named(
 
 
 def test_elsewhere_there_are_notes_a_line_now_and_then_and_the_last(
-    progress: tuple[Progress, list[str]],
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+    progress,
+    capsys,
+):
     made, _ = progress
     with working.telling(), made.shown():
         made.note("starting")
@@ -122,7 +118,7 @@ print("what follows")
 
 
 @pytest.mark.parametrize("columns", [40, 120])
-def test_a_terminal_has_bars_notes_above_and_the_last_state(columns: int) -> None:
+def test_a_terminal_has_bars_notes_above_and_the_last_state(columns):
     written = in_a_terminal(CODE.replace("STOP", ""), columns)
     drawn = words(written)
     assert re.search("━ hard ━+ soft ━+ hard ━+ soft (?!━+ hard)", drawn)  # four of six
@@ -136,7 +132,7 @@ def test_a_terminal_has_bars_notes_above_and_the_last_state(columns: int) -> Non
     )
 
 
-def test_what_is_stopped_leaves_its_last_state() -> None:
+def test_what_is_stopped_leaves_its_last_state():
     written = in_a_terminal(CODE.replace("STOP", "raise SystemExit(0)"), 120)
     last = "6/9 cells done, 3 running, 1 failed | .* soft 50.0 ━+[╸╺]━+ soft ━+ hard ━+ soft"
     assert re.search(f"library ━+[╸╺]━+ {last}$", words(left(written, 120)))

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -38,9 +37,7 @@ WORDS = st.lists(st.text("abc:,-", min_size=1, max_size=18), min_size=1, max_siz
 
 
 @given(st.lists(WORDS, max_size=4), st.integers(24, 120), st.integers(0, 1))
-def test_lines_fit_and_no_word_is_lost(
-    paragraphs: list[list[str]], width: int, indent: int
-) -> None:
+def test_lines_fit_and_no_word_is_lost(paragraphs, width, indent):
     text = "\n".join("  " * indent + " ".join(words) for words in paragraphs)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("COLUMNS", str(width))
@@ -56,11 +53,11 @@ def test_lines_fit_and_no_word_is_lost(
     ("number", "told"),
     [(0, "0 cells"), (1, "1 cell"), ("1", "1 cell"), ("1 to 6", "1 to 6 cells")],
 )
-def test_one_of_a_kind_is_no_plural(number: int | str, told: str) -> None:
+def test_one_of_a_kind_is_no_plural(number, told):
     assert terminal.counted(number, "cell") == told
 
 
-def test_elsewhere_text_is_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_elsewhere_text_is_as_it_was(monkeypatch):
     monkeypatch.delenv("COLUMNS", raising=False)
     monkeypatch.setattr("os.get_terminal_size", _no_terminal)
     wide = "x " * 200
@@ -74,9 +71,7 @@ def _no_terminal(*_: int) -> None:
 
 
 @pytest.mark.parametrize("ruled", [False, True])
-def test_a_narrow_table_says_all_that_a_wide_one_does(
-    ruled: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_narrow_table_says_all_that_a_wide_one_does(ruled, monkeypatch):
     monkeypatch.setenv("COLUMNS", "43")
     assert terminal.tabulated(HEADER, ROWS, ruled) == TABLES[ruled].splitlines()
     monkeypatch.setenv("COLUMNS", "30")
@@ -96,7 +91,7 @@ def test_a_narrow_table_says_all_that_a_wide_one_does(
     ("encoding", "printed"),
     [("ascii", rb"\u03b1 \xe4 \udce4"), ("latin-1", b"\\u03b1 \xe4 \\udce4"), (None, b"")],
 )
-def test_a_command_prints_what_its_stdout_lacks(encoding: str | None, printed: bytes) -> None:
+def test_a_command_prints_what_its_stdout_lacks(encoding, printed):
     """None: it is closed."""
     code = r"""
 from study.terminal.command import guarded, run_as_command
@@ -113,7 +108,7 @@ run_as_command(lambda: guarded("test", lambda: print("\u03b1 \xe4 \udce4") or 0,
     assert (done.stdout.strip(), done.stderr) == (printed, b"")
 
 
-def test_a_command_goes_on_when_its_reader_leaves() -> None:
+def test_a_command_goes_on_when_its_reader_leaves():
     """As under `head`: what it prints then is lost, its exit status is its own."""
     reader, writer = os.pipe()
     with os.fdopen(writer, "w") as stream, contextlib.redirect_stdout(stream):
@@ -130,7 +125,7 @@ def test_a_command_goes_on_when_its_reader_leaves() -> None:
 
 @pytest.mark.parametrize("full", ["", "2", "&"], ids=["stdout", "stderr", "both"])
 @pytest.mark.parametrize("ending", ["0", "sys.exit(0)"])
-def test_a_command_whose_words_cannot_be_written_ends_and_says_so(ending: str, full: str) -> None:
+def test_a_command_whose_words_cannot_be_written_ends_and_says_so(ending, full):
     """As on a full disk: it does its work, and fails."""
     code = f"""
 import sys
@@ -153,7 +148,7 @@ run_as_command(lambda: guarded("test", command, "stopped"))
 
 
 @pytest.mark.usefixtures("homeless")
-def test_a_command_without_a_home_has_the_root_for_one() -> None:
+def test_a_command_without_a_home_has_the_root_for_one():
     """Libraries, which ask for it here and there, find one."""
     homes: list[Path] = []
     assert guarded("test", lambda: homes.append(Path.home()) or DONE, "stopped") == DONE
@@ -161,8 +156,8 @@ def test_a_command_without_a_home_has_the_root_for_one() -> None:
 
 
 def test_a_file_of_the_user_that_would_be_imported_in_place_of_ours_is_named(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     file = (tmp_path / "analysis").with_suffix(".py")
     file.write_text("raise SystemExit('a file of the user')\n")
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
@@ -177,9 +172,7 @@ def test_a_file_of_the_user_that_would_be_imported_in_place_of_ours_is_named(
 @pytest.mark.parametrize(
     "end", [lambda: os.kill(os.getpid(), signal.SIGTERM), lambda: sys.exit(signal.SIGTERM)]
 )
-def test_sigterm_ends_a_command_like_ctrl_c(
-    end: Callable[[], None], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_sigterm_ends_a_command_like_ctrl_c(end, capsys):
     """Also where a handler of Ray's exits, as while it starts."""
 
     def command() -> int:

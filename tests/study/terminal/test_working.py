@@ -11,7 +11,6 @@ import time
 import pytest
 
 from analysis import report
-from study.results import Results
 from study.terminal import working as module
 from study.terminal.working import LINE_AFTER, LINE_EVERY, duration, telling, working
 from tests.conftest import PROJECT, not_drawn
@@ -61,33 +60,33 @@ def left_on(written: str, columns: int) -> list[str]:
 
 
 @pytest.mark.parametrize("columns", [24, 120])
-def test_a_terminal_shows_a_bar_that_vanishes(columns: int) -> None:
+def test_a_terminal_shows_a_bar_that_vanishes(columns):
     written = written_by(columns)
     assert "━" in written
     assert all(word in words(written) for word in ("surveying", "2 of 4", "downloading"))
     assert left_on(written, columns) == ["a word from a library", "done", "0"]
 
 
-def test_a_short_part_shows_nothing_in_a_terminal() -> None:
+def test_a_short_part_shows_nothing_in_a_terminal():
     written = written_by(40, after=0.5, each=0)
     assert "surveying" not in written
     assert left_on(written, 40) == ["a word from a library", "done", "0"]
 
 
-def test_ctrl_c_leaves_a_clean_screen() -> None:
+def test_ctrl_c_leaves_a_clean_screen():
     # The cursor never stands so far right that the ^C, which a terminal echoes, begins a line.
     left = left_on(written_by(40, stopped=True), 40 - 3)
     assert left == ["a word from a library", "stopped; all is kept", "130"]
 
 
-def test_a_terminal_without_unicode_has_bars_of_the_signs_it_has() -> None:
+def test_a_terminal_without_unicode_has_bars_of_the_signs_it_has():
     written = written_by(60, "sys.stderr.reconfigure(encoding='latin-1')")
     assert "---" in written
     assert "surveying" in words(written)
     assert written.isascii()
 
 
-def test_a_terminal_that_moves_no_cursor_has_lines() -> None:
+def test_a_terminal_that_moves_no_cursor_has_lines():
     setting = "os.environ['TERM'] = 'dumb'; from study.terminal import working as module\n"
     written = written_by(400, f"{setting}module.LINE_AFTER = 0.05")
     assert "surveying results: 0 s so far\r\n" in written
@@ -95,7 +94,7 @@ def test_a_terminal_that_moves_no_cursor_has_lines() -> None:
 
 
 @pytest.mark.parametrize("closed", [1, 2])
-def test_a_closed_stream_is_no_reason_to_fail(closed: int) -> None:
+def test_a_closed_stream_is_no_reason_to_fail(closed):
     """Nor to say on stdout what belongs on stderr."""
     code = """
 import time
@@ -123,7 +122,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("quick")
-def test_elsewhere_the_innermost_slow_part_says_so_again_and_again(capsys: Captured) -> None:
+def test_elsewhere_the_innermost_slow_part_says_so_again_and_again(capsys):
     with telling(), working("loading"):
         with working("downloading", 100, "MB", lambda: 50.0):
             time.sleep(0.3)
@@ -136,9 +135,7 @@ def test_elsewhere_the_innermost_slow_part_says_so_again_and_again(capsys: Captu
     assert set(capsys.readouterr().err.splitlines()) <= {"loading: 0 s so far", *lines}
 
 
-def test_elsewhere_a_part_of_seconds_says_so_once(
-    capsys: Captured, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_elsewhere_a_part_of_seconds_says_so_once(capsys, monkeypatch):
     """Within two seconds of the command, which may wait for its first imports."""
     assert (LINE_AFTER, LINE_EVERY) == (1, 20)
     monkeypatch.setattr(module, "LINE_AFTER", 0.01)
@@ -147,7 +144,7 @@ def test_elsewhere_a_part_of_seconds_says_so_once(
     assert capsys.readouterr().err == "starting: 0 s so far\n"
 
 
-def test_elsewhere_a_short_part_is_silent(capsys: Captured) -> None:
+def test_elsewhere_a_short_part_is_silent(capsys):
     with telling(), working("reading results", 2, "files") as part:
         assert list(part.each("ab")) == ["a", "b"]
         assert part.done == 2
@@ -163,9 +160,7 @@ def test_elsewhere_a_short_part_is_silent(capsys: Captured) -> None:
         (3_000, 1_200, "1,200 of 3,000 files, 15 s left"),
     ],
 )
-def test_how_far_a_part_is_and_how_long_the_rest_takes(
-    total: float | None, done: float, far: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_how_far_a_part_is_and_how_long_the_rest_takes(total, done, far, monkeypatch):
     with working("reading results", total, "files") as part:
         part.step(done)
     monkeypatch.setattr("time.monotonic", lambda: part.began + 10)
@@ -173,7 +168,7 @@ def test_how_far_a_part_is_and_how_long_the_rest_takes(
 
 
 @pytest.mark.usefixtures("quick")
-def test_nothing_is_said_unasked(capsys: Captured) -> None:
+def test_nothing_is_said_unasked(capsys):
     """As in a notebook, in a worker, or in MLflow's thread."""
 
     def work() -> None:
@@ -189,9 +184,7 @@ def test_nothing_is_said_unasked(capsys: Captured) -> None:
     assert capsys.readouterr() == ("", "")
 
 
-def test_a_report_says_how_far_it_is(
-    results: Results, capsys: Captured, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_report_says_how_far_it_is(results, capsys, monkeypatch):
     """What it prints is as ever; nothing of that is on stdout."""
     monkeypatch.setattr(module, "LINE_AFTER", 0.001)
     monkeypatch.setattr(module, "LINE_EVERY", 0.001)
@@ -211,5 +204,5 @@ def test_a_report_says_how_far_it_is(
     ("seconds", "text"),
     [(0, "0 s"), (89, "89 s"), (90, "2 min"), (5400, "1.5 h"), (172800, "2.0 days")],
 )
-def test_durations_for_people(seconds: float, text: str) -> None:
+def test_durations_for_people(seconds, text):
     assert duration(seconds) == text

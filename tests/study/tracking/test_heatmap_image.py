@@ -21,7 +21,7 @@ def panels(*heatmaps: NDArray[np.float64], modality: Modality = MOSAICS) -> list
 
 
 @pytest.mark.parametrize("modality", [MOSAICS, UNEVEN])
-def test_a_bin_is_dark_where_its_instances_are(modality: Modality) -> None:
+def test_a_bin_is_dark_where_its_instances_are(modality):
     """a_z grows to the right and s_y upwards; SAIF is outlined at their ends.
 
     Shades are of a bin's own instances: they do not depend on the others.
@@ -43,7 +43,7 @@ def test_a_bin_is_dark_where_its_instances_are(modality: Modality) -> None:
     assert int(saif["x"]) == side - side // bins == side - int(saif["width"])
 
 
-def test_splits_stand_side_by_side() -> None:
+def test_splits_stand_side_by_side():
     even, diagonal = np.full((5, 5), 0.04), np.eye(5) / 5
     first, second = panels(diagonal, even)
     for panel, heatmap in ((first, diagonal), (second, even)):

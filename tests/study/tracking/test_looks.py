@@ -29,7 +29,7 @@ def post(*words: str) -> Example:
     )  # fmt: skip
 
 
-def test_a_tile_has_its_place_its_attention_and_its_mark() -> None:
+def test_a_tile_has_its_place_its_attention_and_its_mark():
     html = looks_html({"soft": [mosaic()]})
     spans = re.findall(r'<span class="(\w*)[^>]*--x:([0-9.]+)%;--a:([0-9.]+)[^>]*>(\d+)<', html)
     assert [across for _, across, *_ in spans] == ["0", "25", "50", "75", "100"]
@@ -38,7 +38,7 @@ def test_a_tile_has_its_place_its_attention_and_its_mark() -> None:
     assert 'dog, 61 %: <span class="wrong">wrong' in html
 
 
-def test_an_image_stands_on_the_page_once_however_many_look_at_it() -> None:
+def test_an_image_stands_on_the_page_once_however_many_look_at_it():
     html = looks_html({name: [mosaic()] for name in ("soft", "hard", "lvml")})
     assert html.count("data:image/png;base64,") == 1
     windows = [[[0.0, 1.0]]] * 5
@@ -46,19 +46,19 @@ def test_an_image_stands_on_the_page_once_however_many_look_at_it() -> None:
 
 
 @pytest.mark.parametrize(("m", "seen"), [(5, 4), (10, 2), (20, 1), (60, 1)])
-def test_what_is_long_is_folded(m: int, seen: int) -> None:
+def test_what_is_long_is_folded(m, seen):
     before, after = looks_html({"soft": [mosaic(m)] * 12}).split("<details>")
     assert before.count('class="tiles"') == seen
     assert after.count('class="tiles"') == 12 - seen
     assert f"{12 - seen} more" in after
 
 
-def test_inputs_that_only_some_have_are_left_out() -> None:
+def test_inputs_that_only_some_have_are_left_out():
     html = looks_html({"soft": [mosaic(), mosaic()], "hard": [mosaic()]})
     assert html.count('class="tiles"') == 2
 
 
-def test_no_text_of_results_is_markup() -> None:
+def test_no_text_of_results_is_markup():
     bad = '<b>"&'
     example = post(bad, "fine")
     example["label"] = example["predicted"] = bad

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +52,7 @@ def tracked(in_store: Tracked) -> Tracked:
     return in_store
 
 
-def test_a_run_holds_curves_and_last_values(tracked: Tracked) -> None:
+def test_a_run_holds_curves_and_last_values(tracked):
     results, cells = tracked
     assert_holds(results, cells)
     client, evaluations = client_of(results), results.evaluations()
@@ -75,9 +75,7 @@ def test_a_run_holds_curves_and_last_values(tracked: Tracked) -> None:
                 ]
 
 
-def test_what_is_there_is_neither_read_nor_logged_again(
-    tracked: Tracked, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_there_is_neither_read_nor_logged_again(tracked, monkeypatch):
     results, cells = tracked
     before = {run.info.run_id for runs in runs_of(client_of(results)).values() for run in runs}
     wanted = statuses(cells, results)
@@ -90,8 +88,8 @@ def test_what_is_there_is_neither_read_nor_logged_again(
 
 
 def test_a_cell_that_went_on_is_logged_anew_and_of_any_cell_there_is_a_run(
-    results: Results,
-) -> None:
+    results,
+):
     """Of one that diverged before the first evaluation, too, and of posts what only they have."""
     stopped = write(results, make_cell(seed=7), accuracy=0.2, status="censored")
     diverged = write(results, make_cell(), status="diverged", points=())
@@ -107,9 +105,7 @@ def test_a_cell_that_went_on_is_logged_anew_and_of_any_cell_there_is_a_run(
     assert found[of_posts.id].metrics["test/auprc"] == pytest.approx(0.5 / 3)
 
 
-def test_a_run_that_cannot_be_made_is_no_reason_to_look_all_others_up(
-    results: Results, cells: list[Cell], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_that_cannot_be_made_is_no_reason_to_look_all_others_up(results, cells, monkeypatch):
     def failing(cell: dict[str, Any], *rest: Any) -> Run:
         if cell["cell_id"] == cells[0].id:
             raise ValueError("an odd record")
@@ -151,9 +147,7 @@ def doubled(client: MlflowClient, found: Mapping[str, list[Logged]]) -> None:
 
 
 @pytest.mark.parametrize("harm", [killed, doubled])
-def test_harm_is_made_good_and_no_run_of_others_is_touched(
-    tracked: Tracked, harm: Callable[[MlflowClient, Mapping[str, list[Logged]]], None]
-) -> None:
+def test_harm_is_made_good_and_no_run_of_others_is_touched(tracked, harm):
     results, cells = tracked
     client = client_of(results)
     found = runs_of(client)
@@ -169,7 +163,7 @@ def test_harm_is_made_good_and_no_run_of_others_is_touched(
     assert_holds(results, cells)
 
 
-def test_summaries_stand_above_the_study_in_their_order(tracked: Tracked) -> None:
+def test_summaries_stand_above_the_study_in_their_order(tracked):
     client = client_of(tracked[0])
     found = runs_of(client)
     assert [run.info.run_name for run in found["summary"]] == [each.name for each in SUMMARIES]
@@ -180,7 +174,7 @@ def test_summaries_stand_above_the_study_in_their_order(tracked: Tracked) -> Non
     assert len(view["compareRunCharts"]) == 2  # bars of SAIF, and its curve
 
 
-def test_an_answer_that_changes_replaces_what_it_changes(tracked: Tracked) -> None:
+def test_an_answer_that_changes_replaces_what_it_changes(tracked):
     results, cells = tracked
     before = {run.data.tags["key"]: run for run in runs_of(client_of(results))["summary"]}
     later = answer([SUMMARIES[0], summary("soft", 0.6), summary("hybrid", 0.9)])
@@ -193,12 +187,12 @@ def test_an_answer_that_changes_replaces_what_it_changes(tracked: Tracked) -> No
 
 @pytest.mark.parametrize("leave", [shutil.copytree, shutil.move])
 def test_a_directory_that_is_moved_or_copied_has_its_artifacts(
-    results: Results,
-    cells: list[Cell],
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    leave: Callable[[str, Path], Any],
-) -> None:
+    results,
+    cells,
+    tmp_path,
+    capsys,
+    leave,
+):
     """MLflow keeps absolute paths."""
     track(results, cells)
     leave(results.url, tmp_path / "else where")
@@ -214,9 +208,7 @@ def test_a_directory_that_is_moved_or_copied_has_its_artifacts(
     assert capsys.readouterr().err == ""
 
 
-def test_a_deleted_experiment_comes_back_with_artifacts_where_they_were_kept(
-    results: Results, tmp_path: Path
-) -> None:
+def test_a_deleted_experiment_comes_back_with_artifacts_where_they_were_kept(results, tmp_path):
     cell = write(results, make_cell())
     client, root = client_of(results), (tmp_path / "own").as_uri()
     experiment = client.create_experiment("digits", artifact_location=root)
@@ -227,9 +219,7 @@ def test_a_deleted_experiment_comes_back_with_artifacts_where_they_were_kept(
     assert client.get_experiment_by_name("digits").artifact_location == root
 
 
-def test_two_directories_of_any_names_share_an_experiment(
-    tmp_path: Path, empty_database: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_two_directories_of_any_names_share_an_experiment(tmp_path, empty_database, monkeypatch):
     """Each takes away its own summaries alone. The names mean something in URLs and shells."""
     monkeypatch.chdir(tmp_path)  # where MLflow puts artifacts
     folder = tmp_path / "w?q=1&x %20 #1 'é'"

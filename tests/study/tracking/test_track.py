@@ -39,7 +39,7 @@ def ids(results: Results) -> set[str]:
     return {run.info.run_id for run in client.search_runs(every)} if every else set()
 
 
-def test_every_study_is_logged_once(results: Results, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_study_is_logged_once(results, capsys):
     status, printed, errors = main(capsys, results.url)
     assert (status, errors) == (0, "")
     assert "digits: 4 cells: 0 were there, 4 logged\n" in printed
@@ -63,9 +63,7 @@ def test_every_study_is_logged_once(results: Results, capsys: pytest.CaptureFixt
     assert ids(results) == before
 
 
-def test_what_cannot_be_logged_is_counted_and_one_study_logged_alone(
-    results: Results, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_cannot_be_logged_is_counted_and_one_study_logged_alone(results, capsys, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(track, "PATIENCE", 0.2)
         failing = Failing(patch)
@@ -84,9 +82,7 @@ def test_what_cannot_be_logged_is_counted_and_one_study_logged_alone(
         (["--tracking", "none"], "--tracking URI"),
     ],
 )
-def test_requests_that_cannot_be_carried_out(
-    args: list[str], message: str, results: Results, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_requests_that_cannot_be_carried_out(args, message, results, capsys):
     status, printed, errors = main(capsys, results.url, *args)
     assert (status, printed) == (2, "")
     assert message in errors

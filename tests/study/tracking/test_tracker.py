@@ -13,8 +13,6 @@ import time
 import pytest
 from mlflow import MlflowClient
 
-from study.cell import Cell
-from study.results import Results
 from study.tracking import tracker as of_tracker
 from study.tracking.store import Store
 from tests.made_up.tracking import (
@@ -34,12 +32,12 @@ DOWN = "http://me:very-secret@127.0.0.1:1"
 
 @pytest.mark.parametrize("seed", range(2))
 def test_any_calls_may_fail(
-    results: Results,
-    cells: list[Cell],
-    monkeypatch: pytest.MonkeyPatch,
-    quick: None,
-    seed: int,
-) -> None:
+    results,
+    cells,
+    monkeypatch,
+    quick,
+    seed,
+):
     """One call in five is lost, on the way there or on the way back, and an answer changes."""
     draw = random.Random(seed)
     failing = Failing(monkeypatch)
@@ -59,9 +57,7 @@ def test_any_calls_may_fail(
     assert_holds(results, cells, of)
 
 
-def test_what_cannot_be_logged_is_named_and_keeps_nothing_else_away(
-    results: Results, cells: list[Cell], quick: None, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_cannot_be_logged_is_named_and_keeps_nothing_else_away(results, cells, quick, capsys):
     """A summary that cannot be drawn, with the study's answer; a cell that the results lost."""
 
     def draw() -> dict[str, bytes]:
@@ -84,9 +80,7 @@ def test_what_cannot_be_logged_is_named_and_keeps_nothing_else_away(
         assert found["study"][0].info.status == "FINISHED"
 
 
-def test_the_end_of_a_study_ends_a_pause(
-    results: Results, cells: list[Cell], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_end_of_a_study_ends_a_pause(results, cells, monkeypatch):
     monkeypatch.setattr(of_tracker, "EVERY", 0.01)
     failed = threading.Event()
 
@@ -107,11 +101,11 @@ def test_the_end_of_a_study_ends_a_pause(
 
 
 def test_a_server_that_is_down_is_warned_of_and_given_up(
-    results: Results,
-    cells: list[Cell],
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+    results,
+    cells,
+    monkeypatch,
+    capsys,
+):
     tracker = start(results, DOWN)
     warning = capsys.readouterr().err
     assert warning.count("\n") == 1
@@ -128,7 +122,7 @@ def test_a_server_that_is_down_is_warned_of_and_given_up(
     assert "secret" not in warning + told.err + told.out + str(tracker.ui_command)
 
 
-def test_ctrl_c_ends_the_wait(results: Results, cells: list[Cell]) -> None:
+def test_ctrl_c_ends_the_wait(results, cells):
     tracker = start(results, DOWN)
     tracker.log_cells(statuses(cells, results))
     main = threading.main_thread().ident
@@ -143,9 +137,7 @@ def test_ctrl_c_ends_the_wait(results: Results, cells: list[Cell]) -> None:
 
 
 @pytest.mark.parametrize("asked", ["option", "environment"])
-def test_tracking_can_be_left_out(
-    results: Results, cells: list[Cell], monkeypatch: pytest.MonkeyPatch, asked: str
-) -> None:
+def test_tracking_can_be_left_out(results, cells, monkeypatch, asked):
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "none" if asked == "environment" else DOWN)
     monkeypatch.setattr(MlflowClient, "__init__", None)
     tracker = start(results, "none" if asked == "option" else None)

@@ -36,7 +36,7 @@ def refusal(results: Results, uri: str | None) -> RequestError:
         ("http://host:99999", "99999|[Pp]ort"),
     ],
 )
-def test_a_store_that_cannot_work_is_named(results: Results, uri: str, why: str) -> None:
+def test_a_store_that_cannot_work_is_named(results, uri, why):
     error = refusal(results, uri)
     assert error.__class__ is RequestError
     assert any(word in str(error) for word in why.split("|")), str(error)
@@ -68,21 +68,17 @@ def answering(status: int) -> Iterator[str]:
 @pytest.mark.parametrize(
     ("status", "passes"), [(200, False), (401, False), (403, False), (503, True)]
 )
-def test_a_server_that_refuses_is_not_one_that_is_down(
-    results: Results, status: int, passes: bool
-) -> None:
+def test_a_server_that_refuses_is_not_one_that_is_down(results, status, passes):
     with answering(status) as uri:
         assert isinstance(refusal(results, uri), ServerDown) == passes
 
 
-def test_a_damaged_database_is_to_be_moved_away(results: Results) -> None:
+def test_a_damaged_database_is_to_be_moved_away(results):
     (Path(results.url) / "mlflow.db").write_bytes(b"no database" * 1000)
     assert "move it away" in str(refusal(results, None))
 
 
-def test_the_printed_command_names_the_store_that_was_asked_for(
-    results: Results, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_printed_command_names_the_store_that_was_asked_for(results, monkeypatch):
     plain = f"uv run python -m study.track {results.url}"
     asked = Store(results, "digits", "http://host:5000")
     assert asked.rebuild_command == f"{plain} --tracking http://host:5000"
@@ -106,7 +102,7 @@ def test_the_printed_command_names_the_store_that_was_asked_for(
         ("sqlite:////a/b.db", "sqlite:////a/b.db"),
     ],
 )
-def test_passwords_are_hidden(text: str, hidden: str) -> None:
+def test_passwords_are_hidden(text, hidden):
     assert reason(ValueError(text)) == hidden
 
 
@@ -117,11 +113,11 @@ NAMES = st.text(st.characters(exclude_characters="\0", exclude_categories=("Cs",
 @example("w?q=1&x")
 @example("w%20x")
 @example("a b#1@é:+")
-def test_sqlalchemy_finds_the_file(name: str) -> None:
+def test_sqlalchemy_finds_the_file(name):
     path = Path("/results", name, "mlflow.db")
     assert sqlalchemy.make_url(sqlite_url(path)).database == str(path)
 
 
 @pytest.mark.parametrize("name", ["results", "a b", "a&b", "résultats"])
-def test_a_name_that_needs_no_quotes_stays_readable(name: str) -> None:
+def test_a_name_that_needs_no_quotes_stays_readable(name):
     assert sqlite_url(Path("/", name, "mlflow.db")) == f"sqlite:////{name}/mlflow.db"

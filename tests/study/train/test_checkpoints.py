@@ -39,9 +39,7 @@ def storage(tmp_path: Path) -> Storage:
     return make_storage(tmp_path / "results")
 
 
-def test_a_pack_whose_members_were_left_at_different_steps_equals_cells_alone(
-    digits: MosaicTask, storage: Storage
-) -> None:
+def test_a_pack_whose_members_were_left_at_different_steps_equals_cells_alone(digits, storage):
     """Killed between the checkpoints of its members; one of them diverges."""
     cells = [tiny_cell(digits, Schedule.single("soft", lr)) for lr in (0.1, 1e20, 0.03)]
     for cell, steps in zip(cells, (3, 2, 11), strict=True):
@@ -79,9 +77,7 @@ def hybrids(task: MosaicTask, **changes: Any) -> list[Cell]:
 
 @pytest.mark.parametrize("network", NETWORKS, ids=lambda network: str(network.normalisation))
 @pytest.mark.parametrize(("lost", "of"), [(None, 0), (9, 0), (13, 0), (20, 2)])
-def test_forked_equals_straight(
-    digits: MosaicTask, storage: Storage, lost: int | None, of: int, network: NetworkSettings
-) -> None:
+def test_forked_equals_straight(digits, storage, lost, of, network):
     """Where the trunk was lost and went on from a checkpoint, only what it then passes forks.
 
     A fork that was lost itself goes on from its own checkpoint.
@@ -107,7 +103,7 @@ def test_forked_equals_straight(
         assert numbers(whole)["evaluations"][: of_soft - 3] == soft[: of_soft - 3]
 
 
-def test_a_diverged_trunk_gives_diverged_forks(digits: MosaicTask, storage: Storage) -> None:
+def test_a_diverged_trunk_gives_diverged_forks(digits, storage):
     schedules = Schedule.single("soft", 1e20), Schedule.hybrid(1e20, 0.1, 0.5)
     cells = [tiny_cell(digits, schedule) for schedule in schedules]
     outcome = in_turn(cells, digits, Checkpoints(storage, 1e9))[1]
@@ -116,8 +112,8 @@ def test_a_diverged_trunk_gives_diverged_forks(digits: MosaicTask, storage: Stor
 
 
 def test_a_trunk_is_saved_at_its_interval_however_close_its_forks_are(
-    digits: MosaicTask, storage: Storage, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    digits, storage, monkeypatch
+):
     """An interval of 3 s, by a clock that counts steps; no number is another one for it."""
     cell, steps, saved = tiny_cell(digits), list[None](), list[int]()
     clock = SimpleNamespace(monotonic=lambda: len(steps))
@@ -134,7 +130,7 @@ def test_a_trunk_is_saved_at_its_interval_however_close_its_forks_are(
     assert numbers(whole) == numbers(straight(cell, digits))
 
 
-def test_checkpoints_of_ended_cells_are_swept(digits: MosaicTask, storage: Storage) -> None:
+def test_checkpoints_of_ended_cells_are_swept(digits, storage):
     cells = [tiny_cell(digits, seed=seed) for seed in range(3)]
     for cell in cells:
         train(cell, digits, checkpoints=Checkpoints(storage, interval=0))
@@ -143,7 +139,7 @@ def test_checkpoints_of_ended_cells_are_swept(digits: MosaicTask, storage: Stora
     assert storage.names("checkpoints") == [f"checkpoints/{cells[2].id}.ckpt"]
 
 
-def test_only_what_a_later_cell_needs_is_kept(digits: MosaicTask, storage: Storage) -> None:
+def test_only_what_a_later_cell_needs_is_kept(digits, storage):
     """Of another seed, or with another first phase, it starts from nothing."""
     trunk, fork, *_ = hybrids(digits)
     others = [dataclasses.replace(fork, seed=1), tiny_cell(digits, Schedule.hybrid(0.2, 0.1, 0.5))]
@@ -167,9 +163,7 @@ class Evil:
         return pytest.fail, ("a checkpoint ran code",)
 
 
-def test_a_damaged_file_is_set_aside_and_its_cell_begins_anew(
-    digits: MosaicTask, storage: Storage
-) -> None:
+def test_a_damaged_file_is_set_aside_and_its_cell_begins_anew(digits, storage):
     """Cut, flipped, empty, another cell's, and one with code, though its checksum is right."""
     cells = [tiny_cell(digits, seed=seed) for seed in (0, 5)]
     for cell in cells:
@@ -196,9 +190,7 @@ def test_a_damaged_file_is_set_aside_and_its_cell_begins_anew(
         storage.remove(f"damaged/{name}")
 
 
-def test_a_checkpoint_of_another_kind_of_device_is_left(
-    digits: MosaicTask, storage: Storage, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_checkpoint_of_another_kind_of_device_is_left(digits, storage, monkeypatch):
     """Random states of a CPU and a GPU have nothing in common."""
     cell = tiny_cell(digits)
     real = Member.state

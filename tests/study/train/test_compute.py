@@ -49,7 +49,7 @@ def timed_cells(draw: st.DrawFn) -> Cell:
 
 @given(timed_cells())
 @settings(max_examples=300)
-def test_every_stop_is_the_last_step_within_its_target(cell: Cell) -> None:
+def test_every_stop_is_the_last_step_within_its_target(cell):
     """Replays the cell step by step: the plain way to count what the timeline predicts."""
     stops = timeline(cell, FLOPS)
     spent_after, flops_after = [0], [0]
@@ -72,7 +72,7 @@ def test_every_stop_is_the_last_step_within_its_target(cell: Cell) -> None:
     assert all(a.steps_done <= b.steps_done for a, b in itertools.pairwise(stops))
 
 
-def test_an_evaluation_at_the_switch_point_is_the_first_phases() -> None:
+def test_an_evaluation_at_the_switch_point_is_the_first_phases():
     budget = Budget(100 * 10 * training_flops("soft", FLOPS, 3))
     cell = make_cell(Schedule.hybrid(0.1, 0.1, 0.5), budget, (0.5, 0.51, 1.0), batch=10)
     stops = timeline(cell, FLOPS)
@@ -81,7 +81,7 @@ def test_an_evaluation_at_the_switch_point_is_the_first_phases() -> None:
     assert stops[0].steps_done == 50
 
 
-def test_a_budget_in_epochs_of_soft_buys_costlier_paradigms_fewer_steps() -> None:
+def test_a_budget_in_epochs_of_soft_buys_costlier_paradigms_fewer_steps():
     """The ratio 1.10 of lvml to soft at m=5 is what comparisons at equal compute rest on."""
     scripts = models.build("scripts", "cifar10", (3, 32, 32), 3).flops((3, 32, 32))
     ratio = training_flops("lvml", scripts, 5) / training_flops("soft", scripts, 5)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from study.cell import PARADIGMS, Schedule
-from study.tasks.mosaics.mosaics import MosaicTask
 from study.train.steps import loop, packs
 from study.train.steps.packs import Packing, form
 from tests.conftest import needs_cuda, tiny_cell
@@ -29,9 +27,7 @@ from tests.conftest import needs_cuda, tiny_cell
         ({"seed": 1}, ("seed", "seed,lr")),
     ],
 )
-def test_seeds_and_both_rates_of_a_hybrid_are_packed_and_nothing_else(
-    digits: MosaicTask, changes: dict[str, Any], packed: tuple[str, ...]
-) -> None:
+def test_seeds_and_both_rates_of_a_hybrid_are_packed_and_nothing_else(digits, changes, packed):
     cell = tiny_cell(digits, Schedule.hybrid(0.1, 0.05, 0.5))
     cells = [cell, dataclasses.replace(cell, **changes)]
     for choice in packs.AXES:
@@ -50,8 +46,8 @@ def test_seeds_and_both_rates_of_a_hybrid_are_packed_and_nothing_else(
 )
 @settings(max_examples=30)
 def test_every_cell_is_in_one_pack_that_may_train_together(
-    digits: MosaicTask, seeds: int, rates: int, choice: str, most: int, workers: int
-) -> None:
+    digits, seeds, rates, choice, most, workers
+):
     cells = [
         tiny_cell(digits, Schedule.single(name, 0.1 / (1 + rate)), seed=seed)
         for seed, name, rate in itertools.product(range(seeds), ("soft", "lvml"), range(rates))
@@ -68,7 +64,7 @@ def test_every_cell_is_in_one_pack_that_may_train_together(
 @needs_cuda
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 @pytest.mark.parametrize("name", [*PARADIGMS, "hybrid"])
-def test_packed_equals_separate_on_a_gpu(digits: MosaicTask, name: str, precision: str) -> None:
+def test_packed_equals_separate_on_a_gpu(digits, name, precision):
     """The kernels are the same; cuDNN may choose others from run to run."""
     schedule = Schedule.hybrid(0.1, 0.05, 0.5) if name == "hybrid" else Schedule.single(name, 0.1)
     diverging = Schedule(tuple(dataclasses.replace(p, lr=1e20) for p in schedule.phases))

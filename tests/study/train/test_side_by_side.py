@@ -6,7 +6,6 @@ import contextlib
 import gc
 import weakref
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,7 +17,6 @@ from chapters.texts.texts import Texts, TextTask
 from study.cell import PARADIGMS, Cell, Phase, Schedule
 from study.evaluate import classification
 from study.launch.failures import failure_of
-from study.tasks.mosaics.mosaics import MosaicTask
 from study.train.steps import loop, pack_member, side_by_side
 from study.train.steps.checkpoints import Checkpoints
 from study.train.steps.pack_member import Member
@@ -88,12 +86,12 @@ def schedule(name: str, lr: float = 0.1) -> Schedule:
     ],
 )
 def test_a_replayed_pack_equals_its_cells_in_turns(
-    of: str,
-    name: str,
-    request: pytest.FixtureRequest,
-    monkeypatch: pytest.MonkeyPatch,
-    captured: None,
-) -> None:
+    of,
+    name,
+    request,
+    monkeypatch,
+    captured,
+):
     """Weights, momentum, loss, random streams and rows all go on from replay to replay.
 
     Bitwise; up to rounding where batches are padded to one of a few widths, each with its graph.
@@ -119,8 +117,8 @@ def test_a_replayed_pack_equals_its_cells_in_turns(
 
 
 def test_after_a_checkpoint_the_graph_is_recorded_anew_for_those_behind(
-    digits: MosaicTask, tmp_path: Path, captured: None
-) -> None:
+    digits, tmp_path, captured
+):
     """One member comes from a checkpoint, steps ahead of the other; both equal cells alone."""
     storage = make_storage(tmp_path)
     cells = [tiny_cell(digits, schedule("hybrid"), seed=seed) for seed in (0, 1)]
@@ -133,8 +131,8 @@ def test_after_a_checkpoint_the_graph_is_recorded_anew_for_those_behind(
 
 @pytest.mark.parametrize("fails", [False, True])
 def test_members_branch_off_together_and_join_also_when_memory_runs_out(
-    fails: bool, digits: MosaicTask, monkeypatch: pytest.MonkeyPatch, captured: None
-) -> None:
+    fails, digits, monkeypatch, captured
+):
     """A step is one launch then, and one copy serves many."""
     copies: list[int] = []
     monkeypatch.setattr(torch.Tensor, "pin_memory", lambda rows: copies.append(len(rows)) or rows)
@@ -157,9 +155,7 @@ def test_members_branch_off_together_and_join_also_when_memory_runs_out(
         assert copies == [4, 4, 2]
 
 
-def test_a_graph_keeps_what_it_replays_on(
-    digits: MosaicTask, monkeypatch: pytest.MonkeyPatch, captured: None
-) -> None:
+def test_a_graph_keeps_what_it_replays_on(digits, monkeypatch, captured):
     """It holds addresses alone: freed weights would be somebody else's memory.
 
     Nor are kernels tried in a recording: only in the steps before it.
@@ -185,9 +181,7 @@ def test_a_graph_keeps_what_it_replays_on(
     assert not any(each() is not None for each in held)
 
 
-def test_evaluations_are_not_autotuned(
-    digits: MosaicTask, monkeypatch: pytest.MonkeyPatch, captured: None
-) -> None:
+def test_evaluations_are_not_autotuned(digits, monkeypatch, captured):
     """They differ in the size of their passes."""
     tuned: list[bool] = []
     real = classification.evaluate
@@ -200,9 +194,7 @@ def test_evaluations_are_not_autotuned(
     assert set(tuned) == {False}
 
 
-def test_recordings_are_no_training_time(
-    posts: TextTask, monkeypatch: pytest.MonkeyPatch, captured: None
-) -> None:
+def test_recordings_are_no_training_time(posts, monkeypatch, captured):
     """Those of further widths, too, which are met while steps are timed."""
     monkeypatch.setattr(Texts, "width_step", 2)
     clock = 0.0
@@ -236,7 +228,7 @@ def failing_member(monkeypatch: pytest.MonkeyPatch, failing: Member) -> None:
 
 @needs_cuda
 @pytest.mark.parametrize("of", ["digits", "posts", "coco"])
-def test_steps_on_a_gpu_wait_for_nothing(of: str, request: pytest.FixtureRequest) -> None:
+def test_steps_on_a_gpu_wait_for_nothing(of, request):
     pack = members(request.getfixturevalue(of), 2, "cuda")
     stepping = side_by_side.Captured(torch.device("cuda"))
     stepping.prepare(pack)
@@ -250,9 +242,7 @@ def test_steps_on_a_gpu_wait_for_nothing(of: str, request: pytest.FixtureRequest
 @needs_cuda
 @pytest.mark.parametrize("of", ["digits", "posts", "coco"])
 @pytest.mark.parametrize("name", PARADIGMS)
-def test_replayed_equals_eager_on_a_gpu(
-    of: str, name: str, request: pytest.FixtureRequest
-) -> None:
+def test_replayed_equals_eager_on_a_gpu(of, name, request):
     """Replayed kernels are the eager ones: bitwise, but for kernels that add in any order."""
     task = request.getfixturevalue(of)
     (eager,), (replayed,) = (members(task, 1, "cuda", name) for _ in range(2))
@@ -267,9 +257,7 @@ def test_replayed_equals_eager_on_a_gpu(
 
 
 @needs_cuda
-def test_after_memory_ran_out_in_a_recording_the_process_trains_on(
-    digits: MosaicTask, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_after_memory_ran_out_in_a_recording_the_process_trains_on(digits, monkeypatch):
     pack = members(digits, 3, "cuda")
     stepping = side_by_side.Captured(torch.device("cuda"))
     with monkeypatch.context() as patch:

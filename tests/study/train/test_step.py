@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
 
 import pytest
 import torch
@@ -66,9 +65,7 @@ def after_the_research_script(paradigm: str) -> tuple[Tensor, Tensor]:
 
 @pytest.mark.parametrize("micro_batch", [100, 5])
 @pytest.mark.parametrize("paradigm", ["soft", "hard", "lvml"])
-def test_ten_fast_steps_equal_the_research_script_in_float64(
-    paradigm: str, micro_batch: int
-) -> None:
+def test_ten_fast_steps_equal_the_research_script_in_float64(paradigm, micro_batch):
     """Other memory format, order of pooling, formula, optimiser and precision: equal weights."""
     start, reference = after_the_research_script(paradigm)
     fast = build_model("scripts")
@@ -80,7 +77,7 @@ def test_ten_fast_steps_equal_the_research_script_in_float64(
     assert distance < 1e-3 * moved
 
 
-def test_bfloat16_rounds_products_and_keeps_weights_in_float32() -> None:
+def test_bfloat16_rounds_products_and_keeps_weights_in_float32():
     images = some_mosaics().segments(torch.arange(40))
     exact, rounded = (build_model("scripts", precision=p) for p in ("float32", "bfloat16"))
     assert torch.equal(weights(exact), weights(rounded))
@@ -95,7 +92,7 @@ def test_bfloat16_rounds_products_and_keeps_weights_in_float32() -> None:
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 @pytest.mark.parametrize("paradigm", PARADIGMS)
-def test_a_step_waits_for_nothing(paradigm: str, precision: str) -> None:
+def test_a_step_waits_for_nothing(paradigm, precision):
     """Of posts: tests/chapters/texts/test_text_models.py."""
     model, mosaics = build_model("small", precision=precision), some_mosaics()
     with waits() as found:
@@ -112,7 +109,7 @@ def test_a_step_waits_for_nothing(paradigm: str, precision: str) -> None:
         lambda x: range(2)[x.long()], lambda x: x.requires_grad_()[x > 0].sum().backward(),
     ],
 )  # fmt: skip
-def test_waits_are_found(wait: Callable[[Tensor], object]) -> None:
+def test_waits_are_found(wait):
     """Whatever brings a value of a tensor to the host, or from it, would make a GPU wait."""
     one = torch.ones(1)
     with waits() as found:

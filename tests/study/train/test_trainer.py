@@ -99,7 +99,7 @@ def alone(cell: Cell, task: Any) -> Outcome:
     return train(cell, task)
 
 
-def test_every_evaluation_is_recorded_at_its_cost(case: Case) -> None:
+def test_every_evaluation_is_recorded_at_its_cost(case):
     cell = case.cell()
     outcome = alone(cell, case.task)
     rows = outcome.evaluations
@@ -119,7 +119,7 @@ def test_every_evaluation_is_recorded_at_its_cost(case: Case) -> None:
         assert rows[-3]["loss"] < rows[0]["loss"]  # on the train split
 
 
-def test_packed_equals_separate(case: Case) -> None:
+def test_packed_equals_separate(case):
     """Bitwise, whatever the global random stream, and beside one that diverges."""
     cells = [case.cell(), case.cell(seed=1, faster=0.3)]
     if case.of != CAPTIONS:  # whose attention is finite at any rate
@@ -146,9 +146,7 @@ def test_packed_equals_separate(case: Case) -> None:
 
 @given(st.lists(st.integers(0, 10**6), min_size=1, max_size=3))
 @settings(max_examples=2)
-def test_resumed_equals_uninterrupted(
-    case: Case, tmp_path_factory: pytest.TempPathFactory, at: list[int]
-) -> None:
+def test_resumed_equals_uninterrupted(case, tmp_path_factory, at):
     """Killed at any steps, any number of times; also where a phase or an evaluation begins."""
     cell = case.cell()
     whole = alone(cell, case.task)
@@ -166,7 +164,7 @@ def test_resumed_equals_uninterrupted(
 
 
 @pytest.mark.parametrize("of", [*POSTS, CAPTIONS])
-def test_parts_of_a_batch_add_up(data: dict[str, Any], of: str) -> None:
+def test_parts_of_a_batch_add_up(data, of):
     """Of mosaics: tests/study/train/test_step.py."""
     case = Case(of, data[of], SOFT if of == CAPTIONS else Schedule.single("lvml", 0.05))
     plain = dataclasses.replace(coco.SIZES, dropout=0.0)
@@ -177,9 +175,7 @@ def test_parts_of_a_batch_add_up(data: dict[str, Any], of: str) -> None:
 
 
 @pytest.mark.parametrize("micro_batch", [8, 3])
-def test_the_running_baseline_follows_the_loss_of_steps(
-    data: dict[str, Any], micro_batch: int
-) -> None:
+def test_the_running_baseline_follows_the_loss_of_steps(data, micro_batch):
     """Not of the parts in which a step is taken: they depend on the device."""
     schedule = Schedule((Phase("hard-running", 0.01, 1.0, "adam", 1e-3),))
     case = Case(CAPTIONS, data[CAPTIONS], schedule)
@@ -194,7 +190,7 @@ def test_the_running_baseline_follows_the_loss_of_steps(
 
 
 @pytest.mark.parametrize(("momentum", "lr"), [(0.0, 0.3), (0.9, 0.3), (0.8, 0.1)])
-def test_optimisers_are_pytorchs_each_for_its_parameters(momentum: float, lr: float) -> None:
+def test_optimisers_are_pytorchs_each_for_its_parameters(momentum, lr):
     torch.manual_seed(0)
     ours, theirs = ([torch.zeros(size, requires_grad=True) for size in (3, 2, 4)] for _ in "12")
     targets = [torch.randn(each.shape) for each in ours]
@@ -212,7 +208,7 @@ def test_optimisers_are_pytorchs_each_for_its_parameters(momentum: float, lr: fl
         assert all(torch.equal(a, b) for a, b in zip(ours, theirs, strict=True))
 
 
-def test_a_cell_is_what_its_definition_says_step_by_step(digits: MosaicTask) -> None:
+def test_a_cell_is_what_its_definition_says_step_by_step(digits):
     """Both phases by PyTorch's optimiser, which starts anew, with the rate of the phase."""
     cell = tiny_cell(digits, Schedule((Phase("soft", 0.1, 0.5), Phase("lvml", 0.03))))
     model = models.build("perceptron", "digits", (1, 8, 8), 3, seed=cell.seed)
@@ -238,7 +234,7 @@ def test_a_cell_is_what_its_definition_says_step_by_step(digits: MosaicTask) -> 
 
 
 @pytest.mark.parametrize("of", [MOSAICS, POSTS[0]])
-def test_paradigms_are_paired(data: dict[str, Any], of: str) -> None:
+def test_paradigms_are_paired(data, of):
     """Equal seeds start from equal weights and see equal inputs in equal order."""
     task = data[of]
     cells = [Case(of, task, each).cell(inference="soft") for each in SINGLE]
@@ -253,9 +249,7 @@ def test_paradigms_are_paired(data: dict[str, Any], of: str) -> None:
 
 @given(n=st.integers(1, 60), batch_size=st.integers(1, 60), takes=st.lists(st.integers(1, 9)))
 @settings(max_examples=30)
-def test_every_input_is_seen_once_an_epoch(
-    digits: MosaicTask, n: int, batch_size: int, takes: list[int]
-) -> None:
+def test_every_input_is_seen_once_an_epoch(digits, n, batch_size, takes):
     """In another order each time; also where a batch is larger than the data."""
     cell = tiny_cell(digits, n=n, batch_size=batch_size)
     order, count = BatchOrder(cell), 3 * n // batch_size + 1
@@ -273,7 +267,7 @@ def test_every_input_is_seen_once_an_epoch(
         assert not torch.equal(stream, of_other_seed)
 
 
-def test_inference_changes_predictions_and_no_step(data: dict[str, Any]) -> None:
+def test_inference_changes_predictions_and_no_step(data):
     """The scripts' way: all paradigms are evaluated by soft inference."""
     task, schedule = data[POSTS[0]], Schedule.hybrid(0.001, 0.001, 0.4)  # it hardly looks yet
     own, soft = (posts.text_cell(task, schedule, inference=name) for name in (None, "soft"))

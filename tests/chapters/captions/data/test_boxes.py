@@ -23,12 +23,12 @@ def shares(box: tuple[float, ...], side: int) -> torch.Tensor:
         ((0.75, 0.75, 0.25, 0.25), [[0, 0], [0, 0.25]]),  # in the last corner
     ],
 )
-def test_shares_of_boxes_by_hand(box: tuple[float, ...], expected: list[list[float]]) -> None:
+def test_shares_of_boxes_by_hand(box, expected):
     assert shares(box, 2).tolist() == expected
 
 
 @given(st.tuples(*[st.floats(0, 1)] * 4), st.integers(1, 14))
-def test_shares_add_up_to_the_area(corners: tuple[float, ...], side: int) -> None:
+def test_shares_add_up_to_the_area(corners, side):
     (left, right), (top, bottom) = sorted(corners[:2]), sorted(corners[2:])
     found = shares((left, top, right - left, bottom - top), side)
     assert 0 <= found.min() <= found.max() <= 1

@@ -57,7 +57,7 @@ def files(split: Captions) -> list[str]:
 # What captions are
 
 
-def test_seldom_words_are_one_word(folder: Path) -> None:
+def test_seldom_words_are_one_word(folder):
     options = Options(min_count=20, encoder="small")
     many = load(folder, options)
     split = many.splits(cell(many, options=options))["train"]
@@ -68,7 +68,7 @@ def test_seldom_words_are_one_word(folder: Path) -> None:
 # Splits
 
 
-def test_splits_are_by_image(task: CaptionTask) -> None:
+def test_splits_are_by_image(task):
     splits = task.splits(cell(task))
     assert {name: len(split) for name, split in splits.items()} == task.facts.sizes
     validation, test = (files(splits[name]) for name in ("validation", "test"))
@@ -78,7 +78,7 @@ def test_splits_are_by_image(task: CaptionTask) -> None:
     assert {*files(splits["train"])} == {*files(other["train"])}
 
 
-def test_fewer_captions_are_of_fewer_images(task: CaptionTask) -> None:
+def test_fewer_captions_are_of_fewer_images(task):
     """Whatever is left out of them, their references are all captions of an image."""
     few = task.splits(cell(task, n=12, validation_size=7, test_size=5))
     every = task.splits(cell(task))
@@ -95,7 +95,7 @@ def test_fewer_captions_are_of_fewer_images(task: CaptionTask) -> None:
 # Objects
 
 
-def test_objects_are_categories_with_a_box_and_words(task: CaptionTask) -> None:
+def test_objects_are_categories_with_a_box_and_words(task):
     for split in task.splits(cell(task)).values():
         assert [each.image for each in split.objects] == list(range(split.num_images))
         for each in split.objects:
@@ -106,7 +106,7 @@ def test_objects_are_categories_with_a_box_and_words(task: CaptionTask) -> None:
             assert each.inside.mean() == pytest.approx(each.box[2] * each.box[3], abs=1e-6)
 
 
-def test_the_digest_stands_for_all_that_counts(tmp_path: Path) -> None:
+def test_the_digest_stands_for_all_that_counts(tmp_path):
     def digest(name: str, content: Content | None = None, **more: Any) -> str:
         options = more.pop("options", OPTIONS)
         folder = write_coco(tmp_path / name, content or coco(3, 3), **more)
@@ -130,14 +130,12 @@ def test_the_digest_stands_for_all_that_counts(tmp_path: Path) -> None:
     assert digest("copy") in digests
 
 
-def test_a_plan_computes_no_features(tmp_path: Path) -> None:
+def test_a_plan_computes_no_features(tmp_path):
     load(write_coco(tmp_path / "coco", coco(3, 3)))
     assert not list(tmp_path.glob("coco-cache/prepared/mscoco-features-*"))
 
 
-def test_the_scenes_of_the_documents_are_such_a_data_set(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_scenes_of_the_documents_are_such_a_data_set(tmp_path, monkeypatch):
     """Each caption names both shapes, and the objects are of these."""
     monkeypatch.syspath_prepend(PROJECT / "docs" / "captions")
     scenes: Any = import_module("scenes")

@@ -62,12 +62,12 @@ def means(images: ImageFiles, monkeypatch: pytest.MonkeyPatch) -> ImageFiles:
 
 
 @pytest.mark.parametrize("mode", ["L", "CMYK", "RGB"])
-def test_images_of_every_mode_are_three_colours(mode: str, tmp_path: Path) -> None:
+def test_images_of_every_mode_are_three_colours(mode, tmp_path):
     Image.new(mode, (40, 20)).save(tmp_path / mode, "JPEG")
     assert image_files.image_pixels(tmp_path / mode, 16).shape == (3, 16, 16)
 
 
-def test_features_kept_are_features_computed(images: ImageFiles) -> None:
+def test_features_kept_are_features_computed(images):
     """Region by region, row by row."""
     features, pixels = images.features(M, CPU), images.pixels(M)
     assert (features.shape, features.dtype) == ((5, M, 256), torch.float16)
@@ -78,9 +78,7 @@ def test_features_kept_are_features_computed(images: ImageFiles) -> None:
         torch.testing.assert_close(features[:, region].float(), expected, rtol=1e-3, atol=1e-5)
 
 
-def test_features_are_of_full_precision(
-    means: ImageFiles, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_features_are_of_full_precision(means, monkeypatch):
     """Even if a cell of tf32 is the first to ask for them."""
     found = []
 
@@ -95,7 +93,7 @@ def test_features_are_of_full_precision(
     assert set(found) == {False}
 
 
-def test_other_images_weights_or_regions_are_computed_anew(means: ImageFiles) -> None:
+def test_other_images_weights_or_regions_are_computed_anew(means):
     first = means.features(M, CPU)
     heavier = replace(means, places=means.places._replace(files=(("weights", "2"),)))
     assert torch.equal(heavier.features(M, CPU), (first + 1).half())
@@ -105,14 +103,14 @@ def test_other_images_weights_or_regions_are_computed_anew(means: ImageFiles) ->
     assert len(kept(means)) == 4
 
 
-def test_an_array_that_is_damaged_is_made_again(images: ImageFiles) -> None:
+def test_an_array_that_is_damaged_is_made_again(images):
     first = images.pixels(M).clone()
     (folder,) = kept(images)
     os.truncate(folder / "array.raw", 9)
     assert torch.equal(images.pixels(M), first)
 
 
-def test_an_image_that_went_is_named(images: ImageFiles) -> None:
+def test_an_image_that_went_is_named(images):
     images.files[0].unlink()
     for use in (lambda: images.pixels(M), lambda: images.thumbnail(0)):
         with pytest.raises(RequestError, match=rf"{images.files[0]} cannot be read \(No su"):
@@ -120,10 +118,10 @@ def test_an_image_that_went_is_named(images: ImageFiles) -> None:
     assert kept(images) == []
 
 
-def test_a_trained_encoder_starts_from_the_pretrained_weights(means: ImageFiles) -> None:
+def test_a_trained_encoder_starts_from_the_pretrained_weights(means):
     assert means.encoder_weights == {"weight": torch.tensor(1.0)}
 
 
-def test_a_thumbnail_is_a_jpeg(images: ImageFiles) -> None:
+def test_a_thumbnail_is_a_jpeg(images):
     with Image.open(io.BytesIO(images.thumbnail(0))) as image:
         assert (image.format, image.size) == ("JPEG", (224, 224))

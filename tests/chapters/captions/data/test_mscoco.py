@@ -27,7 +27,7 @@ def changed(tmp_path: Path, change: Callable[[Content], object]) -> Path:
     return write_coco(tmp_path / "coco", content)
 
 
-def test_of_two_layouts_the_papers_is_read(tmp_path: Path) -> None:
+def test_of_two_layouts_the_papers_is_read(tmp_path):
     write_coco(tmp_path / "coco", year=2014)
     assert read(write_coco(tmp_path / "coco", coco(5, 5), year=2017)).year == 2014
     shutil.rmtree(tmp_path / "coco" / "val2014")
@@ -74,9 +74,7 @@ def box(*values: float) -> Callable[[Content], None]:
         (box(40, 0, 8.01, 9), 6, 30, 6),
     ],
 )
-def test_what_cannot_be_used_is_left_out(
-    tmp_path: Path, change: Callable[[Content], None], images: int, captions: int, objects: int
-) -> None:
+def test_what_cannot_be_used_is_left_out(tmp_path, change, images, captions, objects):
     found = read(changed(tmp_path, change))
     every = [image for part in found.parts.values() for image in part]
     assert len(every) == images
@@ -85,13 +83,13 @@ def test_what_cannot_be_used_is_left_out(
     assert len(found.left_out) == (change is no_captions)
 
 
-def test_boxes_are_cut_at_the_edge_of_their_image(tmp_path: Path) -> None:
+def test_boxes_are_cut_at_the_edge_of_their_image(tmp_path):
     found = read(changed(tmp_path, box(-3, 20, 9, 30)))
     (cut,) = [b for image in found.parts["train"] for _, b in image.objects if b[0] == 0]
     assert cut == pytest.approx((0, 20 / 32, 6 / 48, 12 / 32))
 
 
-def test_missing_and_damaged_images_are_left_out_and_named(tmp_path: Path) -> None:
+def test_missing_and_damaged_images_are_left_out_and_named(tmp_path):
     folder = write_coco(tmp_path / "coco", coco(4, 3))
     damaged, missing, *rest = sorted((folder / "train2017").iterdir())
     os.truncate(damaged, damaged.stat().st_size - 40)
@@ -107,7 +105,7 @@ def test_missing_and_damaged_images_are_left_out_and_named(tmp_path: Path) -> No
 # What is refused
 
 
-def test_a_directory_without_the_data_set_is_refused(tmp_path: Path) -> None:
+def test_a_directory_without_the_data_set_is_refused(tmp_path):
     folder = write_coco(tmp_path / "coco", coco(3, 3))
     (folder / "annotations" / "captions_val2017.json").unlink()
     shutil.rmtree(folder / "train2017")
@@ -139,16 +137,14 @@ def with_captions(text: str) -> Callable[[Path], object]:
         (with_captions('{"images": []}'), "captions_train", "it has no 'annotations'"),
     ],
 )
-def test_a_file_that_cannot_be_is_refused(
-    tmp_path: Path, write: Callable[[Path], object], file: str, reason: str
-) -> None:
+def test_a_file_that_cannot_be_is_refused(tmp_path, write, file, reason):
     write(tmp_path / "coco")
     with pytest.raises(RequestError, match=rf"{file}2017\.json cannot be read \({reason}"):
         read(tmp_path / "coco")
 
 
 @needs_data
-def test_the_data_at_hand_are_whole(tmp_path: Path) -> None:
+def test_the_data_at_hand_are_whole(tmp_path):
     found = load_coco(Places(str(REAL_DATA / "coco"), str(tmp_path)))
     assert {part: len(images) for part, images in found.parts.items()} == {
         "train": 130, "val": 208,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from chapters.captions.data.vocabulary import read_category_words, tokenise
@@ -24,12 +22,12 @@ NAMES = tuple(CATEGORIES.values())
         (" . ... -!", ""),
     ],
 )
-def test_words_are_those_of_the_official_evaluation(text: str, words: str) -> None:
+def test_words_are_those_of_the_official_evaluation(text, words):
     assert " ".join(tokenise(text)) == words
     assert tokenise(words) == words.split()  # references are joined by blanks and split again
 
 
-def test_single_words_stand_for_a_category(tmp_path: Path) -> None:
+def test_single_words_stand_for_a_category(tmp_path):
     (tmp_path / "category_words.txt").write_text(CATEGORY_WORDS)
     expected = {"cat": ("cat", "kitten"), "dog": ("dog", "puppy"), "traffic light": ()}
     assert read_category_words(tmp_path, None, NAMES) == expected
@@ -43,9 +41,7 @@ def test_single_words_stand_for_a_category(tmp_path: Path) -> None:
     ("content", "reason"),
     [(None, "No such file"), ("cat\ndog", "2 lines"), ("dog\ncat\ntraffic light", "'cat'")],
 )
-def test_category_words_that_are_missing_or_wrong_are_refused(
-    content: str | None, reason: str, tmp_path: Path
-) -> None:
+def test_category_words_that_are_missing_or_wrong_are_refused(content, reason, tmp_path):
     file = tmp_path / "category_words.txt"
     if content:
         file.write_text(content)

@@ -38,7 +38,7 @@ def captions(found: Written | None) -> list[list[int]]:
 
 
 @pytest.mark.parametrize("beam", [1, 2, 4])
-def test_a_beam_search_written_out(beam: int) -> None:
+def test_a_beam_search_written_out(beam):
     """One image after the other, with lists; greedy is a beam of one."""
     model, longest = TableModel.random(images=30, m=2, seed=1), 5
     found = captions(attempt(model, longest, beam))
@@ -59,7 +59,7 @@ def test_a_beam_search_written_out(beam: int) -> None:
 
 
 @pytest.mark.parametrize("beam", [1, 3])
-def test_what_is_kept_is_of_the_caption_that_is_returned(beam: int) -> None:
+def test_what_is_kept_is_of_the_caption_that_is_returned(beam):
     model = TableModel.random(images=20, m=5)
     found = attempt(model, longest=6, beam=beam)
     for image, words in enumerate(captions(found)):

@@ -119,7 +119,7 @@ def assert_of_objects(
     assert len({*images}) == len(images) == 4
 
 
-def test_evaluation_equals_the_definition(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_evaluation_equals_the_definition(monkeypatch):
     """Object by object; a caption counts once for the loss, an image once for Bleu and CIDEr.
 
     In passes of three images; that a caption is its image's alone, test_beam_search.py shows.
@@ -174,7 +174,7 @@ def test_evaluation_equals_the_definition(monkeypatch: pytest.MonkeyPatch) -> No
     assert searched["cider"] != expected["cider"]
 
 
-def test_the_paradigm_gives_the_loss_and_inference_writes() -> None:
+def test_the_paradigm_gives_the_loss_and_inference_writes():
     class Told(TableModel):
         def next_word(self, paradigm: Paradigm, *arguments: Any) -> Any:
             told.add(("writes", paradigm.name))
@@ -191,7 +191,7 @@ def test_the_paradigm_gives_the_loss_and_inference_writes() -> None:
     assert told == {("loss", "hard"), ("writes", "soft")}
 
 
-def test_without_objects_nothing_is_said_of_the_foreground() -> None:
+def test_without_objects_nothing_is_said_of_the_foreground():
     model, split = made_up()
     found = evaluate(model, paradigms.get("soft"), replace(split, objects=[]), last=True)
     assert found is not None
@@ -203,7 +203,7 @@ def test_without_objects_nothing_is_said_of_the_foreground() -> None:
 
 
 @pytest.mark.parametrize("table", ["probabilities", "attention"])
-def test_a_broken_model_has_no_metrics(table: str) -> None:
+def test_a_broken_model_has_no_metrics(table):
     model, split = made_up()
     getattr(model, table)[2, START] = torch.nan
     assert evaluate(model, paradigms.get("soft"), split) is None

@@ -12,13 +12,13 @@ from chapters.captions.evaluation.caption_scores import bleu, cider, require_sco
 from study.errors import RequestError
 
 
-def test_captions_without_words_score_nothing() -> None:
+def test_captions_without_words_score_nothing():
     assert bleu(["", ""], [["a dog"], ["a cat"]]) == (0, 0, 0, 0)
 
 
 @pytest.mark.parametrize(("images", "rounding"), [(1, 1e-3), (30, 1e-6)])
 @pytest.mark.parametrize("seed", range(5))
-def test_bleu_is_that_of_coco(seed: int, images: int, rounding: float) -> None:
+def test_bleu_is_that_of_coco(seed, images, rounding):
     """Repeated words, captions shorter, longer and as near to two references, or empty."""
     rng = np.random.default_rng(seed)
 
@@ -32,14 +32,14 @@ def test_bleu_is_that_of_coco(seed: int, images: int, rounding: float) -> None:
     assert bleu(captions, references) == pytest.approx(theirs, abs=rounding)
 
 
-def test_cider_of_references_is_ten_and_of_no_common_word_zero() -> None:
+def test_cider_of_references_is_ten_and_of_no_common_word_zero():
     captions = ["a dog runs here", "the red cat sleeps"]
     references = [[caption] for caption in captions]
     for written, expected in ((captions, 10), (captions[::-1], 0), ([captions[0], ""], 5)):
         assert cider(written, references) == pytest.approx(expected)
 
 
-def test_a_missing_library_is_said_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_library_is_said_at_once(monkeypatch):
     require_scorers()
     monkeypatch.setitem(sys.modules, "sacrebleu", None)
     with pytest.raises(RequestError, match=r"^captions .* sacrebleu, .*uv sync --extra captions$"):

@@ -21,9 +21,7 @@ from tests.chapters.dynamics.linear_orthogonal.test_linear_orthogonal import (
 
 @pytest.mark.parametrize(("m", "num_classes"), [(2, 2), (5, 3), (20, 20)])
 @of_each
-def test_gradient_and_hessian_are_those_of_all_weights(
-    paradigm: str, m: int, num_classes: int
-) -> None:
+def test_gradient_and_hessian_are_those_of_all_weights(paradigm, m, num_classes):
     """The plane is invariant, too: its directions, of unit length, couple to no other one."""
     d, s = directions(num_classes)
     value = population_loss(paradigm, m, num_classes)

@@ -32,9 +32,7 @@ of_each = pytest.mark.parametrize("paradigm", NAMES)
     [*((*pair, None) for pair in PAIRS), (100, 1000, 1e-3), *((2, 2, a) for a in (0.0, 0.3, 1.0))],
 )
 @of_each
-def test_both_theorems_equal_an_independent_solution(
-    paradigm: str, m: int, num_classes: int, alpha: float | None
-) -> None:
+def test_both_theorems_equal_an_independent_solution(paradigm, m, num_classes, alpha):
     """Every column, to a relative 1e-12."""
     table = lo.trajectory(paradigm, m, num_classes, TIMES, alpha=alpha)
     rows = reference.flow(paradigm, m, num_classes, TIMES, alpha)
@@ -48,7 +46,7 @@ def test_both_theorems_equal_an_independent_solution(
 
 @pytest.mark.parametrize("alpha", [None, 0.0, 1e-300, 0.5, 1.0])
 @of_each
-def test_any_time_is_finite_without_a_warning(paradigm: str, alpha: float | None) -> None:
+def test_any_time_is_finite_without_a_warning(paradigm, alpha):
     times = [0.0, 1e-300, 1e-20, 1e12, 1e12, 1e100, 1e300]
     for m, num_classes in ((2, 2), (100, 1000), (10**6, 10**6)):
         table = lo.trajectory(paradigm, m, num_classes, times, alpha=alpha)
@@ -125,9 +123,7 @@ def random_states(count: int) -> list[tuple[float, float]]:
     [(2, 2, None), (5, 3, None), (20, 20, None), *((5, 3, a) for a in (0.0, 0.05, 0.9, 1.0))],
 )
 @of_each
-def test_the_theorems_are_the_gradient_of_the_population_loss(
-    paradigm: str, m: int, num_classes: int, alpha: float | None
-) -> None:
+def test_the_theorems_are_the_gradient_of_the_population_loss(paradigm, m, num_classes, alpha):
     """All components: along the two directions as printed, and 0 in every other one."""
     d, s = directions(num_classes)
     value = population_loss(paradigm, m, num_classes, alpha)
@@ -149,7 +145,7 @@ def test_the_theorems_are_the_gradient_of_the_population_loss(
 
 
 @of_each
-def test_loss_incentive_and_slope_keep_their_digits(paradigm: str) -> None:
+def test_loss_incentive_and_slope_keep_their_digits(paradigm):
     alphas = (0.0, 1e-9, 0.3, 0.995, 1 - 1e-12, 1.0)
     mus = (-5.0, -1e-3, 0.0, 1e-12, 1e-3, 1.0, 8.0, 30.0)
     with mpmath.mp.workdps(60):
@@ -169,7 +165,7 @@ def test_loss_incentive_and_slope_keep_their_digits(paradigm: str) -> None:
 
 
 @of_each
-def test_the_loss_falls_to_its_floor(paradigm: str) -> None:
+def test_the_loss_falls_to_its_floor(paradigm):
     for (m, num_classes), alpha in itertools.product(PAIRS, (None, 0.0, 0.05, 1.0)):
         loss = lo.trajectory(paradigm, m, num_classes, [1e300], alpha=alpha)["loss"].item()
         floor = lo.floor(paradigm, 1.0 if alpha is None else alpha, num_classes)
@@ -181,7 +177,7 @@ def test_the_loss_falls_to_its_floor(paradigm: str) -> None:
 
 @pytest.mark.parametrize("column", ["loss", "alpha", "beta"])
 @of_each
-def test_time_to_inverts_the_trajectory(paradigm: str, column: str) -> None:
+def test_time_to_inverts_the_trajectory(paradigm, column):
     for m, num_classes in ((2, 2), (5, 3), (100, 1000)):
         times = np.array([0.0, 1.0, 40.0, 900.0, 2e5])
         values = lo.trajectory(paradigm, m, num_classes, times)[column].to_numpy()
@@ -207,7 +203,7 @@ def test_time_to_inverts_the_trajectory(paradigm: str, column: str) -> None:
         ({"paradigm": "hard-sampled"}, "unknown paradigm .*'hard-sampled'.*: soft, hard, lvml"),
     ],
 )  # fmt: skip
-def test_impossible_requests_are_refused(change: dict, message: str) -> None:
+def test_impossible_requests_are_refused(change, message):
     arguments = {"paradigm": "soft", "m": 5, "num_classes": 3, "times": [0.0, 1.0], **change}
     with pytest.raises(RequestError, match=message):
         lo.trajectory(**arguments)
@@ -218,6 +214,6 @@ def test_impossible_requests_are_refused(change: dict, message: str) -> None:
     [("loss", 2.0), ("loss", 0.0), ("loss", -1.0), ("alpha", 0.1), ("alpha", 1.0), ("beta", 0.2),
      ("beta", math.nan), ("nu", 1.0)],
 )  # fmt: skip
-def test_what_is_never_reached_has_no_time(column: str, value: float) -> None:
+def test_what_is_never_reached_has_no_time(column, value):
     with pytest.raises(RequestError):
         lo.time_to("soft", 5, 3, column, value)

@@ -49,7 +49,7 @@ def only(results: Results) -> Section[Focus]:
     return found
 
 
-def test_curves_are_means_over_seeds_of_the_train_split_against_epochs(results: Results) -> None:
+def test_curves_are_means_over_seeds_of_the_train_split_against_epochs(results):
     """Of what did not diverge; figure 2c draws them."""
     record_all(results, seeds=3)
     record(results, focus_cell("hard", 0.2, 3), 9.0, status="diverged")
@@ -70,7 +70,7 @@ def test_curves_are_means_over_seeds_of_the_train_split_against_epochs(results: 
     assert metrics_of(summary)["final_loss_alpha_0.2"] == pytest.approx(0.9)
 
 
-def test_values_that_are_not_known_are_missing(results: Results) -> None:
+def test_values_that_are_not_known_are_missing(results):
     """Of one seed each, which has no interval."""
     unknown = {"incentive": [math.nan] * 11, "incentive_slope": [math.inf] * 11}
     for name in PARADIGMS:
@@ -111,9 +111,7 @@ def tried(accuracy: float, loss: float = 0.3, status: str = "done", seeds: int =
          0.1, [0.31, 1 / NUM_CLASSES]),
     ],
 )  # fmt: skip
-def test_the_learning_rate_is_chosen_by_validation(
-    results: Results, scores: dict[tuple[float, float], Any], chosen: float, means: list[float]
-) -> None:
+def test_the_learning_rate_is_chosen_by_validation(results, scores, chosen, means):
     """(rate, alpha) -> accuracy of seed 0, loss, how its cells ended, and how many there are."""
     for (lr, alpha), (accuracy, loss, status, seeds) in scores.items():
         for seed in range(seeds):
@@ -126,7 +124,7 @@ def test_the_learning_rate_is_chosen_by_validation(
     assert last(focus)["loss"].tolist() == pytest.approx([chosen] * len(last(focus)))
 
 
-def test_rates_that_were_all_stopped_early_leave_no_curve_and_a_gap(results: Results) -> None:
+def test_rates_that_were_all_stopped_early_leave_no_curve_and_a_gap(results):
     record_all(results, paradigms=("soft", "lvml"), alphas=(0.8,))
     record(results, focus_cell("hard", 0.8), status="censored")
     found = only(results)
@@ -140,7 +138,7 @@ def test_rates_that_were_all_stopped_early_leave_no_curve_and_a_gap(results: Res
 # --- the closed form
 
 
-def test_trained_linear_models_lie_on_the_closed_form(results: Results) -> None:
+def test_trained_linear_models_lie_on_the_closed_form(results):
     record_linear(results, seeds=2)
     focus, keys = focus_in(results), ["paradigm", "alpha", "budget_fraction"]
     exact = closed_form(focus)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -119,7 +118,7 @@ def setting(
     return focus_of(pd.DataFrame([about]), table, change(rows))
 
 
-def test_all_hold_where_all_is_as_the_paper_says() -> None:
+def test_all_hold_where_all_is_as_the_paper_says():
     assert {each.name: each.verdict for each in claims(setting())} == dict.fromkeys(NAMES, "holds")
 
 
@@ -171,9 +170,7 @@ def everywhere(name: str, shape: Callable[[float], Shape]) -> Curves:
         ("C7", {("soft", 1.0): constant(0.9)}, "holds"),
     ],
 )  # fmt: skip
-def test_each_part_of_a_claim_can_break_it_or_leave_it_open(
-    name: str, curves: Curves, verdict: str
-) -> None:
+def test_each_part_of_a_claim_can_break_it_or_leave_it_open(name, curves, verdict):
     of_losses = NAMES.index(name) < NAMES.index("C12")
     wide = (
         {("hard", 0.2): (-0.04, 0.03, 0.05, -0.05, 0.04, -0.03)} if verdict == "undecided" else {}
@@ -218,16 +215,14 @@ LOST = {(name, 0.8, 0): "diverged" for name in PARADIGMS}
          "undecided", "C8 C9 C10 C11 C13", "no learning rate of hard"),
     ],
 )  # fmt: skip
-def test_what_is_missing_unknown_or_lost_decides_nothing_else(
-    given: dict[str, Any], verdict: str, names: str, said: str
-) -> None:
+def test_what_is_missing_unknown_or_lost_decides_nothing_else(given, verdict, names, said):
     for found in claims(setting(**given)):
         of = found.name in names.split()
         assert found.verdict == (verdict if of else "holds"), found
         assert said in found.measured or not of
 
 
-def test_a_loss_of_which_it_is_unknown_whether_it_falls_refutes_nothing() -> None:
+def test_a_loss_of_which_it_is_unknown_whether_it_falls_refutes_nothing():
     """C7: in one seed of six it still falls by a half, in the others not at all."""
     flat = {("soft", 0.8): constant(0.3)}
 

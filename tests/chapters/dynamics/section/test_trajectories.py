@@ -38,7 +38,7 @@ def claim_of(section: Section[Trajectories], setting: str) -> Claim:
 # --- what is read
 
 
-def test_a_directory_of_diverged_cells_has_theory_alone(results: Results) -> None:
+def test_a_directory_of_diverged_cells_has_theory_alone(results):
     write(results, make_cell("lvml"), status="diverged", points=())
     dynamics = found(results)
     assert dynamics.subject.curves.empty
@@ -50,13 +50,13 @@ def test_a_directory_of_diverged_cells_has_theory_alone(results: Results) -> Non
     assert "no cell was trained to the end" in dynamics.text()
 
 
-def test_a_number_that_is_not_finite_is_refused(results: Results) -> None:
+def test_a_number_that_is_not_finite_is_refused(results):
     cell = write(results, make_cell(), change=lambda table: table.assign(nu=math.inf))
     with pytest.raises(ResultsError, match=f"cell {cell.id} .* has nu inf, which must"):
         find(results)
 
 
-def test_a_paradigm_without_closed_form_is_shown_and_said(results: Results) -> None:
+def test_a_paradigm_without_closed_form_is_shown_and_said(results):
     write_study(results, seeds=2, noise=0)
     write(results, make_cell("hard-sampled"), follows="hard")
     dynamics = found(results)
@@ -69,7 +69,7 @@ def test_a_paradigm_without_closed_form_is_shown_and_said(results: Results) -> N
 # --- which cells belong together
 
 
-def test_settings_are_named_by_what_differs(results: Results) -> None:
+def test_settings_are_named_by_what_differs(results):
     """But a learning rate a paradigm is one setting; and none of them is a comparison."""
     write_study(results, seeds=1)
     assert len(equal_compute(load(results))) == 9  # which gives all cells
@@ -85,14 +85,14 @@ def test_settings_are_named_by_what_differs(results: Results) -> None:
 # --- C15
 
 
-def test_the_closed_form_is_decided_by_the_largest_nu_too() -> None:
+def test_the_closed_form_is_decided_by_the_largest_nu_too():
     rows = convergence([(20, 20)])
     assert exact_claim(rows).verdict == "holds"
     smaller = rows["nu"].mask(rows["paradigm"] == "hard", 0.0)
     assert exact_claim(rows.assign(nu=smaller)).verdict == "does not hold"
 
 
-def test_seeds_on_the_closed_form_say_the_same_as_it(results: Results) -> None:
+def test_seeds_on_the_closed_form_say_the_same_as_it(results):
     """Six; of two nothing is decided even where they agree."""
     write_study(results, seeds=6, noise=0.005, pairs=[(5, 3), (20, 20)])
     write_study(results, seeds=2, noise=0, pairs=[(20, 20)], n=9_000)
@@ -112,7 +112,7 @@ def test_seeds_on_the_closed_form_say_the_same_as_it(results: Results) -> None:
         (60.0, "time of soft minus that of lvml to 10 % of log C: -"),
     ],
 )
-def test_a_short_training_is_decided_at_its_end(results: Results, end: float, said: str) -> None:
+def test_a_short_training_is_decided_at_its_end(results, end, said):
     for paradigm in PARADIGMS:
         for seed in range(6):
             write(results, make_cell(paradigm, seed), 0.001, end=end)
@@ -121,7 +121,7 @@ def test_a_short_training_is_decided_at_its_end(results: Results, end: float, sa
     assert claim.verdict == "does not hold"
 
 
-def test_what_is_missing_is_not_run_or_lost(results: Results) -> None:
+def test_what_is_missing_is_not_run_or_lost(results):
     write(results, make_cell("soft"))
     write(results, make_cell("lvml"))
     assert trained_claim(results).verdict == "not run"

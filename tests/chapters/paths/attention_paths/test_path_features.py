@@ -13,9 +13,7 @@ from tests.chapters.paths.path_networks import maps
 
 @pytest.mark.parametrize("readout", ["last", "mean"])
 @pytest.mark.parametrize("heads", [(1,), (3,), (2, 3), (2, 1, 3)])
-def test_features_times_effective_weights_are_the_networks_output(
-    heads: tuple[int, ...], readout: str
-) -> None:
+def test_features_times_effective_weights_are_the_networks_output(heads, readout):
     """f = a . z^L of the whole network with weights, which never sees a path."""
     random = np.random.default_rng(1)
     samples, size, tokens, widths = 4, 5, 6, (7, 3, 5, 4)[: len(heads) + 1]

@@ -34,7 +34,7 @@ def autoregressive(memory: float, draws: int, count: int) -> Floats:
 
 
 @pytest.mark.parametrize("memory", [0.9, -0.5])
-def test_the_effective_size_and_error_of_an_autoregressive_chain(memory: float) -> None:
+def test_the_effective_size_and_error_of_an_autoregressive_chain(memory):
     """n (1 - memory) / (1 + memory), to 10 %, over 40 quantities."""
     found = estimate(autoregressive(memory, 2000, 40))
     size = 4 * 2000 * (1 - memory) / (1 + memory)
@@ -45,7 +45,7 @@ def test_the_effective_size_and_error_of_an_autoregressive_chain(memory: float) 
     assert found.r_hat.max() < 1.02
 
 
-def test_constants_are_known_exactly() -> None:
+def test_constants_are_known_exactly():
     values = autoregressive(0.3, 50, 6).reshape(4, 50, 2, 3)
     values[..., 1, 2] = 0.1
     found = estimate(values)
@@ -93,7 +93,7 @@ def gibbs(
 
 
 @pytest.mark.faults  # ten seconds
-def test_samples_are_those_of_all_weights() -> None:
+def test_samples_are_those_of_all_weights():
     """Within 4.5 Monte Carlo errors, 70 numbers, and those errors are small.
 
     How far apart they are is a matter of the draws, which are others on another processor.
@@ -119,7 +119,7 @@ def test_samples_are_those_of_all_weights() -> None:
         assert np.max(variances.error / variances.mean) < 0.06
 
 
-def test_a_single_path_against_quadrature() -> None:
+def test_a_single_path_against_quadrature():
     """L = H = 1: U = sigma_a^2 sigma_1^2 chi^2_{N_a} chi^2_{N_1} / (N_a N_1), two scalars."""
     features, labels = problem(8, (1,), 5)
     at, _ = problem(3, (1,), 5, seed=1)
@@ -157,7 +157,7 @@ def test_a_single_path_against_quadrature() -> None:
         assert (got.error < 0.03 * np.abs(want).max()).all()
 
 
-def test_at_infinite_temperature_the_prior_remains() -> None:
+def test_at_infinite_temperature_the_prior_remains():
     """E U = I, E f = 0, Var f = |Phi|^2, whatever the labels; within 4.5 errors.
 
     Of four paths and three neurons U has no full rank.
@@ -171,7 +171,7 @@ def test_at_infinite_temperature_the_prior_remains() -> None:
 
 
 @pytest.mark.faults  # ten seconds
-def test_the_theory_errs_as_one_over_the_width() -> None:
+def test_the_theory_errs_as_one_over_the_width():
     """At P / N = 2: N times the relative error of the mean stays put while N grows 8-fold.
 
     It is .25 to .5, of which .07 to .17 are Monte Carlo error.
@@ -187,7 +187,7 @@ def test_the_theory_errs_as_one_over_the_width() -> None:
         assert np.linalg.norm(exact.error) < 0.02 * length
 
 
-def test_few_draws_from_far_starts_do_not_converge() -> None:
+def test_few_draws_from_far_starts_do_not_converge():
     features, labels = problem(20, (2, 2), 12)
     found = ap.sample(
         features, labels, (2, 2), 30, 1e-3, seed=0, at=features[:2], draws=20, warmup=1, thin=1

@@ -27,7 +27,7 @@ def triangle_of(matrix: Floats) -> Floats:
     return triangle * np.sign(triangle.diagonal())[:, None]
 
 
-def test_coordinates_are_triangular_factors_of_plain_normal_matrices() -> None:
+def test_coordinates_are_triangular_factors_of_plain_normal_matrices():
     """U and U_a are those of the matrices; U has no full rank here."""
     random = np.random.default_rng(0)
     point, plain, root = [], [], np.ones((1, 1))
@@ -47,9 +47,7 @@ def test_coordinates_are_triangular_factors_of_plain_normal_matrices() -> None:
 
 
 @pytest.mark.parametrize("most", [slice_sampling.MOST_ENTRIES, 0])
-def test_evidence_and_predictor_equal_the_textbook(
-    most: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_evidence_and_predictor_equal_the_textbook(most, monkeypatch):
     """With kernels multiplied out and without, and of the theory's predictor."""
     monkeypatch.setattr(slice_sampling, "MOST_ENTRIES", most)
     at = problem(300, (2, 2), 12, seed=1)[0]
@@ -71,7 +69,7 @@ def test_evidence_and_predictor_equal_the_textbook(
         np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-12)
 
 
-def test_a_point_stays_where_rounding_denies_all_others(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_point_stays_where_rounding_denies_all_others(monkeypatch):
     """At a low temperature rounding is many units of log density: the slice may be empty."""
     falling = itertools.count(0.0, -1e6)
     monkeypatch.setattr(Chain, "log_posterior", lambda chain, point: next(falling))

@@ -6,7 +6,6 @@ import math
 import tracemalloc
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -60,9 +59,7 @@ def action(features: Floats, labels: Floats, noise: float, at: Architecture,
 
 @pytest.mark.parametrize("form", [with_kernels, with_features])
 @pytest.mark.parametrize("heads", [(2, 3), (2, 1, 2)])
-def test_action_and_gradient_are_those_of_the_published_action(
-    heads: tuple[int, ...], form: Any
-) -> None:
+def test_action_and_gradient_are_those_of_the_published_action(heads, form):
     """Less its constant, the prior's part at the limit."""
     features, labels = problem(12, heads, 9)
     depth = len(heads) + 1
@@ -83,7 +80,7 @@ def test_action_and_gradient_are_those_of_the_published_action(
     np.testing.assert_allclose(point_at(architecture, nested.hidden), at, atol=1e-12)
 
 
-def test_stationarity_in_the_published_form() -> None:
+def test_stationarity_in_the_published_form():
     """U_1^-1 = I (x) U_2^-1 / sigma_1^2 + G / N_1."""
     solution = ap.solve(*GIVEN, *UNEQUAL)
     first, second, _ = solution.hidden
@@ -96,8 +93,8 @@ def test_stationarity_in_the_published_form() -> None:
 
 @pytest.mark.parametrize("infinite", [(True, True, True), (False, True, False)])
 def test_infinite_layers_stay_at_their_limit_which_huge_ones_approach(
-    infinite: tuple[bool, ...],
-) -> None:
+    infinite,
+):
     variances = (1.5, 0.6, 1.2)
     first, *_ = found = [
         ap.solve(*GIVEN, (2, 3), np.where(infinite, width, 8.0).tolist(), 0.05, variances)
@@ -111,7 +108,7 @@ def test_infinite_layers_stay_at_their_limit_which_huge_ones_approach(
         np.testing.assert_allclose(first.order_parameter, 1.08 * np.eye(6), atol=1e-9)
 
 
-def test_any_start_finds_the_minimum_and_a_neighbour_saves_steps() -> None:
+def test_any_start_finds_the_minimum_and_a_neighbour_saves_steps():
     given = (*problem(60, (2, 2), 40), (2, 2), 10, 0.01)
     cold = ap.solve(*given)
     point = np.random.default_rng(0).normal(size=cold.architecture.parameters)
@@ -124,12 +121,12 @@ def test_any_start_finds_the_minimum_and_a_neighbour_saves_steps() -> None:
         ap.solve(*given[:2], (4,), 10, 0.01, start=cold)
 
 
-def test_features_of_other_paths_are_not_predicted() -> None:
+def test_features_of_other_paths_are_not_predicted():
     with pytest.raises(ValueError, match=r"\(Q, 6, 20\), none empty, got \(2, 3, 3\)"):
         ap.gp_limit(*GIVEN, 0.05).predict(np.zeros((2, 3, 3)))
 
 
-def test_too_few_iterations_are_said_not_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_few_iterations_are_said_not_raised(monkeypatch):
     monkeypatch.setattr(module, "_NEWTON_STEPS", 0)
     solution = ap.solve(*GIVEN, (2, 3), 5, 0.05, iterations=2)
     assert not solution.converged
@@ -155,7 +152,7 @@ ARGUMENTS = {
         ({"features": GOOD[0][0]}, r"features must have the axes \(P, D, F\)"),
     ],
 )
-def test_bad_arguments_are_refused_in_one_line(changes: dict[str, Any], said: str) -> None:
+def test_bad_arguments_are_refused_in_one_line(changes, said):
     with pytest.raises(ValueError, match=said) as raised:
         ap.solve(**ARGUMENTS | changes)
     assert "\n" not in str(raised.value)
@@ -165,9 +162,7 @@ def test_bad_arguments_are_refused_in_one_line(changes: dict[str, Any], said: st
     ("samples", "heads", "size", "repeated"),
     [(200, (2, 2), 60, 1), (60, (4, 4, 4), 40, 1), (60, (6, 6), 2, 8)],
 )
-def test_arrays_take_what_memory_says(
-    samples: int, heads: tuple[int, ...], size: int, repeated: int
-) -> None:
+def test_arrays_take_what_memory_says(samples, heads, size, repeated):
     """Of features that repeat, as the channels of a grey image, it is that of one of them."""
     features, labels = problem(samples, heads, size)
     promised = ap.Size(*features.shape).memory
@@ -181,12 +176,12 @@ def test_arrays_take_what_memory_says(
     assert 0.7 * promised < peak < 1.02 * promised
 
 
-def test_overlaps_that_a_hand_can_check() -> None:
+def test_overlaps_that_a_hand_can_check():
     kernel = np.diag([1.0, 3.0, 2.0])
     np.testing.assert_allclose(ap.overlaps(kernel, [0, -3, 4]), [0.6, 0.8, 0], atol=1e-15)
 
 
-def test_scores_of_heads_that_a_hand_can_check() -> None:
+def test_scores_of_heads_that_a_hand_can_check():
     """Paths (0,0), (0,1), (1,0), (1,1); only (0,0) with itself and with (1,1) has weight."""
     order_parameter = np.zeros((4, 4))
     order_parameter[0, 0] = 2

@@ -10,7 +10,7 @@ from study.kinds import KINDS
 from tests.chapters.paths.small_networks import cells, plan
 
 
-def test_methods_widths_temperatures_and_seeds_of_one_network_are_compared() -> None:
+def test_methods_widths_temperatures_and_seeds_of_one_network_are_compared():
     made = [
         *cells("method=theory,gp,weight-norm", "network_width=5,6", "seed=0,1"),
         *cells("method=theory", "temperature=published,0.1"),
@@ -22,7 +22,7 @@ def test_methods_widths_temperatures_and_seeds_of_one_network_are_compared() -> 
     assert len({cell.comparison_id for cell in made[:1] + apart}) == 5
 
 
-def test_a_cell_needs_the_network_that_it_takes_apart() -> None:
+def test_a_cell_needs_the_network_that_it_takes_apart():
     found = plan("method=theory,gp,random", "seed=0,1")
     networks = KINDS["heads"].needs(found.cells)
     assert [network.seed for network in networks] == [0, 1]
@@ -31,7 +31,7 @@ def test_a_cell_needs_the_network_that_it_takes_apart() -> None:
     assert (phase.paradigm, phase.optimiser, phase.weight_decay) == ("soft", "adam", 5e-5)
 
 
-def test_the_published_choice_gives_the_limit_five_of_ten() -> None:
+def test_the_published_choice_gives_the_limit_five_of_ten():
     def tried(method: str, choice: str) -> tuple[float, ...]:
         (cell,) = cells(f"method={method}", f"temperature={choice}")
         return cell.temperatures
@@ -59,19 +59,19 @@ def test_the_published_choice_gives_the_limit_five_of_ten() -> None:
         ("confirm=7", "unknown axis 'confirm'"),
     ],
 )
-def test_what_cannot_be_is_refused(change: str, words: str) -> None:
+def test_what_cannot_be_is_refused(change, words):
     with pytest.raises(RequestError, match=words):
         plan(change) if change.startswith("method") else plan("method=theory", change)
 
 
-def test_a_bound_of_many_heads_is_left_out() -> None:
+def test_a_bound_of_many_heads_is_left_out():
     found = plan("method=theory,bound", "heads=9")
     assert [cell.method for cell in found.cells] == ["theory"]
     (skip,) = found.skipped
     assert "all subsets of 18 heads are more than 65,536" in skip
 
 
-def test_a_theory_that_memory_does_not_hold_is_left_out() -> None:
+def test_a_theory_that_memory_does_not_hold_is_left_out():
     found = plan("method=theory,random", "examples=1000000")
     assert [cell.method for cell in found.cells] == ["random"]
     assert "GB of memory" in found.skipped[0]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -73,8 +72,8 @@ def rows(found: Ended) -> dict[str, dict[str, Any]]:
 
 
 def test_a_kill_between_network_and_record_changes_nothing(
-    results: Results, network: Cell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    results, network, tmp_path, monkeypatch
+):
     killed = Results(tmp_path)
     killed.prepare()
 
@@ -91,9 +90,7 @@ def test_a_kill_between_network_and_record_changes_nothing(
     assert both[0] == both[1] == kept.digest(kept.load(killed.storage, network.id))
 
 
-def test_apart_is_the_network(
-    model: AttentionPaths, apart: Apart, network: Cell, task: Any
-) -> None:
+def test_apart_is_the_network(model, apart, network, task):
     """What paths add sums to the output; the theory learns from other episodes than it did."""
     splits = task.splits(network)
     episodes, first = (splits[name].batch(torch.arange(30)) for name in ("test", "train"))
@@ -113,9 +110,7 @@ def test_apart_is_the_network(
 @pytest.mark.parametrize(
     ("choice", "split"), [("validation", "validation"), ("published", "test")]
 )
-def test_theory_is_what_solve_gives_at_the_best_temperature(
-    results: Results, apart: Apart, choice: str, split: str
-) -> None:
+def test_theory_is_what_solve_gives_at_the_best_temperature(results, apart, choice, split):
     """By accuracy, then by the likelihood of the labels; as published, on the test episodes."""
     (found,) = ended(results, *cells("method=theory", f"temperature={choice}"))
     held_out, training = apart.splits[split], apart.splits["train"]
@@ -138,7 +133,7 @@ def test_theory_is_what_solve_gives_at_the_best_temperature(
 # What can be wrong
 
 
-def test_a_missing_or_damaged_network_is_named(results: Results, tmp_path: Path) -> None:
+def test_a_missing_or_damaged_network_is_named(results, tmp_path):
     """Unless it lies elsewhere, as for a repetition, which records in a directory of its own."""
     elsewhere = Results(tmp_path)
     elsewhere.prepare()

@@ -24,7 +24,7 @@ def outputs(heads: tuple[int, ...], seed: int = 0, count: int = 40) -> pruning.O
     return pruning.Outputs(by_path, labels, heads)
 
 
-def test_removed_by_mask_is_left_out_with_the_rescale() -> None:
+def test_removed_by_mask_is_left_out_with_the_rescale():
     """A network without these heads, its layers scaled by the heads that they have left."""
     model = network().double()
     tokens = model.encoder(images())
@@ -41,13 +41,13 @@ def test_removed_by_mask_is_left_out_with_the_rescale() -> None:
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
 
 
-def test_an_output_of_zero_is_a_guess() -> None:
+def test_an_output_of_zero_is_a_guess():
     outputs = np.array([2.0, -1.0, 0.0, 0.0])
     assert pruning.accuracy(outputs, np.array([1.0, 1.0, 1.0, -1.0])) == 0.5
     assert pruning.accuracy(outputs[:1], np.ones(1)) == 1.0
 
 
-def test_orders_keep_a_head_in_each_layer() -> None:
+def test_orders_keep_a_head_in_each_layer():
     assert pruning.by_score([0.1, 0.2, 0.9, 0.8], (2, 2)) == [0, 3]
     assert pruning.by_score([5, 5, 1, 1, 1], (2, 3)) == [2, 3, 0]
     assert pruning.by_score([3.0, 2.0, 1.0], (3,)) == [2, 1]
@@ -55,7 +55,7 @@ def test_orders_keep_a_head_in_each_layer() -> None:
 
 
 @given(HEADS, st.integers(0, 100))
-def test_curves_are_accuracies_of_sets_of_heads(heads: tuple[int, ...], seed: int) -> None:
+def test_curves_are_accuracies_of_sets_of_heads(heads, seed):
     """The bound is the best set of each size, and greedy the best next step."""
     made = outputs(heads, seed)
     every, layers = range(sum(heads)), np.repeat(range(len(heads)), heads)
@@ -83,7 +83,7 @@ def test_curves_are_accuracies_of_sets_of_heads(heads: tuple[int, ...], seed: in
     assert made.without_each_head().tolist() == alone
 
 
-def test_random_orders_are_all_orders_in_the_mean() -> None:
+def test_random_orders_are_all_orders_in_the_mean():
     """Of two layers of two heads: the mean over all orders, which many draws approach."""
     heads = (2, 2)
     made = outputs(heads, count=200)
@@ -99,7 +99,7 @@ def test_random_orders_are_all_orders_in_the_mean() -> None:
 # Rules
 
 
-def test_sensitivity_is_the_gradient_of_a_factor_on_each_head() -> None:
+def test_sensitivity_is_the_gradient_of_a_factor_on_each_head():
     """By autograd, sample by sample; each layer has norm 1."""
     heads = (2, 3)
     made = outputs(heads)

@@ -68,7 +68,7 @@ def plain(model: AttentionPaths, tokens: Tensor) -> Tensor:
 
 @pytest.mark.parametrize("layers", [1, 2, 3])
 @pytest.mark.parametrize("heads", [1, 2])
-def test_the_sum_over_paths_is_the_network_layer_by_layer(layers: int, heads: int) -> None:
+def test_the_sum_over_paths_is_the_network_layer_by_layer(layers, heads):
     """Its tokens, outputs, loss and gradients."""
     sizes = TransformerSettings(d_model=7, layers=layers, heads=heads, qk=3, patch=2)
     model = network(sizes).double()
@@ -86,7 +86,7 @@ def test_the_sum_over_paths_is_the_network_layer_by_layer(layers: int, heads: in
     torch.testing.assert_close(*gradients, rtol=1e-9, atol=1e-12)
 
 
-def test_paths_are_those_of_the_theory() -> None:
+def test_paths_are_those_of_the_theory():
     """Phi of `path_features`, in the same order, and what the values make of it."""
     model = network().double()
     with torch.no_grad():
@@ -101,7 +101,7 @@ def test_paths_are_those_of_the_theory() -> None:
     torch.testing.assert_close(model.by_path(images()), outputs, rtol=1e-11, atol=1e-13)
 
 
-def test_flops_are_those_of_the_plain_network() -> None:
+def test_flops_are_those_of_the_plain_network():
     """PyTorch's counter sees all products but the readout's, a matrix times a vector."""
     model = network()
     tokens = model.encoder(images(1).float())
@@ -112,7 +112,7 @@ def test_flops_are_those_of_the_plain_network() -> None:
 
 
 @pytest.mark.parametrize(("paradigm", "alpha"), [("hard", None), ("soft", 0.5)])
-def test_heads_attend_softly_by_themselves(paradigm: str, alpha: float | None) -> None:
+def test_heads_attend_softly_by_themselves(paradigm, alpha):
     batch = Batch(images().float(), torch.zeros(5, dtype=torch.int64), torch.zeros(5, 3), None)
     with pytest.raises(ValueError, match="attends softly"):
         network().loss(paradigms.get(paradigm), batch, alpha=alpha)

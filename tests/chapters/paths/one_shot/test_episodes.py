@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
@@ -40,13 +38,13 @@ def shown(episodes: Episodes) -> np.ndarray:
     ("count", "expected"),
     [(1_623, (1_028, 172, 423)), (242, (153, 26, 63)), (10, (6, 2, 2)), (7, (3, 2, 2))],
 )
-def test_shares_are_the_published_ones(count: int, expected: tuple[int, int, int]) -> None:
+def test_shares_are_the_published_ones(count, expected):
     assert shares(count) == expected
 
 
 @pytest.mark.parametrize("stream", ["episodes", "theory"])
 @pytest.mark.parametrize("seed", range(3))
-def test_splits_share_no_character(seed: int, stream: str) -> None:
+def test_splits_share_no_character(seed, stream):
     split = CHARACTERS.split("letters", seed)
     assert sorted(np.concatenate(list(split.values()))) == list(range(8))
     for name, size in zip(SPLITS, shares(8), strict=True):
@@ -54,7 +52,7 @@ def test_splits_share_no_character(seed: int, stream: str) -> None:
         assert set(shown(drawn(name, seed=seed, stream=stream)).flat) == set(split[name])
 
 
-def test_seed_and_task_split_the_characters_and_a_stream_draws_of_them() -> None:
+def test_seed_and_task_split_the_characters_and_a_stream_draws_of_them():
     tasks_and_seeds = [(name, seed) for name in ("a", "b") for seed in (0, 1, 2)]
     splits = [CHARACTERS.split(name, seed).values() for name, seed in tasks_and_seeds]
     assert len({tuple(np.concatenate([*split])) for split in splits}) == 6
@@ -62,7 +60,7 @@ def test_seed_and_task_split_the_characters_and_a_stream_draws_of_them() -> None
 
 
 @pytest.mark.parametrize("split", SPLITS)
-def test_the_label_names_the_support_of_the_query_s_character(split: str) -> None:
+def test_the_label_names_the_support_of_the_query_s_character(split):
     episodes, rows = drawn(split, seed=3), np.arange(COUNT)
     labels, index, of = episodes.labels.numpy(), episodes.index.numpy(), shown(episodes)
     np.testing.assert_array_equal(of[rows, labels], of[:, 2])
@@ -74,7 +72,7 @@ def test_the_label_names_the_support_of_the_query_s_character(split: str) -> Non
 # Digits
 
 
-def test_no_digit_is_in_two_splits_whatever_its_side(cache_dir: Path) -> None:
+def test_no_digit_is_in_two_splits_whatever_its_side(cache_dir):
     """Ten digits, and the same on their side, are twenty characters."""
     task = tasks.load("digits-one-shot", Places(cache_dir=str(cache_dir)))
     data = task.characters

@@ -33,7 +33,7 @@ def load(folder: Path, pixels: int = 8, cache: Path | None = None) -> Characters
 # What is read
 
 
-def test_an_archive_more_or_less_makes_no_difference_to_the_drawings(tmp_path: Path) -> None:
+def test_an_archive_more_or_less_makes_no_difference_to_the_drawings(tmp_path):
     """As Greek and Latin are in both small archives, and all of both in the large one."""
     parts = {"": range(9), "_small1": range(6), "_small2": range(3, 9)}
     for folder, chosen in (("one", [""]), ("apart", ["_small1", "_small2"]), ("all", parts)):
@@ -46,7 +46,7 @@ def test_an_archive_more_or_less_makes_no_difference_to_the_drawings(tmp_path: P
     assert load(tmp_path / "apart").digest == load(tmp_path / "all").digest == one.digest
 
 
-def test_members_that_are_no_drawings_are_left_out(tmp_path: Path) -> None:
+def test_members_that_are_no_drawings_are_left_out(tmp_path):
     first = load(write_omniglot(tmp_path / "data"))
     with zipfile.ZipFile(tmp_path / "data" / f"{BACKGROUND}.zip", "a") as archive:
         for name in ("__MACOSX/images_background/._Greek", f"{BACKGROUND}/Greek/", "read me.txt"):
@@ -95,7 +95,7 @@ FAULTS: dict[str, tuple[Callable[[Path], object], str]] = {
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_what_is_wrong_is_named_and_nothing_is_kept(tmp_path: Path, fault: str) -> None:
+def test_what_is_wrong_is_named_and_nothing_is_kept(tmp_path, fault):
     path = tmp_path / "data" / f"{BACKGROUND}.zip"
     path.parent.mkdir()
     write, expected = FAULTS[fault]
@@ -105,7 +105,7 @@ def test_what_is_wrong_is_named_and_nothing_is_kept(tmp_path: Path, fault: str) 
 
 
 @needs_data
-def test_the_small_archives_have_242_characters(tmp_path: Path) -> None:
+def test_the_small_archives_have_242_characters(tmp_path):
     data = load(REAL_DATA / "omniglot", 32, cache=tmp_path)
     assert len(data.names) == 242
     np.testing.assert_array_equal(np.bincount(data.characters), [20] * 242)

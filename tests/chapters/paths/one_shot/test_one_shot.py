@@ -57,9 +57,7 @@ def cells(finished: Results) -> pd.DataFrame:
     return finished.cells().fillna({"method": "network"}).set_index("method")
 
 
-def test_a_network_is_loaded_but_does_not_predict_as_it_classifies_no_segments(
-    finished: Results, cells: pd.DataFrame
-) -> None:
+def test_a_network_is_loaded_but_does_not_predict_as_it_classifies_no_segments(finished, cells):
     cell_id, _ = cells.loc["network", "cell_id"]
     loaded = load_network(finished.url, cell_id)
     weights = kept.load(finished.storage, cell_id)
@@ -69,8 +67,8 @@ def test_a_network_is_loaded_but_does_not_predict_as_it_classifies_no_segments(
 
 
 def test_a_cell_repeats_to_its_numbers_and_other_predictions_are_a_difference(
-    finished: Results, cells: pd.DataFrame, capsys: pytest.CaptureFixture[str]
-) -> None:
+    finished, cells, capsys
+):
     cell_id, _ = cells.loc["theory", "cell_id"]
     again = ("one-shot", "--results", finished.url, "--again", cell_id)
     status, printed, errors = main(capsys, *again)
@@ -81,9 +79,7 @@ def test_a_cell_repeats_to_its_numbers_and_other_predictions_are_a_difference(
     assert largest_difference(rows, other)[0] == pytest.approx(1e-3)
 
 
-def test_a_lost_network_is_named_and_the_others_go_on(
-    finished: Results, cells: pd.DataFrame, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_lost_network_is_named_and_the_others_go_on(finished, cells, tmp_path, capsys):
     """No network is trained again; also where cells have no files of their own."""
     results = tmp_path / "results"
     shutil.copytree(finished.url, results)
@@ -99,9 +95,7 @@ def test_a_lost_network_is_named_and_the_others_go_on(
     assert apart == left
 
 
-def test_heads_of_networks_that_diverged_are_left_out(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_heads_of_networks_that_diverged_are_left_out(tmp_path, capsys):
     """Without another to take apart, and beside others, which go on."""
     for rates, apart in (("1e30", []), ("1e30,0.01", ["random"])):
         command = asked(tmp_path, "seed=0", "method=random", f"lr={rates}")

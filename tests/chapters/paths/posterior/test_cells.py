@@ -50,9 +50,7 @@ SAMPLED = {"method": "slice", "draws": 500, "warmup": 4_000, "thin": 5, "chains"
         ({"test_size": 22}, False),
     ],
 )
-def test_methods_widths_paths_and_seeds_of_one_setting_are_compared(
-    changes: dict[str, Any], compared: bool
-) -> None:
+def test_methods_widths_paths_and_seeds_of_one_setting_are_compared(changes, compared):
     one, other = make_cell(), make_cell(**changes)
     assert one.id != other.id
     assert (one.comparison_id == other.comparison_id) == compared
@@ -74,21 +72,21 @@ def test_methods_widths_paths_and_seeds_of_one_setting_are_compared(
         ({"heads": "good/uniform", "paths": "good+denoising"}, "random head in layer 1"),
     ],
 )
-def test_what_no_cell_can_be_is_refused(changes: dict[str, Any], words: str) -> None:
+def test_what_no_cell_can_be_is_refused(changes, words):
     with pytest.raises(ValueError, match=words):
         make_cell(**changes)
 
 
-def test_paths_have_names() -> None:
+def test_paths_have_names():
     plain = network.parse(VARIANTS["plain"])
     assert network.path_names(plain) == ["good", "good, random", "denoising", "random, random"]
     assert network.path_names(network.parse(VARIANTS["noisy"])) == ["good", "denoising"]
 
 
-def test_what_memory_does_not_hold_is_refused_with_the_number() -> None:
+def test_what_memory_does_not_hold_is_refused_with_the_number():
     with pytest.raises(RequestError, match=r"needs about 1,900 GB of memory"):
         plan("n=200000", "method=gp", "paths=all", "seed=0")
 
 
-def test_the_fewest_draws_are_those_that_chains_need() -> None:
+def test_the_fewest_draws_are_those_that_chains_need():
     assert LEAST["draws"] == LEAST_DRAWS  # said twice, so that a cell is known without NumPy

@@ -21,7 +21,7 @@ def maps(data: hm.Sequences, heads: str, seed: int = 0) -> list[Floats]:
     return hm.attention(data.inputs, parse(heads), seed)
 
 
-def test_states_stay_as_the_labels_say() -> None:
+def test_states_stay_as_the_labels_say():
     data = sequences(1000)
     stays = data.states[:, 1:] == data.states[:, :-1]
     for label, probability in hm.STAY.items():
@@ -33,7 +33,7 @@ def test_states_stay_as_the_labels_say() -> None:
 
 
 @pytest.mark.parametrize("sigma_perp", [0.0, 5.0])
-def test_tokens_show_their_states_in_noise(sigma_perp: float) -> None:
+def test_tokens_show_their_states_in_noise(sigma_perp):
     data = sequences(40, sigma_perp)
     assert data.inputs.shape == (40, 231, 31)
     assert not data.inputs[:, : hm.VISIBLE, 0].any()  # BOS
@@ -46,7 +46,7 @@ def test_tokens_show_their_states_in_noise(sigma_perp: float) -> None:
     assert outside == pytest.approx(sigma_perp, rel=0.02)
 
 
-def test_the_good_head_attends_to_an_equal_previous_state_or_else_to_bos() -> None:
+def test_the_good_head_attends_to_an_equal_previous_state_or_else_to_bos():
     data = sequences(50)
     ((found,),) = maps(data, "good")
     same = data.states[:, 1:] == data.states[:, :-1]
@@ -57,7 +57,7 @@ def test_the_good_head_attends_to_an_equal_previous_state_or_else_to_bos() -> No
     assert ((previous > bos) == same).mean() > 0.99
 
 
-def test_random_heads_differ() -> None:
+def test_random_heads_differ():
     data, text = sequences(3, tokens=6), "random+good+random/uniform+random"
     first, second = maps(data, text)
     for other in (first[2], second[1], maps(data, text, seed=1)[0][0]):
@@ -66,7 +66,7 @@ def test_random_heads_differ() -> None:
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_a_subnetwork_has_the_paths_of_the_whole(variant: str) -> None:
+def test_a_subnetwork_has_the_paths_of_the_whole(variant):
     """Up to the factor 1 / sqrt(D), since D counts its own paths."""
     data = sequences(4, SIGMA_PERP[variant], tokens=8)
     network = parse(VARIANTS[variant])
@@ -80,7 +80,7 @@ def test_a_subnetwork_has_the_paths_of_the_whole(variant: str) -> None:
         np.testing.assert_allclose(own, whole[:, [names.index(name) for name in kept]])
 
 
-def test_features_in_chunks_are_the_features(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_features_in_chunks_are_the_features(monkeypatch):
     data, text = sequences(7, tokens=6), VARIANTS["plain"]
     whole = path_features(data.inputs, maps(data, text))
     monkeypatch.setattr(hm, "_CHUNK_BYTES", 2 * 6 * 8 * 49)

@@ -33,7 +33,7 @@ def split(name: str, paths: str = "all") -> tuple[np.ndarray, np.ndarray]:
     return hidden_markov.features(data.inputs, make_cell(paths=paths).network, 0), data.labels
 
 
-def test_theory_and_its_limit_are_what_the_functions_give() -> None:
+def test_theory_and_its_limit_are_what_the_functions_give():
     """On the paths of the cell alone."""
     theory, limit = ended(small(), small(width=None, method="gp", paths="good+denoising"))
     solution = solve(*split("train"), (2, 2), 4, 0.01)
@@ -52,8 +52,8 @@ def test_theory_and_its_limit_are_what_the_functions_give() -> None:
 
 
 def test_a_saddle_that_is_not_found_ends_as_diverged_with_its_residual(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    monkeypatch,
+):
     hasty = functools.partial(solve, iterations=1)
     monkeypatch.setattr("chapters.paths.posterior.methods.solve", hasty)
     (found,) = ended(small())
@@ -64,8 +64,8 @@ def test_a_saddle_that_is_not_found_ends_as_diverged_with_its_residual(
 
 @pytest.mark.parametrize("method", ["theory", "gp", "slice"])
 def test_a_temperature_that_float64_does_not_hold_ends_a_cell_and_not_the_study(
-    method: str,
-) -> None:
+    method,
+):
     """More samples than paths have features: the kernel alone has no inverse."""
     changes = CHAINS if method == "slice" else {"method": method}
     width = None if method == "gp" else 1
@@ -74,7 +74,7 @@ def test_a_temperature_that_float64_does_not_hold_ends_a_cell_and_not_the_study(
     assert "raise the temperature" in found.columns["status_reason"]
 
 
-def test_cells_of_one_work_do_not_mix() -> None:
+def test_cells_of_one_work_do_not_mix():
     cells = [small(), small(seed=1), small(sigma_perp=5.0)]
     together, alone = ended(*cells), [ended(cell)[0] for cell in cells]
     losses, others = (
@@ -84,6 +84,6 @@ def test_cells_of_one_work_do_not_mix() -> None:
     assert len({*losses}) == 3
 
 
-def test_data_of_another_generator_is_refused() -> None:
+def test_data_of_another_generator_is_refused():
     with pytest.raises(RequestError, match="Run the command again to plan it anew"):
         ended(make_cell(data_digest="hidden-markov-0"))

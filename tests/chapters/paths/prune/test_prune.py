@@ -90,7 +90,7 @@ def column(rows: list[dict[str, str]], name: str) -> list[float]:
 # --- scores and orders
 
 
-def test_scores_and_the_order_that_a_hand_can_check(prune: Prune, tmp_path: Path) -> None:
+def test_scores_and_the_order_that_a_hand_can_check(prune, tmp_path):
     """Two layers: heads that attend to one token, to half of them, and to all alike."""
     one, half, alike = np.eye(4), np.kron(np.eye(2), np.full((2, 2), 0.5)), np.full((4, 4), 0.25)
     outputs = np.zeros((2, 3, 2))
@@ -125,7 +125,7 @@ def test_scores_and_the_order_that_a_hand_can_check(prune: Prune, tmp_path: Path
 
 
 @pytest.mark.parametrize("readout", ["mean", "last"])
-def test_the_theory_is_that_of_the_project(prune: Prune, tmp_path: Path, readout: Any) -> None:
+def test_the_theory_is_that_of_the_project(prune, tmp_path, readout):
     arrays = network()
     arrays["held_out"] = np.arange(SAMPLES) < 6
     options = ("--temperature", 0.3, "--width", 7, "--readout", readout)
@@ -143,7 +143,7 @@ def test_the_theory_is_that_of_the_project(prune: Prune, tmp_path: Path, readout
     assert order["missing"] == {}
 
 
-def test_the_temperature_is_chosen_on_the_last_quarter(prune: Prune, tmp_path: Path) -> None:
+def test_the_temperature_is_chosen_on_the_last_quarter(prune, tmp_path):
     """To choose on a quarter that is named is to choose the same."""
     arrays = network(of_heads=False)
     _, printed, _ = prune(npz(tmp_path, arrays))
@@ -156,7 +156,7 @@ def test_the_temperature_is_chosen_on_the_last_quarter(prune: Prune, tmp_path: P
 # --- files
 
 
-def test_what_says_the_same_gets_the_same_scores(prune: Prune, tmp_path: Path) -> None:
+def test_what_says_the_same_gets_the_same_scores(prune, tmp_path):
     """In bfloat16, which NumPy has not; with labels 0 and 1, and rows that sum to about 1."""
     arrays = network() | {"labels": A["labels"] > 0}
     tensors = {name: torch.tensor(array).to(torch.bfloat16) for name, array in arrays.items()}
@@ -194,9 +194,7 @@ UNREADABLE: dict[str, Callable[[Path, Arrays], Any]] = {
 
 
 @pytest.mark.parametrize("name", UNREADABLE)
-def test_a_file_that_cannot_be_read_is_named(
-    refused: Callable[..., str], tmp_path: Path, name: str
-) -> None:
+def test_a_file_that_cannot_be_read_is_named(refused, tmp_path, name):
     """Nor is anything loaded that is pickled."""
     UNREADABLE[name](tmp_path / name, network())
     message = refused(tmp_path / name)
@@ -204,9 +202,7 @@ def test_a_file_that_cannot_be_read_is_named(
     assert (f"inputs in {tmp_path / name}" in message) == (name == "objects.npz")
 
 
-def test_what_has_no_role_is_named_and_not_read_and_the_last_head_stays(
-    prune: Prune, tmp_path: Path
-) -> None:
+def test_what_has_no_role_is_named_and_not_read_and_the_last_head_stays(prune, tmp_path):
     arrays = {"attention.1": MAPS[:, :1], "input": np.array([{}, []], object)}
     _, printed, _ = prune(npz(tmp_path, arrays))
     assert "Ignored, as they have no role: input." in printed
@@ -243,11 +239,11 @@ def changed(name: str, index: Any, value: float) -> Arrays:
         ({"held_out": np.arange(SAMPLES) % 3}, "held_out must be true of some"),
     ],
 )
-def test_a_wrong_array_is_named(refused: Callable[..., str], arrays: Arrays, words: str) -> None:
+def test_a_wrong_array_is_named(refused, arrays, words):
     assert re.search(words, refused(A | arrays))
 
 
-def test_a_file_needs_maps_of_two_samples_and_two_tokens(refused: Callable[..., str]) -> None:
+def test_a_file_needs_maps_of_two_samples_and_two_tokens(refused):
     assert "attention must be named attention.1; the file holds maps)" in refused({"maps": MAPS})
     for maps in (MAPS[:1], np.ones((5, 2, 1, 1))):
         assert "at least 2 samples and 2 tokens" in refused({"attention.1": maps})
@@ -282,15 +278,11 @@ def unsolved(prune: Prune, file: Path, *args: object) -> str:
         ),
     ],
 )
-def test_a_network_without_theory_gets_the_other_scores(
-    prune: Prune, tmp_path: Path, arrays: Arrays, words: str
-) -> None:
+def test_a_network_without_theory_gets_the_other_scores(prune, tmp_path, arrays, words):
     assert words in unsolved(prune, npz(tmp_path, arrays))
 
 
-def test_a_theory_that_memory_does_not_hold_is_said(
-    prune: Prune, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_theory_that_memory_does_not_hold_is_said(prune, tmp_path, monkeypatch):
     monkeypatch.setattr("chapters.paths.attention_paths.size.Size.memory", 10**18)
     file = npz(tmp_path, network())
     words = "solving for 18 samples of 6 paths needs 1,000,000,000,000,"
@@ -304,8 +296,8 @@ def test_a_theory_that_memory_does_not_hold_is_said(
 
 
 def test_a_score_or_a_folder_that_cannot_be_is_refused_before_the_theory(
-    prune: Prune, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    prune, tmp_path, monkeypatch
+):
     monkeypatch.setattr("chapters.paths.prune.scoring._theory", lambda *_: pytest.fail("solved"))
     file = npz(tmp_path, network(of_heads=False))
     (tmp_path / "taken").touch()

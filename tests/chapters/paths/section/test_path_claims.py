@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import pytest
 
@@ -68,9 +66,7 @@ VERDICTS = [
 
 
 @pytest.mark.parametrize(("names", "law", "verdict"), VERDICTS)
-def test_each_claim_has_each_verdict(
-    results: Results, names: str, law: paths.Law | heads.Law, verdict: str
-) -> None:
+def test_each_claim_has_each_verdict(results, names, law, verdict):
     """Of several, they are all that there are of such a setting."""
     if isinstance(law, paths.Law):
         paths.write_study(results, law)
@@ -99,9 +95,7 @@ STUDIES = [
         (STUDIES[2], {"widths": ()}, "theory", "P7 P8 P9"),
     ],
 )
-def test_what_has_no_cells_was_not_run(
-    results: Results, study: Callable[..., None], there: dict[str, Any], missing: str, names: str
-) -> None:
+def test_what_has_no_cells_was_not_run(results, study, there, missing, names):
     study(results, **there)
     found, text = claims_of(results), f"no cell of {missing}"
     for name, claim in found.items():
@@ -113,7 +107,7 @@ def test_what_has_no_cells_was_not_run(
 
 
 @pytest.mark.parametrize("lost", ["saddle of theory", "saddle", "training", "not run"])
-def test_a_lost_seed_counts_against_a_claim(results: Results, lost: str) -> None:
+def test_a_lost_seed_counts_against_a_claim(results, lost):
     """Of seven seeds none may be lost."""
     if lost == "saddle of theory":
         paths.write_study(results, NOISY, sampled=())
@@ -133,7 +127,7 @@ def test_a_lost_seed_counts_against_a_claim(results: Results, lost: str) -> None
         assert "1 seed lost" in found[name].measured
 
 
-def test_a_network_that_nothing_has_scored_is_not_lost(results: Results) -> None:
+def test_a_network_that_nothing_has_scored_is_not_lost(results):
     """Another setting may have asked for it, or the study was stopped; it is named."""
     write_heads(results, TRAINED)
     heads.train(results, TRAINED, 6)
@@ -142,9 +136,7 @@ def test_a_network_that_nothing_has_scored_is_not_lost(results: Results) -> None
 
 @pytest.mark.parametrize("widths", [(), (100.0, 1_000.0)])
 @pytest.mark.parametrize("study", STUDIES[1:])
-def test_a_width_that_diverged_everywhere_is_not_replaced_by_the_next(
-    results: Results, study: partial[None], widths: tuple[float, ...]
-) -> None:
+def test_a_width_that_diverged_everywhere_is_not_replaced_by_the_next(results, study, widths):
     study(results, widths=widths)
     for seed in range(6):
         write_one = write if study is STUDIES[1] else heads.write
@@ -163,8 +155,8 @@ def test_a_width_that_diverged_everywhere_is_not_replaced_by_the_next(
 
 @pytest.mark.parametrize(("sampling", "verdict"), [(0.01, "undecided"), (0.2, "does not hold")])
 def test_chains_that_have_not_converged_leave_p1_undecided_but_do_not_save_a_wrong_theory(
-    results: Results, sampling: float, verdict: str
-) -> None:
+    results, sampling, verdict
+):
     law = replace(PLAIN, sampling=sampling)
     paths.write_study(results, law, seeds=7)
     write(results, law, "slice", 100.0, seed=3, r_hat=1.05)
@@ -174,7 +166,7 @@ def test_chains_that_have_not_converged_leave_p1_undecided_but_do_not_save_a_wro
     assert ("chains that have not converged" in claim.why) == (verdict == "undecided")
 
 
-def test_where_no_chain_has_converged_nothing_is_decided(results: Results) -> None:
+def test_where_no_chain_has_converged_nothing_is_decided(results):
     paths.write_study(results, PLAIN, sampled=())
     for seed in range(6):
         write(results, PLAIN, "slice", seed=seed, r_hat=2.0)
@@ -184,7 +176,7 @@ def test_where_no_chain_has_converged_nothing_is_decided(results: Results) -> No
 # --- what is not known
 
 
-def test_an_unknown_number_leaves_its_claim_undecided(results: Results) -> None:
+def test_an_unknown_number_leaves_its_claim_undecided(results):
     paths.write_study(results, PLAIN)
     write(results, PLAIN, seed=6, cell={"overlaps": None})
     write(results, PLAIN, "gp", seed=6)
@@ -193,28 +185,26 @@ def test_an_unknown_number_leaves_its_claim_undecided(results: Results) -> None:
 
 
 @pytest.mark.parametrize(("norm", "verdict"), [(0.02, "undecided"), (-0.02, "does not hold")])
-def test_a_missing_rule_leaves_p9_undecided_unless_another_refutes_it(
-    results: Results, norm: float, verdict: str
-) -> None:
+def test_a_missing_rule_leaves_p9_undecided_unless_another_refutes_it(results, norm, verdict):
     write_heads(results, over(weight_norm=norm), rules=("weight-norm", "entropy"))
     claim = claims_of(results)["P9"]
     assert claim.verdict == verdict
     assert "no cell of sensitivity" in claim.measured
 
 
-def test_one_width_has_no_trend_and_no_exponent(results: Results) -> None:
+def test_one_width_has_no_trend_and_no_exponent(results):
     paths.write_study(results, PLAIN, widths=(10.0,))
     found = claims_of(results)
     assert {found[name].verdict for name in ("P2", "P3")} == {"undecided"}
 
 
-def test_the_exponent_is_that_of_the_largest_widths(results: Results) -> None:
+def test_the_exponent_is_that_of_the_largest_widths(results):
     widths = (10.0, 30.0, 100.0, 300.0, 1_000.0)
     paths.write_study(results, replace(PLAIN, noise=0.0), widths=widths)
     assert "between N=100, 300 and 1000: -1.00" in claims_of(results)["P3"].measured
 
 
-def test_a_theory_that_is_the_limit_has_no_exponent(results: Results) -> None:
+def test_a_theory_that_is_the_limit_has_no_exponent(results):
     same = {"predictor_mean": [1.0, -1.0]}
     for seed in range(6):
         write(results, PLAIN, "gp", seed=seed, test=same)

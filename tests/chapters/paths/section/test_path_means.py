@@ -6,7 +6,7 @@ Names, order and numbers of all tables are in the golden record.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -47,7 +47,7 @@ def row(table: pd.DataFrame, **wanted: object) -> Mapping[str, Any]:
 # --- which cells count
 
 
-def test_networks_of_other_learning_rates_are_not_lost(results: Results) -> None:
+def test_networks_of_other_learning_rates_are_not_lost(results):
     """Those that were taken apart are read, though only a cell of one was asked for."""
     for seed in (0, 1):
         train(results, TRAINED, seed)
@@ -62,7 +62,7 @@ def test_networks_of_other_learning_rates_are_not_lost(results: Results) -> None
     assert (list(alone.cells["cell_id"]), len(alone.networks)) == ([cell_id], 1)
 
 
-def test_of_chains_of_one_network_the_longest_counts(results: Results) -> None:
+def test_of_chains_of_one_network_the_longest_counts(results):
     for draws in (500, 2_000, 1_000):
         write(results, Law(), "slice", draws=draws)
     setting = only(results)
@@ -79,18 +79,14 @@ def test_of_chains_of_one_network_the_longest_counts(results: Results) -> None:
         (train, TRAINED, {"test": {"accuracy": None}}, "accuracy"),
     ],
 )
-def test_a_cell_that_lacks_something_is_refused(
-    results: Results, write_one: Callable[..., str], law: Any, given: dict[str, Any], fault: str
-) -> None:
+def test_a_cell_that_lacks_something_is_refused(results, write_one, law, given, fault):
     cell_id = write_one(results, law, **given)
     with pytest.raises(ResultsError, match=f"cell {cell_id} has .*{fault}"):
         only(results)
 
 
 @pytest.mark.parametrize("r_hat", [1.01, math.nan, None])
-def test_what_diverged_or_has_not_converged_is_counted_and_in_no_mean(
-    results: Results, r_hat: float | None
-) -> None:
+def test_what_diverged_or_has_not_converged_is_counted_and_in_no_mean(results, r_hat):
     """Nor is a sample compared with the theory of another seed."""
     for seed, accuracy in enumerate((0.9, 0.8)):
         write(results, NOISY, "slice", seed=seed, test={"accuracy": accuracy})
@@ -106,7 +102,7 @@ def test_what_diverged_or_has_not_converged_is_counted_and_in_no_mean(
     assert (agreed["num_seeds"], agreed["accuracy_difference"]) == (1, pytest.approx(-0.1))
 
 
-def test_only_leading_components_count(results: Results) -> None:
+def test_only_leading_components_count(results):
     write(results, Law(), cell={"overlaps": [0.2] * 30 + [0.9]})
     write(results, Law(), seed=1, cell={"overlaps": None})
     np.testing.assert_array_equal(
@@ -117,7 +113,7 @@ def test_only_leading_components_count(results: Results) -> None:
 # --- trained networks and their heads
 
 
-def test_a_curve_that_one_network_lacks_is_not_known(results: Results) -> None:
+def test_a_curve_that_one_network_lacks_is_not_known(results):
     score(results, SMALL)
     score(results, SMALL, seed=1, test={"accuracy_pruned": None})
     setting = only(results)
@@ -125,7 +121,7 @@ def test_a_curve_that_one_network_lacks_is_not_known(results: Results) -> None:
     assert math.isnan(row(heads_orders.areas(setting), order="removal")["area"])
 
 
-def test_a_lost_network_counts_where_differences_fall_apart(results: Results) -> None:
+def test_a_lost_network_counts_where_differences_fall_apart(results):
     """Twelve are ahead by 30 points, but for one; two that theory lacks may lie with it.
 
     No advice is given: the t test would ask for fewer networks than there are.

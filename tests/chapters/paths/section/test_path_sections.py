@@ -38,7 +38,7 @@ def drawn(results: Results) -> list[str]:
     return [prefix.sub("", picture.name) for picture in only(results).pictures]
 
 
-def test_equal_compute_leaves_out_what_trains_nothing(results: Results) -> None:
+def test_equal_compute_leaves_out_what_trains_nothing(results):
     paths.write_study(results, paths.Law(), seeds=1)
     assert compare_results(results) == []
     with pytest.raises(ResultsError, match="no cell of the table was trained"):
@@ -52,7 +52,7 @@ def test_equal_compute_leaves_out_what_trains_nothing(results: Results) -> None:
 # --- what is missing
 
 
-def test_an_interrupted_study_shows_its_networks_and_what_is_missing(results: Results) -> None:
+def test_an_interrupted_study_shows_its_networks_and_what_is_missing(results):
     for seed in range(4):
         train(results, TRAINED, seed, status="done" if seed < 3 else "diverged")
     section = only(results)
@@ -82,9 +82,7 @@ def test_an_interrupted_study_shows_its_networks_and_what_is_missing(results: Re
         ("fixed", ""),
     ],
 )
-def test_a_temperature_at_an_end_of_its_grid_is_said(
-    results: Results, choice: str, names: str
-) -> None:
+def test_a_temperature_at_an_end_of_its_grid_is_said(results, choice, names):
     """As published, the limit has five of the ten."""
     law = heads_results.Law(choice=choice)
     for method, width, temperature in (
@@ -96,7 +94,7 @@ def test_a_temperature_at_an_end_of_its_grid_is_said(
     assert ";".join(found) == names
 
 
-def test_nothing_is_decided_where_the_test_episodes_chose(results: Results) -> None:
+def test_nothing_is_decided_where_the_test_episodes_chose(results):
     """And no number of networks would decide it."""
     rules = ("random", *heads_results.SIMPLE)
     law = heads_results.Law(choice="published")
@@ -116,7 +114,7 @@ def test_nothing_is_decided_where_the_test_episodes_chose(results: Results) -> N
 # --- what must not decide
 
 
-def test_cells_that_took_other_weights_apart_are_in_no_number(results: Results) -> None:
+def test_cells_that_took_other_weights_apart_are_in_no_number(results):
     for seed in range(3):
         train(results, TRAINED, seed, network_digest="new")
         score(results, seed=seed, network_digest="new" if seed else "old")
