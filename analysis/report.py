@@ -20,6 +20,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(argv: Sequence[str] | None) -> int:
     with importing():
+        from study.parts import load_parts
+
+        load_parts(argv)  # names and words of measures
         parser = _parser()
     asked = vars(parser.parse_args(argv))
     with importing(), working("starting"):
@@ -28,6 +31,7 @@ def _run(argv: Sequence[str] | None) -> int:
         from study.results import Results, ResultsError
 
     results, out = Results(asked.pop("results_dir")), asked.pop("out")
+    asked.pop("parts")
     published, interval = asked.pop("published"), asked.pop("watch")
     question = Question(**asked)
     try:
@@ -88,6 +92,7 @@ def _watch(
 
 def _parser() -> Parser:
     from analysis.groups import AXES
+    from study.parts import add_parts
     from study.terminal.options import above_zero, names
 
     parser = Parser("analysis.report", _ABOUT, _EXAMPLES)
@@ -138,7 +143,14 @@ def _parser() -> Parser:
         type=names,
         metavar="MEASURE,...",
         help="measures whose differences are tested, separated by commas (default: saif, "
-        "accuracy and those of recorded runs, where known)",
+        "accuracy and those of recorded runs, where known); also follows, falls and stays, and "
+        "measures of your own, with the file that registers them",
+    )
+    parser.add_argument(
+        "--class",
+        dest="of_class",
+        metavar="NAME",
+        help="also show the heat maps of the inputs of this class",
     )
     parser.add_argument("--study", metavar="NAME", help="only the cells that this study recorded")
     parser.add_argument(
@@ -147,6 +159,7 @@ def _parser() -> Parser:
         help="show Table 1 of the paper beside CIFAR-10, CIFAR-100, HateXplain and MSCOCO, and "
         "a prototype's numbers beside attention paths",
     )
+    add_parts(parser)
     parser.add_argument(
         "--watch",
         nargs="?",

@@ -253,7 +253,7 @@ def no_pictures() -> Iterator[None]:
 def without_pictures() -> Iterator[None]:
     """Comparisons have no figures: they take most of a report's time, and few tests look there."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("analysis.page.comparisons.pictures", lambda _: [])
+        patch.setattr("analysis.page.comparisons.pictures", lambda *_, **__: [])
         patch.setattr("analysis.page.comparisons.family_pictures", lambda _: [])
         yield
 

@@ -30,6 +30,7 @@ from analysis.groups import (
 )
 from analysis.rules.stages import tuning
 from analysis.rules.statistics import ROUNDING
+from study import tasks
 from study.results import Results, ResultsError, unknown
 
 STOPPED, UNSWITCHED, SEEDS, SCORE = "stopped", "unswitched", "seeds", "score"
@@ -44,7 +45,7 @@ def known_metrics(at_budget: pd.DataFrame, own: Iterable[str] = ()) -> list[str]
 
     Args:
         at_budget: as `equal_compute` gives it.
-        own: measures of recorded runs, in which case they are columns of `at_budget`.
+        own: measures in the column `measures`, which then are columns of `at_budget`.
     """
     known = [name for name in (*METRICS, *own) if at_budget[f"last_{name}"].notna().any()]
     return known or [*METRICS]
@@ -60,28 +61,36 @@ def asked_metrics(
 
     Args:
         at_budget: as `equal_compute` gives it, of one comparison.
-        own: measures of recorded runs, of any comparison.
+        own: measures in the column `measures`, of any comparison.
         select: the metric asked for; None: accuracy, or the only one that is known.
-        test: the metrics asked for; None: all that are known.
+        test: the metrics asked for; None: SAIF and accuracy, and all of recorded runs.
 
     Raises:
         ResultsError: no cell has recorded one that was asked for, or `select` has to be given.
     """
     task = at_budget["task"].iloc[0]
     known = known_metrics(at_budget, sorted(own, key=lambda name: name != select))
+    recorded = is_recorded(at_budget).any()
+    # Tests that nobody asked for would weaken those of studies that are known.
+    usually = [name for name in known if recorded or name in METRICS]
     usual = "accuracy" if "accuracy" in known else known[0]
     if select is None and usual != "accuracy" and len(known) > 1:
         raise ResultsError(
             f"the runs of {task} have no accuracy to choose options by. Name the measure that "
             f"chooses, --select {usual}; recorded: {', '.join(known)}."
         )
-    tested = [test] if isinstance(test, str) else [*(test or known)]
+    tested = [test] if isinstance(test, str) else [*(test or usually)]
     # Where no cell of a study has a usual one, no option can be chosen, which is said there.
-    may_choose = known if is_recorded(at_budget).any() else [*known, *METRICS]
+    may_choose = known if recorded else [*usually, *METRICS]
     of_test = [("--test", name, known) for name in tested]
     for asked, name, there in (("--select", select or usual, may_choose), *of_test):
         if name not in there:
-            raise ResultsError(f"{asked}: {unknown(f'measure of {task}', name, known)}")
+            raise ResultsError(f"{asked}: {unknown(f'measure of {task}', name, there)}")
+        if not (recorded or name in (*METRICS, *tasks.MEASURES)):
+            raise ResultsError(
+                f"{asked} {name}: name the file that registers it, --with FILE, which tells "
+                "whether more of it is better."
+            )
     return select or usual, tuple(dict.fromkeys(tested))
 
 

@@ -21,6 +21,7 @@ import pyarrow as pa
 
 from analysis.digest.at_cut import cut_cells, heatmaps_of, rows_within
 from analysis.digest.choose import asked_metrics, best_of, options
+from analysis.digest.classes import class_parts, class_rows
 from analysis.digest.cut import Cut
 from analysis.digest.means import summarise
 from analysis.digest.measures import METRICS, measures
@@ -78,7 +79,7 @@ class Comparison:
         cells: one row a cell, the columns of `CELLS_SCHEMA` but `cell`.
         at_budget: one row a (cell, split), see `equal_compute`, with only counts, costs and
             measures of the evaluations, and of the rows in `chosen` what is right of each
-            instance, `study.results.INSTANCES` and `base_images`.
+            instance, `study.results.INSTANCES`, `base_images` and `labels`.
         options: one row an option, see `analysis.digest.choose.options`.
         choice: one row a group, see `choose`.
         summary: one row a group on the test split, see `summarise`, with `cut_at`, the
@@ -198,6 +199,16 @@ class Comparison:
     def looks(self) -> Looks:
         """When its paradigms were looked at first."""
         return looks(self.cells, self.choice)
+
+    @functools.cached_property
+    def classes(self) -> pd.DataFrame:
+        """Scores of each class, see `analysis.digest.classes.class_rows`."""
+        return class_rows(self.chosen)
+
+    @functools.cached_property
+    def class_parts(self) -> pd.DataFrame:
+        """What each class carries of its differences, see `analysis.digest.classes`."""
+        return class_parts(self.paired, self.tested)
 
     def tested(self, *paradigms: str) -> pd.DataFrame:
         """The rows of `chosen` that verdicts on some paradigms rest on: of the first look."""
@@ -411,7 +422,8 @@ def _compare(
     chosen_ids = pd.concat(map(tested_choice, tables, choices))["cell_id"].unique()
 
     read = source.of(chosen_ids, None if details else [*KEY, *INSTANCES, "measures"])
-    images = read.reindex(columns=[*KEY, *INSTANCES, "base_images"]).dropna(subset="instances")
+    of_instances = [*KEY, *INSTANCES, "base_images", "labels"]
+    images = read.reindex(columns=of_instances).dropna(subset="instances")
     left_out = [*_NOT_COMPARED, *(f"between_{name}" for name in _NOT_COMPARED)]
     table = found.table.drop(columns=left_out, errors="ignore").merge(images, on=KEY, how="left")
     chosen = table[table["cell_id"].isin(chosen_ids)]
@@ -434,8 +446,10 @@ def _compare(
         "options": tried,
         "choice": choices,
         "summary": [
-            summarise(at_budget, choice, measures=found.measures).assign(cut_at=value)
-            for at_budget, choice, value in zip(tables, choices, places["value"], strict=True)
+            summarise(at_budget, choice, measures=found.measures, asked=tested).assign(cut_at=at)
+            for at_budget, choice, tested, at in zip(
+                tables, choices, metrics, places["value"], strict=True
+            )
         ],
         "paired": _parts(paired_table(zip(tables, choices, metrics, cells, strict=True)), ids),
         "chosen": _parts(chosen, ids),

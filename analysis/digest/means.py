@@ -14,7 +14,16 @@ from analysis.digest import measures as declared
 from analysis.digest.choose import known_metrics
 from analysis.digest.measures import METRICS, Measure
 from analysis.digest.scores import Scores, scores
-from analysis.groups import AXES, GROUP, OPTION, Axis, finite_evaluations, in_order, rows_of
+from analysis.groups import (
+    AXES,
+    GROUP,
+    OPTION,
+    Axis,
+    finite_evaluations,
+    in_order,
+    is_recorded,
+    rows_of,
+)
 from analysis.rules.learning import apart, share_mean
 from analysis.rules.stages import tested
 from analysis.rules.statistics import interval_columns, t_interval
@@ -37,6 +46,7 @@ def summarise(
     split: str = "test",
     confidence: float = 0.95,
     measures: Sequence[str] = (),
+    asked: Sequence[str] = (),
 ) -> pd.DataFrame:
     """Mean and interval of each group's chosen option, on the seeds that confirm if any do.
 
@@ -49,7 +59,8 @@ def summarise(
         choice: as `choose` gives it.
         split: `test`, `validation` or `train`.
         confidence: of the intervals, in (0, 1).
-        measures: of recorded runs, which are summarised, too, as far as they are known.
+        measures: in the column `measures`, which are summarised, too, as far as they are known.
+        asked: measures that are tested, which are over images, too, as SAIF and accuracy are.
 
     Returns:
         One row a group whose chosen option was tested: the columns of `choice`, with `num_seeds`
@@ -78,7 +89,9 @@ def summarise(
     seeds = rows.groupby(GROUP + OPTION, dropna=False)["cell_id"].transform("size")
     rows = rows.assign(filled=seeds.groupby([rows["task"], rows["m"]]).transform("max"))
     rows = rows_of(choice, rows).sort_values("seed")
-    crossed = known_metrics(at_budget, measures)
+    known = known_metrics(at_budget, measures)
+    if not is_recorded(at_budget).any():
+        known = [name for name in known if name in (*METRICS, *asked)]
     records = []
     for _, group in rows.groupby(GROUP):
         first, planned = group.iloc[0], group["planned_seeds"].fillna(group["filled"])
@@ -90,12 +103,12 @@ def summarise(
             **group[["compute_flops", AXES[first["axis"]]]].astype(float).max().to_dict(),
         }
         for name in table:
-            known = name in rows and rows[name].notna().any()
-            if name not in crossed and (known or name in _ALWAYS):
+            there = name in rows and rows[name].notna().any()
+            if name not in known and (there or name in _ALWAYS):
                 found = interval(group[name], table[name], first["num_classes"], confidence)
                 record |= dict(zip(interval_columns(name), found, strict=True))
         record |= {"num_images": math.nan, "num_backgrounds": math.nan}
-        for name in crossed:
+        for name in known:
             record |= _crossed(group, table[name], confidence)
         records.append(record | {"split": split, "confidence": confidence})
     summary = pd.DataFrame(records, columns=None if records else _SHARED)

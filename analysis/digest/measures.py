@@ -27,8 +27,9 @@ class Measure:
         name: for people.
         is_share: whether it is a fraction, which people read in per cent.
         bounded: whether it is in [0, 1].
-        bits: the column with a bit per instance, whose mean it is; empty: there is none.
-        tested: whether paradigms are compared by it where it is known, and it may choose options.
+        bits: what is recorded of each instance, whose mean it is (`analysis.digest.scores.flags`);
+            empty: nothing.
+        larger_is_better: whether a paradigm is better that has more of it.
         guess: what a guess gives, as which a diverged cell counts; NaN: it is not known.
         of_classes: whether that is of one class alone, 1/C.
         margin: a run that is further above a guess has learned; infinite: nothing is known of it.
@@ -40,7 +41,7 @@ class Measure:
     is_share: bool = True
     bounded: bool = True
     bits: str = ""
-    tested: bool = False
+    larger_is_better: bool = True
     guess: float = math.nan
     of_classes: bool = False
     margin: float = math.inf
@@ -71,11 +72,12 @@ class Measure:
 
 
 def measures(task: str, own: Iterable[str] = ()) -> dict[str, Measure]:
-    """Column -> measure: SAIF, accuracy, those of recorded runs, then what is never tested.
+    """Column -> measure: SAIF, accuracy, those in the column `measures`, then others.
 
     Args:
         task: name of the task; empty: of mosaics.
-        own: measures of their own that recorded runs have, perhaps among the usual ones.
+        own: measures in the column `measures`, of any cells or of recorded runs; perhaps among
+            the usual ones.
     """
     return _measures(task, tuple(name for name in own if name not in METRICS))
 
@@ -83,25 +85,24 @@ def measures(task: str, own: Iterable[str] = ()) -> dict[str, Measure]:
 @functools.cache
 def _measures(task: str, own: Sequence[str]) -> dict[str, Measure]:
     modality = tasks.modality(task)
-    shared: dict[str, Any] = {"tested": True, "margin": modality.margin}
     rows = [
         Measure(
             "saif",
             "SAIF",
-            bits="instance_saif",
+            bits="saif",
             guess=0.0,
+            margin=modality.margin,
             threshold=modality.saif_threshold,
-            **shared,
         ),
         Measure(
             "accuracy",
             modality.score,
-            bits="instance_right",
+            bits="right",
             guess=float(modality.chance),
             of_classes=True,
-            **shared,
+            margin=modality.margin,
         ),
-        *(Measure(name, name.replace("_", " "), tested=True, guess=0.0) for name in own),
+        *map(_own, own),
         Measure("loss", "loss (nats)", is_share=False, bounded=False),
         Measure("foreground_attention_mean", "attention on the foreground"),
         *(
@@ -110,3 +111,13 @@ def _measures(task: str, own: Sequence[str]) -> dict[str, Measure]:
         ),
     ]
     return {each.column: each for each in rows}
+
+
+def _own(name: str) -> Measure:
+    """A measure that is registered, or one of recorded runs."""
+    if name not in tasks.MEASURES:
+        return Measure(name, name.replace("_", " "), guess=0.0)
+    own = tasks.MEASURES[name]
+    return Measure(
+        name, own.name, own.is_share, own.bounded, name, own.larger_is_better, guess=own.lost
+    )

@@ -209,6 +209,7 @@ def _tests(
         yield {
             **shared,
             "metric": metric,
+            "larger_is_better": known[metric].larger_is_better,
             "first": first,
             "second": second,
             **test,
@@ -260,5 +261,6 @@ def _verdict(row: Row, p_holm: float) -> dict[str, str]:
         ),
     }
     reason = next((reason for reason, holds in reasons.items() if holds), "")
-    better = "better" if row["difference"] > 0 else "worse"
-    return {"verdict": "undecided" if reason else better, "reason": reason}
+    is_better = (row["difference"] > 0) == row.get("larger_is_better", True)
+    verdict = "better" if is_better else "worse"
+    return {"verdict": "undecided" if reason else verdict, "reason": reason}

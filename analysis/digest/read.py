@@ -6,7 +6,7 @@ import glob
 import json
 import os
 import tempfile
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -68,9 +68,10 @@ def load(results_dir: Directory, cell_ids: Iterable[str] | None = None) -> pd.Da
         cell_ids: keep these cells only; ids without a result are ignored.
 
     Returns:
-        The columns of `CELLS_SCHEMA` and `EVALUATIONS_SCHEMA`, `base_images` (of the rows with
-        `instances`, those that each instance holds, one after another; as many for each, that of
-        the foreground first), and one for each measure of its own that a recorded run has. Metrics
+        The columns of `CELLS_SCHEMA` and `EVALUATIONS_SCHEMA`, of the rows with `instances`
+        `base_images` (those that each instance holds, one after another; as many for each, that of
+        the foreground first) and `labels` (names of their classes, where there are any), and one
+        for each measure of its own that a recorded run has. Metrics
         are fractions in [0, 1] (`loss` in nats), compute in FLOPs, times in seconds; counts are
         nullable integers.
 
@@ -92,12 +93,17 @@ def _joined(
 
 
 def _with_images(results: Results, rows: pd.DataFrame) -> pd.DataFrame:
-    """Evaluations, with a column `base_images`; missing where they are not at hand."""
-    held = {name: results.base_images(name) for name in rows["instances"].dropna().unique()}
-    flat = {name: images.ravel() for name, images in held.items() if images is not None}
-    # `Series.map` would copy what it finds into arrays of its own: gigabytes.
-    of_each = pd.Series([flat.get(name) for name in rows["instances"]], rows.index, dtype=object)
-    return rows.assign(base_images=of_each)
+    """Evaluations, with columns `base_images` and `labels`; missing where not at hand."""
+    names = rows["instances"].dropna().unique()
+    held = {name: found for name in names if (found := results.instances(name)) is not None}
+    images = {name: each.base_images.ravel() for name, each in held.items()}
+    labels = {name: each.labels for name, each in held.items()}
+
+    def of_each(found: Mapping[Any, Any]) -> pd.Series:
+        # `Series.map` would copy what it finds into arrays of its own: gigabytes.
+        return pd.Series([*map(found.get, rows["instances"])], rows.index, dtype=object)
+
+    return rows.assign(base_images=of_each(images), labels=of_each(labels))
 
 
 def with_measures(rows: pd.DataFrame) -> pd.DataFrame:

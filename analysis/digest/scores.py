@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -25,6 +25,8 @@ FEWEST_DF = 4.0
 fewer, what is measured of it is too often next to nothing, and verdicts are false too often."""
 
 Floats = NDArray[np.float64]
+
+_NONE = np.zeros((0, 0), bool)
 
 
 class Instances(NamedTuple):
@@ -58,17 +60,32 @@ class Scores:
     Attributes:
         values: (S, n) score of each instance; (S, 1) of all together.
         instances: which images they hold.
+        held: (n, k) these images; None: not known.
+        labels: (n,) names of their classes; None: not known, or they have none.
     """
 
     values: Floats
     instances: Instances = TOGETHER
+    held: NDArray[np.int64] | None = None
+    labels: NDArray[np.str_] | None = None
 
     def __getitem__(self, cells: NDArray[np.bool_]) -> Scores:
         """Those of some cells, (S,)."""
-        return Scores(self.values[cells], self.instances)
+        return replace(self, values=self.values[cells])
 
     def __sub__(self, other: Scores) -> Scores:
-        return Scores(self.values - other.values, self.instances)
+        return self.with_values(self.values - other.values)
+
+    def with_values(self, values: Floats) -> Scores:
+        """Other scores of the same instances."""
+        return replace(self, values=values)
+
+    def where(self, mine: NDArray[np.bool_]) -> Scores:
+        """Those of some instances, (n,), whose images and labels are known."""
+        assert self.held is not None
+        assert self.labels is not None
+        held = self.held[mine]
+        return Scores(self.values[:, mine], instances_of(held), held, self.labels[mine])
 
     @property
     def by_seed(self) -> Floats:
@@ -116,7 +133,7 @@ def scores(rows: pd.DataFrame, metric: str) -> Scores:
 
     Args:
         rows: (S,) one a cell of one comparison, with `task`, `diverged`, the metric, and perhaps
-            the columns `study.results.INSTANCES` and `base_images`, see
+            the columns `study.results.INSTANCES`, `base_images` and `labels`, see
             `analysis.digest.read.load`.
         metric: a measure, see `analysis.digest.measures`.
 
@@ -129,18 +146,44 @@ def scores(rows: pd.DataFrame, metric: str) -> Scores:
     if there.empty:
         return together
     bits = measures(there["task"].iloc[0], [metric])[metric].bits
-    if there.reindex(columns=["instances", "instance_known", bits]).isna().any(axis=None):
+    known = there.reindex(columns=["instances", "instance_known"]).notna().all(axis=None)
+    recorded = flags(there, bits) if known and bits else _NONE
+    if len(recorded) < len(there):
         return together
     _refuse_unusable(there)
     count = int(there["num_evaluated"].iloc[0])
-    counted = _unpacked(there["instance_known"].head(1), count)[0] | (metric == "accuracy")
-    right = _unpacked(there[bits], count)[:, counted]
+    counted = flags(there.head(1), "known")[0] | (metric != "saif")
+    right = recorded[:, counted]
     if not counted.any() or (np.abs(right.mean(axis=1) - score[~lost]) > ROUNDING).any():
         return together
     values = np.repeat(score[:, None], right.shape[1], axis=1)
     values[~lost] = right
     images = np.asarray(there["base_images"].iloc[0], np.int64)
-    return Scores(values, _instances(images.tobytes(), counted.tobytes()))
+    labels = there.get("labels", pd.Series(dtype=object)).dropna()
+    return Scores(
+        values,
+        _instances(images.tobytes(), counted.tobytes()),
+        images.reshape(count, -1)[counted],
+        labels.iloc[0][counted] if len(labels) else None,
+    )
+
+
+def flags(rows: pd.DataFrame, name: str) -> NDArray[np.bool_]:
+    """What is true of each instance.
+
+    Args:
+        rows: as of `scores`, of the same instances.
+        name: `known`, `saif`, `right`, or one of the bits in `instance_bits`.
+
+    Returns:
+        (S, n), of the rows that have recorded it.
+    """
+    column = f"instance_{name}"
+    if column not in rows:
+        by_name = rows.get("instance_bits", pd.Series(dtype=object)).dropna().map(dict)
+        rows = rows.loc[by_name.index].assign(**{column: by_name.map(lambda of: of.get(name))})
+    there = rows.dropna(subset=column)
+    return _unpacked(there[column], int(rows["num_evaluated"].iloc[0])) if len(there) else _NONE
 
 
 def instances_of(held: NDArray[np.int64]) -> Instances:
@@ -171,8 +214,14 @@ def _refuse_unusable(rows: pd.DataFrame) -> None:
             "cells were trained, or train one of them again: move its file out of cells/ and run "
             "its study. (A table has to be what analysis.load returns.)"
         )
-    told = rows[["instances", "instance_known"]]
-    others = rows.loc[told.ne(told.iloc[0]).any(axis=1), "cell_id"]
+    first = rows.iloc[0]
+    # Of other names, those with classes and those from before these were recorded are the same.
+    alike = {
+        name: np.array_equal(of["base_images"].iloc[0], first["base_images"])
+        for name, of in rows.groupby("instances")
+    }
+    told = rows["instances"].map(alike) & rows["instance_known"].eq(first["instance_known"])
+    others = rows.loc[~told, "cell_id"]
     if len(others):
         raise ResultsError(
             "cells of one comparison were tested on other instances than the rest "

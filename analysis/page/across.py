@@ -8,8 +8,8 @@ from typing import Any
 import pandas as pd
 
 from analysis.digest.compare import Comparison, metrics_of
-from analysis.digest.effects import VERDICTS, effects, verdicts
-from analysis.digest.factors import factor_name, families, setting_names, value_text
+from analysis.digest.factors.effects import VERDICTS, effects, verdicts
+from analysis.digest.factors.families import factor_name, families, setting_names, value_text
 from analysis.forms import points
 from analysis.section.templates import Table, paragraphs, table
 
@@ -50,7 +50,8 @@ def order_table(verdicts: pd.DataFrame, names: Sequence[str], title: str) -> pd.
     """One row per setting, one column per pair, and last rows that count each verdict, all text.
 
     Args:
-        verdicts: rows of one metric, see the function of this name in `analysis.digest.effects`.
+        verdicts: rows of one metric, see the function of this name in
+            `analysis.digest.factors.effects`.
         names: of all settings.
         title: of the column of names.
 

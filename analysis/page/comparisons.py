@@ -15,12 +15,17 @@ import pandas as pd
 
 from analysis.digest.claims import claims
 from analysis.digest.compare import Comparison, compare_results
-from analysis.digest.effects import across_tables
-from analysis.digest.factors import families, setting_names
+from analysis.digest.factors.effects import across_tables
+from analysis.digest.factors.families import families, setting_names
 from analysis.digest.measures import measures
 from analysis.page.across import across_facts, count_sentences
 from analysis.page.exports import cell_rows, comparison_tables, for_papers
-from analysis.page.pictures import family_pictures, heat_map_pictures, pictures
+from analysis.page.pictures import (
+    family_pictures,
+    heat_map_pictures,
+    pictures,
+    refuse_unknown_class,
+)
 from analysis.page.sentences import (
     answer,
     method,
@@ -34,6 +39,7 @@ from analysis.page.sentences import (
 from analysis.page.summaries import group_summaries
 from analysis.page.table_one import table_one_rows
 from analysis.page.tables import (
+    class_tables,
     comparison_cells,
     further_cells,
     option_table,
@@ -122,12 +128,16 @@ def find(results: Results, cell_ids: Collection[str], question: Question) -> lis
     """Every comparison; see `analysis.section.section.Kind`."""
     asked = {name: getattr(question, name) for name in question.OF_COMPARISONS}
     found = compare_results(results, cell_ids=cell_ids, **asked)
-    return [section_of(comparison, len(found)) for comparison in found]
+    if question.of_class is not None:
+        refuse_unknown_class(found, question.of_class)
+    return [section_of(comparison, len(found), question.of_class) for comparison in found]
 
 
-def section_of(comparison: Comparison, num_settings: int = 1) -> Compared:
+def section_of(
+    comparison: Comparison, num_settings: int = 1, of_class: str | None = None
+) -> Compared:
     """A comparison as a section of a page of so many, which shows no figures but heat maps of
-    each where there are more than `MOST_IN_FULL`.
+    each where there are more than `MOST_IN_FULL`; also those of a class, if one is asked for.
     """
     is_one_of_many = num_settings > MOST_IN_FULL
     return Section(
@@ -147,7 +157,9 @@ def section_of(comparison: Comparison, num_settings: int = 1) -> Compared:
         subject=comparison,
         claims=claims(comparison),
         tell=functools.partial(_facts, is_one_of_many=is_one_of_many),
-        draw=heat_map_pictures if is_one_of_many else pictures,
+        draw=functools.partial(
+            heat_map_pictures if is_one_of_many else pictures, of_class=of_class
+        ),
         tabulate=_tables,
         list_cells=cell_rows,
         summarise=functools.partial(group_summaries, alone=num_settings == 1),
@@ -159,6 +171,8 @@ def _tables(comparison: Comparison) -> dict[str, pd.DataFrame]:
         "summary": comparison.summary,
         "paired": comparison.paired,
         "options": comparison.options,
+        "classes": comparison.classes,
+        "class_parts": comparison.class_parts,
     }
 
 
@@ -170,6 +184,7 @@ def _facts(comparison: Comparison, is_one_of_many: bool) -> dict[str, Any]:
         "looks": (lambda of: None) if is_one_of_many else looks,
         "verdicts": lambda of: verdict_table(of.paired),
         "further": lambda of: [Table(*each, csv="comparison.csv") for each in further_cells(of)],
+        "by_class": class_tables,
         "cut": lambda of: "".join(said("cut", of)),
         "options": option_table,
         "settings": setting_table,

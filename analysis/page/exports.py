@@ -158,6 +158,8 @@ def comparison_tables(found: Sequence[Comparison]) -> dict[str, pd.DataFrame]:
         "comparison": [each.summary for each in found],
         "paired": [each.paired for each in found],
         "options": [with_chosen(each.options, each.choice, GROUP + OPTION) for each in found],
+        "classes": [each.classes for each in found],
+        "class_parts": [each.class_parts for each in found],
     }
     settings = [*map(_setting, found)]
     return {"table1": table_one(found)} | {

@@ -5,7 +5,7 @@ What they say stands in ``templates/captions.j2``, by the kind of a picture.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -13,8 +13,8 @@ from matplotlib.figure import Figure
 
 from analysis.digest.choose import MAX_RATES, response
 from analysis.digest.compare import Comparison
-from analysis.digest.effects import verdicts
-from analysis.digest.factors import Family, by_value, factor_name, value_text
+from analysis.digest.factors.effects import verdicts
+from analysis.digest.factors.families import Family, by_value, factor_name, value_text
 from analysis.digest.means import common, heatmap_seeds, learning_curve, mean_heatmaps
 from analysis.digest.measures import METRICS, measures
 from analysis.figures.curves import compute_figure, factors_figure, response_figure
@@ -25,26 +25,46 @@ from analysis.rules.statistics import CONFIDENCE
 from analysis.section.picture import Picture, file_stem
 from analysis.section.templates import paragraphs
 from study.door import imported
+from study.results import ResultsError, unknown
 
 REFERENCES = ("hard", "hard-sampled", "hard-running", "soft")
 """Paradigms without a switch point whose level stands beside the response to it."""
 
 
-def pictures(comparison: Comparison) -> list[Picture]:
+def pictures(comparison: Comparison, of_class: str | None = None) -> list[Picture]:
     """Every figure that the comparison has the data for, in the order of the report.
 
-    Left out are differences of fewer than two paradigms, missing heat maps, and responses to a
-    single learning rate or switch point. Without any option that has numbers there is no picture.
+    With a class, also its heat maps. Left out are differences of fewer than two paradigms, missing
+    heat maps, and responses to a single learning rate or switch point. Without any option that has
+    numbers there is no picture.
     """
     if comparison.summary.empty:
         return []
     kinds = _differences, _heat_maps, _curves, _responses, _gallery
-    return [picture for kind in kinds for picture in kind(comparison)]
+    found = [picture for kind in kinds for picture in kind(comparison)]
+    return [*found, *_of_class(comparison, of_class)]
 
 
-def heat_map_pictures(comparison: Comparison) -> list[Picture]:
+def heat_map_pictures(comparison: Comparison, of_class: str | None = None) -> list[Picture]:
     """Its heat maps alone."""
-    return [*_heat_maps(comparison)]
+    return [*_heat_maps(comparison), *_of_class(comparison, of_class)]
+
+
+def refuse_unknown_class(found: Sequence[Comparison], name: str) -> None:
+    """Refuses a class of which no comparison has recorded a heat map.
+
+    Raises:
+        ResultsError: likewise.
+    """
+    held = pd.concat([each.chosen["class_heatmaps"] for each in found]).dropna()
+    names = sorted({each for maps in held for each, _ in maps})
+    if not names:
+        raise ResultsError(
+            "--class: these cells have recorded no heat maps by class, as those of an earlier "
+            "version, of many classes or of other loops have none. Leave it out."
+        )
+    if name not in names:
+        raise ResultsError(f"--class: {unknown('class', name, names)}")
 
 
 def _picture(figure: Figure, kind: str, *which: str, **facts: Any) -> Picture:
@@ -82,6 +102,20 @@ def _heat_maps(comparison: Comparison) -> Iterator[Picture]:
             figure = heatmap_figure(heatmaps, threshold, seeds, comparison.task)
             of = {"comparison": comparison, "of_split": split, "saif": saif}
             yield _picture(figure, "heatmaps", split, **of, seeds=seeds)
+
+
+def _of_class(comparison: Comparison, name: str | None) -> Iterator[Picture]:
+    """The heat maps of one class on the test split."""
+    if name is None:
+        return
+    held = comparison.chosen["class_heatmaps"].map(lambda of: dict(of).get(name), "ignore")
+    of_chosen = comparison.chosen.assign(heatmap=held), comparison.choice
+    if heatmaps := mean_heatmaps(*of_chosen):
+        seeds = _of_planned(comparison, heatmap_seeds(*of_chosen))
+        figure = heatmap_figure(heatmaps, comparison.threshold, seeds, comparison.task)
+        saif = measures(comparison.task)["saif"].at(comparison.threshold)
+        of = {"comparison": comparison, "name": name, "saif": saif, "seeds": seeds}
+        yield _picture(figure, "heatmaps-class", name, **of)
 
 
 def _curves(comparison: Comparison) -> Iterator[Picture]:

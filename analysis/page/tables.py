@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from analysis.digest.classes import UNSEEN
 from analysis.digest.compare import Comparison
 from analysis.digest.means import SPREADS
 from analysis.digest.measures import Measure, measures
@@ -105,6 +106,33 @@ def setting_table(comparison: Comparison) -> Table:
     sorted_by_name = [dict(sorted(json.loads(each).items())) for each in versions]
     first, others = table("table_settings.j2", c=comparison, versions=sorted_by_name)
     return Table([], [first, *others], (0, 1), wrap=(1,))
+
+
+def class_tables(comparison: Comparison) -> list[Table]:
+    """Scores by class, what focus and prediction are, and the parts of each decided difference."""
+    rows, parts = comparison.classes, comparison.class_parts
+    if rows.empty:
+        return []
+    score = measures(comparison.task)["accuracy"].name
+    headings = [
+        {"saif": "SAIF", "accuracy": score, UNSEEN: "right outside SAIF"},
+        {
+            "ftpt": "both true",
+            "ffpt": "prediction alone",
+            "ftpf": "focus alone",
+            "ffpf": "neither",
+        },
+    ]
+    facts = {"rows": rows, "level": level(CONFIDENCE)}
+    found = [
+        Table(*table("table_classes.j2", **facts, shown=shown), range(2), csv="classes.csv")
+        for shown in headings
+        if {*rows}.issuperset(shown)
+    ]
+    if len(parts):
+        of_parts = table("table_class_parts.j2", parts=parts, names=comparison.names)
+        found.append(Table(*of_parts, range(2), csv="class_parts.csv"))
+    return found
 
 
 def would_decide(row: Row) -> tuple[str, str]:

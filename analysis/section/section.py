@@ -33,6 +33,7 @@ class Question:
         cell_ids: only these cells; None: all.
         budget, select, axis, threshold, interpolate, test: for comparisons, see
             `analysis.digest.compare.compare_results`.
+        of_class: also the heat maps of this class.
     """
 
     study: str | None = None
@@ -43,13 +44,14 @@ class Question:
     threshold: float | None = None
     interpolate: bool = False
     test: Sequence[str] | None = None
+    of_class: str | None = None
 
     OF_COMPARISONS: ClassVar = ("budget", "axis", "threshold", "interpolate", "select", "test")
 
     def of_comparisons(self) -> list[str]:
         """The given options that concern comparisons only, as the command names them."""
-        given = (n for n in self.OF_COMPARISONS if getattr(self, n) != getattr(Question, n))
-        return [f"--{name}" for name in given]
+        options = {name: f"--{name}" for name in self.OF_COMPARISONS} | {"of_class": "--class"}
+        return [said for n, said in options.items() if getattr(self, n) != getattr(Question, n)]
 
 
 S = TypeVar("S")

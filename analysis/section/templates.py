@@ -28,7 +28,7 @@ import jinja2
 import pandas as pd
 
 from analysis import forms, settings
-from analysis.digest import limits
+from analysis.digest import classes, limits
 from analysis.digest.pairs import POWER, SCREENING
 from analysis.groups import AXES, paradigm_order
 from analysis.rules.claim import RULES, tallied
@@ -189,6 +189,7 @@ def _environment(escapes: bool) -> jinja2.Environment:
         "three_decimals": forms.three_decimals,
     }
     made.globals |= {
+        "classes": classes,
         "counted": terminal.counted,
         "limits": limits,
         "given": given,

@@ -43,14 +43,14 @@ _LONGEST = 60  # characters of a name: longer ones fit into no table
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _DERIVED = re.compile(
     r"(between|given|last|later|learned|mean|needed|num|seen|validation)_"
-    r"|.*_(above|given|high|learned|low|of_one_image|se|share)$"
+    r"|.*_(above|given|high|learned|low|of_one_image|p|se|share)$"
 )
 _TAKEN = {
     *CELLS_SCHEMA.names, *EVALUATIONS_SCHEMA.names, "above", "axis", "base_images",
-    "can_be_chosen", "chosen", "code", "confidence", "counted_as_diverged", "cut", "cut_at",
-    "difference", "differs", "diverged", "ended_seeds", "first", "high", "low", "mean", "metric",
-    "most_seeds", "next_fraction", "p", "p_holm", "p_signs", "reason", "second", "select",
-    "setting", "threshold", "verdict", "weight",
+    "can_be_chosen", "chosen", "class", "code", "confidence", "counted_as_diverged", "cut",
+    "cut_at", "difference", "differs", "diverged", "ended_seeds", "first", "high", "labels", "low", "mean",
+    "metric", "most_seeds", "next_fraction", "p", "p_holm", "p_signs", "part", "reason", "rest",
+    "right_unseen", "second", "select", "setting", "threshold", "verdict", "weight",
 }  # fmt: skip
 """Columns of the tables that comparisons make; those of numbers are in `_DERIVED`."""
 

@@ -11,6 +11,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from study.tasks.task import Outputs
+
 TOP_TOKENS = 5
 """How many tokens the attention selects, as in HateXplain's evaluation."""
 
@@ -20,11 +22,23 @@ IOU_THRESHOLD = 0.5
 Flags = NDArray[np.bool_]
 
 
-def of_a_model(
-    attention: NDArray[np.floating], rationale: ArrayLike, mask: ArrayLike
-) -> dict[str, float]:
-    """`plausibility` of a model's attention, see `study.tasks.task.Modality.measured`."""
-    return plausibility(without_rounding(attention), rationale, mask)
+def token_f1(outputs: Outputs) -> float:
+    """Of a model's attention, see `plausibility`."""
+    return _of_a_model(outputs)["token_f1"]
+
+
+def iou_f1(outputs: Outputs) -> float:
+    """Of a model's attention, see `plausibility`."""
+    return _of_a_model(outputs)["iou_f1"]
+
+
+def auprc(outputs: Outputs) -> float:
+    """Of a model's attention, see `plausibility`."""
+    return _of_a_model(outputs)["auprc"]
+
+
+def _of_a_model(outputs: Outputs) -> dict[str, float]:
+    return plausibility(without_rounding(outputs.attention), outputs.foreground, outputs.mask)
 
 
 def without_rounding(attention: NDArray[np.floating]) -> NDArray[np.float64]:

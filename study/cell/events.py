@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,18 @@ Report = Callable[[dict[str, Any]], bool | None]
 """
 
 
+class Instances(NamedTuple):
+    """What the instances of a test split hold.
+
+    Attributes:
+        base_images: (n, k), see `study.tasks.task.Split`.
+        labels: (n,) the name of the class of each; None: they have none.
+    """
+
+    base_images: NDArray[np.int64]
+    labels: NDArray[np.str_] | None = None
+
+
 @dataclass(frozen=True)
 class Ended:
     """How a cell ended.
@@ -31,15 +43,14 @@ class Ended:
         columns: of `study.results.CELLS_SCHEMA` that do not follow from the cell.
         evaluations: rows of `study.results.EVALUATIONS_SCHEMA` without `cell_id`.
         earlier_seconds: wall time of earlier, interrupted processes.
-        base_images: (n, k) of the instances whose bits are among the evaluations, see
-            `study.tasks.task.Split`; None: not known.
+        instances: whose bits are among the evaluations; None: not known what they hold.
     """
 
     status: str
     columns: Mapping[str, Any]
     evaluations: Sequence[Mapping[str, Any]]
     earlier_seconds: float = 0.0
-    base_images: NDArray[np.int64] | None = None
+    instances: Instances | None = None
 
 
 Runner = Callable[[Sequence[Any], Sequence[Any]], list[Ended]]

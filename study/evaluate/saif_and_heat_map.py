@@ -14,6 +14,9 @@ HEATMAP_EDGES = MOSAICS.heatmap_edges
 """Edges of the recorded heat map on both axes; bins [lo, hi), the last closed."""
 
 SAIF_THRESHOLD = MOSAICS.saif_threshold
+MOST_CLASSES = 20
+"""Whose heat maps are recorded, which else would outweigh all that a cell's file holds."""
+
 OVERSHOOT = 1e-6
 """How far a probability may exceed 1 by rounding; more is an error."""
 
@@ -96,6 +99,35 @@ def foreground_metrics(
     )
     heat_map = heatmap(a_z, s_y, modality.heatmap_edges).ravel().tolist()
     return {**dict(zip(_SHARES, shares, strict=True)), "heatmap": heat_map}
+
+
+def class_heatmaps(
+    a_z: NDArray[np.float64],
+    s_y: NDArray[np.float64],
+    known: NDArray[np.bool_],
+    labels: NDArray[np.int64],
+    classes: Sequence[str],
+    edges: Sequence[float],
+) -> list[tuple[str, list[float]]] | None:
+    """The heat map of each class that has instances.
+
+    Args:
+        a_z, s_y: (n,), as of `foreground_metrics`.
+        known: (n,) whether the foreground of each is known.
+        labels: (n,) the class of each, in [0, C).
+        classes: (C,) their names.
+        edges: of the heat maps.
+
+    Returns:
+        Name and fractions of its instances, row by row; None of more than `MOST_CLASSES`.
+    """
+    if len(classes) > MOST_CLASSES:
+        return None
+    return [
+        (name, heatmap(a_z[mine], s_y[mine], edges).ravel().tolist())
+        for label, name in enumerate(classes)
+        if (mine := known & (labels == label)).any()
+    ]
 
 
 def _clean(

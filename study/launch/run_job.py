@@ -153,7 +153,7 @@ def _record(
         "given_up_at": given_up_at,
     }
     evaluations = [{"cell_id": cell.id, **each} for each in ended.evaluations]
-    Results(work.results).write_cell(row, evaluations, ended.base_images)
+    Results(work.results).write_cell(row, evaluations, ended.instances)
 
 
 def _row(cell: AnyCell, work: Work) -> dict[str, Any]:

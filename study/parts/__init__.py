@@ -20,6 +20,7 @@ from study.parts.register import register_columns as register_columns
 from study.parts.register import register_command as register_command
 from study.parts.register import register_function as register_function
 from study.parts.register import register_kind as register_kind
+from study.parts.register import register_measure as register_measure
 from study.parts.register import register_model as register_model
 from study.parts.register import register_paradigm as register_paradigm
 from study.parts.register import register_section as register_section

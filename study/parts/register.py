@@ -6,6 +6,7 @@ It imports late what takes long, since commands import it to have the option --w
 from __future__ import annotations
 
 import inspect
+import math
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
@@ -25,15 +26,18 @@ from study.errors import RequestError
 from study.kinds import KINDS
 from study.parts.origin import ORIGINS, caller
 from study.reported import FUNCTIONS, SECTIONS, SectionOf
-from study.tasks.task import Declaration
+from study.tasks.measures import MEASURES
+from study.tasks.task import Declaration, Measure
 from study.terminal.command import COMMANDS
 
 if TYPE_CHECKING:
     from study.models.model import Builder
     from study.paradigms.paradigm import Paradigm
+    from study.tasks.task import Outputs
 
 P = TypeVar("P", bound="type[Paradigm]")
 B = TypeVar("B", bound="Builder")
+M = TypeVar("M", bound="Callable[[Outputs], Any]")
 
 _NAME = re.compile(r"[A-Za-z][\w.-]{0,60}")
 
@@ -104,6 +108,42 @@ def register_model(
 
     if place:
         enter(place)
+    return register
+
+
+def register_measure(
+    name: str,
+    words: str = "",
+    *,
+    larger_is_better: bool = True,
+    chance: float = math.nan,
+    is_share: bool = True,
+) -> Callable[[M], M]:
+    """Registers a measure of the outputs of a model, by which paradigms may be tested.
+
+    It decorates a function: `study.tasks.task.Outputs` of a split -> a number; or, of each
+    instance, a number or whether something is true, in which case verdicts are over images, too.
+    It is measured at every evaluation of cells whose task classifies, and is no part of their id.
+
+    Args:
+        name: in results, and for ``--test``.
+        words: for people, in tables; empty: as its name.
+        larger_is_better: whether a paradigm is better that has more of it.
+        chance: what a guess gives, as which a diverged cell counts; NaN: not known.
+        is_share: whether it is a fraction, which people read in per cent.
+
+    Raises:
+        RequestError: its name is taken.
+    """
+
+    def register(function: M) -> M:
+        place = _place(function)
+        columns = {column for group in GROUPS.so_far().values() for column in group.columns}
+        _take("measure", name, MEASURES, "saif", "accuracy", "loss", *columns)
+        said = words or name.replace("_", " ")
+        MEASURES[name] = Measure(name, said, is_share, chance, False, larger_is_better, place)
+        return function
+
     return register
 
 

@@ -26,8 +26,14 @@ load(())  # the columns of installed packages are read here, once
 _TEXT, _WHOLE, _NUMBER, _FLAG = pa.string(), pa.int64(), pa.float64(), pa.bool_()
 _TEXTS, _WHOLES, _NUMBERS = pa.list_(_TEXT), pa.list_(pa.int32()), pa.list_(_NUMBER)
 _BITS = pa.binary()
+_BITS_BY_NAME, _NUMBERS_BY_NAME = pa.map_(_TEXT, _BITS), pa.map_(_TEXT, _NUMBERS)
 _OF_WORD = dict(zip(TYPES, (_TEXT, _WHOLE, _NUMBER, _TEXTS, _WHOLES, _NUMBERS), strict=True))
-_IN_WORDS = {kind: word for word, kind in _OF_WORD.items()} | {_FLAG: "yes or no", _BITS: "bits"}
+_IN_WORDS = {kind: word for word, kind in _OF_WORD.items()} | {
+    _FLAG: "yes or no",
+    _BITS: "bits",
+    _BITS_BY_NAME: "bits by name",
+    _NUMBERS_BY_NAME: "numbers by name",
+}
 
 Columns = Mapping[str, tuple[pa.DataType, str]]
 """Name -> type, and meaning in Markdown."""
@@ -114,12 +120,18 @@ NETWORK: Columns = {"network_digest": (_TEXT, "of its weights")}
 INSTANCES: Columns = {
     "instances": (
         _TEXT,
-        "name of a file in `instances/`, which says what base images each holds; missing for "
-        "mosaics with several foreground images",
+        "name of a file in `instances/`, which says what base images each holds, and its class; "
+        "missing for mosaics with several foreground images",
     ),
     "instance_right": (_BITS, "those classified right; not of captions, whose score is no share"),
     "instance_known": (_BITS, "those whose foreground is known"),
     "instance_saif": (_BITS, "those in SAIF"),
+    "instance_bits": (
+        _BITS_BY_NAME,
+        "`focus`: those whose focus is on the foreground; and, by their names, measures that are "
+        "true or false of an instance",
+    ),
+    "class_heatmaps": (_NUMBERS_BY_NAME, "the heat map of each class, if they are few"),
 }
 """Of the last evaluation on the test split of a cell that ended: a bit an instance, as
 `numpy.packbits` gives them, in the order of the file."""
@@ -245,7 +257,7 @@ _OF_EVALUATIONS: Mapping[str, Columns] = {
 
 FAMILIES = (
     {"data_notes", *OF_DATA}, {"alpha"}, *(group.columns for group in GROUPS.values()), _EXAMPLES,
-    _RECORDED, GIVEN_UP, NETWORK, HELD,
+    _RECORDED, GIVEN_UP, NETWORK, HELD, {"instance_bits"}, {"class_heatmaps"},
 )  # fmt: skip
 """Columns that a file without any value of the family leaves out: so files of one kind of study
 have the same, and a folder of them is read as one table."""

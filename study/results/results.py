@@ -4,8 +4,8 @@ A results directory (a local path or any fsspec URL) holds `cells/<cell id>-<dig
 file a cell, and files of many cells of the same form (`study.results.cell_file`), in folders or
 not. A file is written whole and never changed. So two writers of a cell do no harm (of several
 records one counts, see `Records`), and directories are merged by copying: `cp -r other/cells
-results/cells/other; cp -rn other/instances results/` (which base images the test instances of
-their cells hold, see `study.results.instances`).
+results/cells/other; cp -rn other/instances results/` (what the test instances of their cells
+hold, see `study.results.instances`).
 
 Many studies may share a directory.
 """
@@ -21,10 +21,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import filelock
-import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from study.cell.events import Instances
 from study.results import cell_file, instances
 from study.results.cell_file import Damage
 from study.results.columns import CELLS_SCHEMA, EVALUATIONS_SCHEMA
@@ -193,8 +192,8 @@ class Results(Records):
                 "such as s3://bucket/results."
             )
 
-    def base_images(self, digest: str) -> NDArray[np.int64] | None:
-        """(n, k) those of each instance, see `study.results.instances`; None: not at hand.
+    def instances(self, digest: str) -> Instances | None:
+        """What the instances of a test split hold; None: not at hand.
 
         Raises:
             ResultsError: the file cannot be read.
@@ -207,22 +206,21 @@ class Results(Records):
         self,
         cell: Mapping[str, Any],
         evaluations: Sequence[Mapping[str, Any]],
-        base_images: NDArray[np.int64] | None = None,
+        held: Instances | None = None,
     ) -> None:
         """Records a cell that has ended.
 
         Args:
             cell: its columns of `CELLS_SCHEMA`.
             evaluations: theirs of `EVALUATIONS_SCHEMA` but `instances`.
-            base_images: (n, k) of the instances whose bits are among these, see
-                `study.tasks.task.Split`; None: not known.
+            held: by the instances whose bits are among these; None: not known.
 
         Raises:
             ResultsError: it cannot be written.
         """
         measured = [dict(row) for row in evaluations]
-        if base_images is not None:
-            digest = instances.keep(self.storage, base_images)
+        if held is not None:
+            digest = instances.keep(self.storage, held)
             for row in measured:
                 row["instances"] = digest if "instance_known" in row else None
         rows = cell_file.rows_of(

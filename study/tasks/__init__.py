@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from study.cell import NO_OPTIONS, Options
 from study.door import Registry, imported
 from study.errors import RequestError, unknown
+from study.tasks.measures import MEASURES as MEASURES
 from study.tasks.mosaics import mosaic_tasks
 from study.tasks.sources import data_set as data_sets
 from study.tasks.sources.places import NO_PLACES, Places

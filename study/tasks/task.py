@@ -18,21 +18,48 @@ from study.tasks.sources.data_set import DataSet
 from study.tasks.sources.places import Places
 
 if TYPE_CHECKING:
+    import numpy as np
     import torch
+    from numpy.typing import NDArray
     from torch import Tensor
 
 SPLITS = ("train", "validation", "test")
 
+Place = str
+"""Module and function, as ``module:name``, imported when it is called; empty: there is none."""
 
-class Measure(NamedTuple):
-    """A measure that tables of one modality show beside SAIF and score.
+
+class Outputs(NamedTuple):
+    """What a model makes of all n inputs of a split, of at most m segments.
 
     Attributes:
-        column: of `study.results.EVALUATIONS_SCHEMA`.
+        attention: (n, m) float32, rows sum to 1; 0 in padding.
+        probabilities: (n, C) float32, of the classes.
+        labels: (n,) int64, the true classes.
+        foreground: (n, m) bool, True at the true foreground, which may be unknown.
+        mask: (n, m) bool, True = real segment.
+    """
+
+    attention: NDArray[np.float32]
+    probabilities: NDArray[np.float32]
+    labels: NDArray[np.int64]
+    foreground: NDArray[np.bool_]
+    mask: NDArray[np.bool_]
+
+
+class Measure(NamedTuple):
+    """A measure that tables show beside SAIF and score: of one modality, or of any.
+
+    Attributes:
+        column: its name in results: a column of `study.results.EVALUATIONS_SCHEMA` where a
+            modality declares it, else a name in the column `measures`.
         name: for people.
         is_share: whether it is a fraction, which people read in per cent.
-        lost: what a diverged cell counts as; NaN: it is not known.
+        lost: what a diverged cell counts as, as a guess does; NaN: it is not known.
         bounded: whether it is in [0, 1].
+        larger_is_better: whether a paradigm is better that has more of it.
+        of: place of a function: `Outputs` -> a number, or of each instance a number or whether
+            something is true; NaN: it is not known. Empty: the evaluation itself gives it.
     """
 
     column: str
@@ -40,6 +67,8 @@ class Measure(NamedTuple):
     is_share: bool = True
     lost: float = math.nan
     bounded: bool = True
+    larger_is_better: bool = True
+    of: Place = ""
 
 
 class Gallery(NamedTuple):
@@ -57,10 +86,6 @@ class Gallery(NamedTuple):
     stem: str
     heading: str
     text: str
-
-
-Place = str
-"""Module and function, as ``module:name``, imported when it is called; empty: there is none."""
 
 
 @dataclass(frozen=True)
@@ -88,8 +113,6 @@ class Modality:
         evaluation: evaluates a model, with the arguments of
             `study.evaluate.classification.evaluate`, but those of an attention that is held, if it
             never is.
-        measured: (attention, foreground, mask), arrays (B, m) -> further measures of inputs whose
-            foreground is known.
         shown: (split, row) -> what shows an input, see `study.tracking.looks.Example`; empty:
             nothing does.
         how_shown: how to read that; empty: as of tiles.
@@ -123,7 +146,6 @@ class Modality:
     measures: tuple[Measure, ...] = ()
     measures_text: str = ""
     evaluation: Place = "study.evaluate.classification:evaluate"
-    measured: Place = ""
     shown: Place = ""
     how_shown: str = ""
     gallery: Gallery | None = None
@@ -256,6 +278,12 @@ class Split(Protocol):
     def head(self, count: int) -> Self:
         """The first `count` inputs."""
         ...
+
+
+def class_names(split: Split) -> list[str]:
+    """The name of each label, or its number where a split does not name them."""
+    names = getattr(split, "classes", ()) or range(int(split.labels.max()) + 1)
+    return [*map(str, names)]
 
 
 @dataclass(frozen=True)

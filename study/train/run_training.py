@@ -6,11 +6,12 @@ import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import torch
 
 from study import parts, tasks
 from study.cell import Cell, Options
-from study.cell.events import Ended, Report
+from study.cell.events import Ended, Instances, Report
 from study.cell.work import MOST_EXAMPLES, TUNE, Work
 from study.door import imported
 from study.errors import RequestError
@@ -18,7 +19,7 @@ from study.evaluate.examples import first
 from study.models import kept
 from study.storage.storage import Storage
 from study.tasks.sources.places import Places
-from study.tasks.task import Task
+from study.tasks.task import Split, Task, class_names
 from study.train.steps.checkpoints import Checkpoints
 from study.train.steps.loop import train_pack
 from study.train.steps.pack_member import OnEvaluation, Outcome
@@ -137,14 +138,23 @@ def _ended(
     if evaluations and (text := evaluations[-1].get("examples")):
         evaluations[-1] = evaluations[-1] | {"examples": first(text, _examples_asked(cell, work))}
     marked = bool(evaluations) and "instance_known" in evaluations[-1]
-    held = task.splits(cell)["test"].base_images if marked else None
     return Ended(
         outcome.status,
         columns,
         evaluations,
         outcome.earlier_seconds,
-        base_images=None if held is None else held.numpy(),
+        instances=_instances(task.splits(cell)["test"]) if marked else None,
     )
+
+
+def _instances(split: Split) -> Instances | None:
+    """What the instances of a split on the CPU hold; None: nothing that others share."""
+    if split.base_images is None:
+        return None
+    labels = None
+    if split.modality.chance:
+        labels = np.array(class_names(split))[split.labels.numpy()]
+    return Instances(split.base_images.numpy(), labels)
 
 
 def _examples_asked(cell: Cell, work: Work) -> int:

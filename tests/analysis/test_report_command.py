@@ -60,7 +60,7 @@ def test_a_full_disk_has_the_advice_of_the_command(
     cell = write(results, make_cell())
     with monkeypatch.context() as patch:
         patch.setattr(Path, "write_bytes", full)
-        patch.setattr("analysis.page.comparisons.pictures", lambda found: [])
+        patch.setattr("analysis.page.comparisons.pictures", lambda *_, **__: [])
         message = "No space left on device). Choose a folder with --out DIR."
         _assert_refused([results.url], message, capsys)
         # At its end, study.run has no such option.

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 import analysis
 from analysis.digest.compare import Comparison, compare_results
 from study.cell import Budget, Cell, Schedule
+from study.cell.events import Instances
 from study.results import Results, cell_columns
 from study.tasks import modality
 from tests.made_up.cells import cell_of
@@ -89,6 +90,7 @@ def write(
     shares: Mapping[str, float] | None = None,
     examples: str | None = None,
     base_images: NDArray[np.int64] | None = None,
+    labels: Sequence[str] | None = None,
     bits: Mapping[str, bytes] | None = None,
     further: Callable[[Row], Row] | None = None,
     **columns: Any,
@@ -109,7 +111,7 @@ def write(
         mosaics: seen in training by the whole cell.
         shares: of the instances of a split whose foreground is known, by default not recorded.
         examples: of the last evaluation on the test split.
-        base_images: of the instances whose bits are given.
+        base_images, labels: of the instances whose bits are given.
         bits: of the last evaluation on the test split.
         further: an evaluation, with two cells in its heat map -> other columns of it.
         columns: other columns of the cell's row.
@@ -152,7 +154,10 @@ def write(
         "package_versions": '{"numpy": "2.4.6", "torch": "2.15.0"}',
         "finished_at": f"2026-01-01T00:00:{cell.seed:02d}+00:00",
     }
-    results.write_cell(row | columns, evaluations, base_images)
+    held = None
+    if base_images is not None:
+        held = Instances(base_images, None if labels is None else np.array(labels))
+    results.write_cell(row | columns, evaluations, held)
     return cell
 
 

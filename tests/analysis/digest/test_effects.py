@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from analysis.digest.compare import Comparison, compare_results
-from analysis.digest.effects import effects, pairs
+from analysis.digest.factors.effects import effects, pairs
 from analysis.rules.learning import apart
 from analysis.rules.statistics import holm
 from tests.made_up.settings import BASE, PARADIGMS, scores, write_settings

@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from analysis.digest.compare import Comparison
-from analysis.digest.factors import Family, families
+from analysis.digest.factors.families import Family, families
 from study.cell import Budget
 from study.cell.network_settings import NetworkSettings
 from tests.made_up.comparisons import make_cell

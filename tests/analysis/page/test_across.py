@@ -10,7 +10,7 @@ import pytest
 
 from analysis.conclude import conclude
 from analysis.digest.compare import Comparison
-from analysis.digest.factors import families
+from analysis.digest.factors.families import families
 from analysis.page.across import across_facts, order_table
 from analysis.page.comparisons import COMPARISONS, MOST_IN_FULL, Compared
 from analysis.page.pictures import family_pictures

@@ -13,6 +13,7 @@ import pandas as pd
 from hypothesis import given
 from hypothesis import strategies as st
 
+from analysis.digest.classes import class_parts
 from analysis.digest.compare import Comparison
 from analysis.digest.pairs import PAIRED_COLUMNS
 from analysis.page.sentences import answer
@@ -42,6 +43,7 @@ def comparison(
         choice=choice,
         summary=choice,
         paired=pd.DataFrame(pairs, columns=PAIRED_COLUMNS),
+        class_parts=class_parts(pd.DataFrame(columns=PAIRED_COLUMNS), lambda *_: pd.DataFrame()),
     )
     return cast(Comparison, made)
 

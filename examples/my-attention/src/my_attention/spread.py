@@ -19,17 +19,15 @@ from study.cell.column_groups import NUMBER
 from study.cell.declared import Whole, declared
 from study.cell.settings import Settings
 from study.tasks.mosaics.mosaic_tasks import of_images
-from study.tasks.task import MOSAICS, Measure
+from study.tasks.task import MOSAICS, Measure, Outputs
 
 
-def spread(
-    attention: NDArray[np.float64], foreground: NDArray[np.bool_], mask: NDArray[np.bool_]
-) -> dict[str, float]:
-    """The effective number of segments that share the attention: mean of 1 / sum_j a_j^2.
+def spread(outputs: Outputs) -> NDArray[np.float32]:
+    """The effective number of segments that share the attention: 1 / sum_j a_j^2 of each input.
 
     It is 1 where one segment has all the attention, and m where all have the same.
     """
-    return {"attended_segments": float(np.mean(1 / (attention**2 * mask).sum(axis=1)))}
+    return 1 / (outputs.attention**2).sum(axis=1)
 
 
 @dataclass(frozen=True)
@@ -54,10 +52,17 @@ def why_not(cell: Cell) -> str | None:
 
 MEASURED = replace(
     MOSAICS,
-    measures=(Measure("attended_segments", "attended segments", is_share=False, bounded=False),),
+    measures=(
+        Measure(
+            "attended_segments",
+            "attended segments",
+            is_share=False,
+            bounded=False,
+            of="my_attention.spread:spread",
+        ),
+    ),
     measures_text="Attended segments: 1 / sum a_j^2, the effective number of segments that share "
     "the attention, from 1 to m, with t intervals.",
-    measured="my_attention.spread:spread",
     settings=ConvolutionSettings.key,
 )
 RINGS = of_images("rings", ("disc", "ring"), draw_shapes, SHAPES, modality=MEASURED)

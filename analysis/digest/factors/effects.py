@@ -18,7 +18,7 @@ from typing import Any
 import pandas as pd
 
 from analysis.digest.compare import Comparison
-from analysis.digest.factors import Family, families, settings_table, value_text
+from analysis.digest.factors.families import Family, families, settings_table, value_text
 from analysis.digest.pairs import decided, of_seeds
 from analysis.groups import STAND_INS, paradigm_order
 

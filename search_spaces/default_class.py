@@ -1,0 +1,34 @@
+"""Is what one paradigm is better by more than one class, answered by default?"""
+
+from search_spaces.base import By, Preset, SearchSpace, fresh
+
+SPACE = SearchSpace(
+    name="default-class",
+    task="digits",
+    about="does a lead rest on one class? Pairs and triples of foreground digits",
+    presets={
+        "quick": Preset(
+            about="minutes on two CPU cores",
+            axes={
+                # The pairs in the usual foreground, and triples that share little with it.
+                "foreground": ("3+5", "3+8", "5+8", "3+5+8", "1+4+6", "0+2+9", "2+4+7"),
+                "m": (10,),
+                "n": (2_000,),
+                "architecture": ("perceptron",),
+                "batch_size": (64,),
+                "epochs": (60,),
+                "paradigm": ("soft", "hard", "lvml"),
+                "lr": By(
+                    "paradigm",
+                    {"soft": (0.01, 0.05, 0.2), "hard": (0.03, 0.1, 0.3)},
+                    otherwise=(0.05, 0.15, 0.4),
+                ),
+                "seed": (0, 1),
+                "confirm": fresh(8),
+                "train_metrics_size": (1_000,),
+                "validation_size": (1_000,),
+                "test_size": (1_000,),
+            },
+        ),
+    },
+)
