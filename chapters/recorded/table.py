@@ -48,9 +48,10 @@ _DERIVED = re.compile(
 _TAKEN = {
     *CELLS_SCHEMA.names, *EVALUATIONS_SCHEMA.names, "above", "axis", "base_images",
     "can_be_chosen", "chosen", "class", "code", "confidence", "counted_as_diverged", "cut",
-    "cut_at", "difference", "differs", "diverged", "ended_seeds", "first", "high", "labels", "low", "mean",
-    "metric", "most_seeds", "next_fraction", "p", "p_holm", "p_signs", "part", "reason", "rest",
-    "right_unseen", "second", "select", "setting", "threshold", "verdict", "weight",
+    "cut_at", "difference", "differs", "diverged", "ended_seeds", "first", "high", "labels",
+    "low", "mean", "metric", "most_seeds", "next_fraction", "p", "p_holm", "p_signs", "part",
+    "reason", "rest", "right_unseen", "second", "select", "setting", "threshold", "verdict",
+    "weight",
 }  # fmt: skip
 """Columns of the tables that comparisons make; those of numbers are in `_DERIVED`."""
 
