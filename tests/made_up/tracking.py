@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import multiprocessing
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
@@ -203,8 +203,3 @@ class Failing:
             return found
 
         self._patch.setattr(MlflowClient, name, call)
-
-
-def shown(tags: Mapping[str, str]) -> dict[str, str]:
-    """Tags without those that differ between stores."""
-    return {name: text for name, text in tags.items() if name != "mlflow.parentRunId"}

@@ -38,7 +38,6 @@ OF_NO_USE = "is of no use to"
         ("texts --data-dir /no/such/place", "/no/such/place does not exist. Pass the directory"),
         ("mscoco --weights /tmp", "--weights /tmp: there is no such file"),
         ("digits --results /dev/null/results", "/dev/null/results"),
-        (f"digits --plan --results {__file__}", "is a file. Name a directory with --results"),
         (
             "digits --results /x/runtime_resources/working_dir_files/_ray_pkg_1/results",
             "_ray_pkg_1/results, a copy of the project that Ray deletes after the job. Submit",
@@ -53,7 +52,6 @@ OF_NO_USE = "is of no use to"
             "digits @/no/such/file",
             "run: @/no/such/file cannot be read (No such file or directory).",
         ),
-        ("digits @/tmp", "run: @/tmp cannot be read (Is a directory)."),
         (f"digits @{sys.executable}", "is no text file."),
         (f"digits @{__file__}", "a line is "),
         # Options that have no meaning together, or no such values.

@@ -14,11 +14,9 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mlflow import MlflowClient
-from mlflow.entities import Run
 
 import analysis
-from study import run, track
+from study import run
 from study.drive.launcher import Trained
 from study.plan.plan import Plan
 from study.plan.planning import planned
@@ -27,8 +25,8 @@ from study.results.merging import compact
 from study.terminal.command import DONE, UNUSABLE
 from study.tracking.tracker import Tracker
 from tests.conftest import PROJECT, log_levels_kept, not_drawn, trials_here
-from tests.made_up import tracking
 from tests.made_up.commands import answer, called, one_line
+from tests.made_up.tracking import client_of, runs_of
 
 pytestmark = pytest.mark.usefixtures("no_pictures")
 
@@ -58,13 +56,6 @@ def files(results: Path) -> dict[Path, bytes]:
     return {path: path.read_bytes() for path in results.glob("cells/*")}
 
 
-def logged(results: Path, study: str) -> dict[str, Run]:
-    """Key -> what MLflow holds of a cell, of a paradigm or of the study."""
-    client = MlflowClient(tracking_uri=f"sqlite:///{results}/mlflow.db")
-    experiment = client.get_experiment_by_name(study)
-    return {r.data.tags["key"]: r for r in client.search_runs([experiment.experiment_id])}
-
-
 @pytest.fixture(scope="module", autouse=True)
 def short_timing() -> Iterator[None]:
     """Every command times its kinds of cells; of networks so small, for longer than it trains."""
@@ -91,49 +82,18 @@ def test_what_is_printed_results_mlflow_and_report_agree(finished):
     at_budget = analysis.equal_compute(analysis.load(results))
     test = at_budget[at_budget["split"] == "test"].set_index("cell_id")
     assert len(test) == 8
-    runs = logged(results, "digits")
-    assert len(runs) == 8 + 4 + 1  # cells, paradigms, the study
-    assert runs["study"].data.metrics["cells done"] == 8
-    of_cells = {cell_id: runs[cell_id].data.metrics["test/accuracy"] for cell_id in test.index}
+    cells, summaries, (whole,) = runs_of(client_of(Results(results))).values()
+    of_cells = {run.data.tags["cell_id"]: run.data.metrics["test/accuracy"] for run in cells}
+    of_paradigms = {run.data.tags["key"]: run.data.metrics["accuracy"] for run in summaries}
+    assert len(of_paradigms) == 4
+    assert whole.data.metrics["cells done"] == 8
     assert of_cells == pytest.approx(test["accuracy"].to_dict())
     page = (results / "report" / "digits" / "report.html").read_text()
     for (comparison, paradigm), rows in test.groupby(["comparison_id", "paradigm"]):
         accuracy = rows["accuracy"].mean()  # one option each: nothing to choose
-        summary = runs[f"{comparison}/{paradigm}"].data.metrics
-        assert summary["accuracy"] == pytest.approx(accuracy, abs=5e-5)
+        assert of_paradigms[f"{comparison}/{paradigm}"] == pytest.approx(accuracy, abs=5e-5)
         assert re.search(rf"^{paradigm} .*{100 * accuracy:.1f} .* to .* 2$", printed, re.M)
         assert f"{100 * accuracy:.1f}" in page
-
-
-def held(results: Path) -> dict[str, tuple[Any, ...]]:
-    """What MLflow's database holds of each run, without what differs between stores.
-
-    Nor pictures: tests of this file have none, but the study that they share has.
-    """
-    client = tracking.client_of(Results(results))
-    return {
-        key: (
-            run.info.run_name,
-            run.info.status,
-            run.data.params,
-            run.data.metrics,
-            tracking.shown(run.data.tags),
-            {name for name in tracking.files(client, run) if not name.endswith(".png")},
-        )
-        for key, run in logged(results, "digits").items()
-    }
-
-
-def test_a_database_that_is_deleted_is_made_again_as_the_study_made_it(
-    finished, tmp_path, empty_database
-):
-    results, _ = finished
-    copy = tmp_path / "copy"
-    shutil.copytree(results, copy, ignore=shutil.ignore_patterns("mlflow*"))
-    shutil.copy(empty_database, copy)
-    with not_drawn():
-        assert track.main([str(copy)]) == DONE
-    assert held(copy) == held(results)
 
 
 def test_the_same_command_again_runs_nothing_and_a_wider_one_the_rest(finished, capsys):
@@ -240,15 +200,6 @@ def test_what_a_scheduler_stopped_is_censored_and_runs_to_its_end_without_it(tmp
     assert set(Results(tmp_path).cells()["status"]) == {"done"}
 
 
-def stages(results: Path) -> list[tuple[str | None, tuple[int, ...]]]:
-    """Of each option the stage, and the seeds of its cells."""
-    cells = Results(results).cells().sort_values("seed")
-    groups = cells.groupby(["stage", "paradigm", "schedule"], dropna=False)["seed"]
-    return [
-        (stage if isinstance(stage, str) else None, (*seeds,)) for (stage, *_), seeds in groups
-    ]
-
-
 @pytest.mark.usefixtures("without_ray")
 def test_what_a_search_finds_is_confirmed_and_a_second_run_goes_on(tmp_path, capsys):
     axes = {"lr": "0.01,0.3", "paradigm": "hard", "confirm": "100,101"}
@@ -258,7 +209,8 @@ def test_what_a_search_finds_is_confirmed_and_a_second_run_goes_on(tmp_path, cap
     asked = "--search optuna --num-samples 2 --objective accuracy,saif"
     assert asked in (tmp_path / "report" / "digits" / "report.md").read_text()
     assert "\n6/6 cells done | best" in errors
-    assert stages(tmp_path) == [("confirm", (100, 101))] + [("tune", (0, 1))] * 2
+    of_stage = Results(tmp_path).cells().groupby("stage")["seed"].agg(sorted)
+    assert of_stage.to_dict() == {"tune": [0, 0, 1, 1], "confirm": [100, 101]}
     kept = files(tmp_path)
     axes |= {"paradigm": "soft,hard"}  # of which only the first lacks suggestions
     plan, _ = untracked(capsys, tmp_path, *search, "2", "--plan", **axes)

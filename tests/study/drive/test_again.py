@@ -197,11 +197,7 @@ def test_what_cannot_be_repeated_is_refused(copied, cell_id, run, cell, argument
 
 
 def test_an_unknown_or_ambiguous_cell_and_other_data_are_named(copied, digits, cell_id, run):
-    def flipped(place: int) -> str:
-        digit = "0" if cell_id[place] != "0" else "1"
-        return cell_id[:place] + digit + cell_id[place + 1 :]
-
-    unknown, ambiguous = flipped(15), flipped(6)
+    unknown, ambiguous = f"{cell_id[:12]}0000", f"{cell_id[:6]}0000000000"
     elsewhere = tiny_cell(digits, data_digest="of another copy")
     rewrite(copied, id_of(copied, "lvml lr=0.1"), cell_id=ambiguous)
     rewrite(

@@ -9,8 +9,6 @@ from collections.abc import Iterator
 import pandas as pd
 import pytest
 
-from study.cell import Cell
-from study.cell.work import Work
 from study.drive.as_shard import share_of
 from study.launch.workplace import looked_at
 from study.plan.networks_first import with_networks
@@ -31,22 +29,8 @@ GRID = ("paradigm=soft,hybrid", "lr=0.1,0.3", "switch_point=0.5", "seed=0,1", "c
 """Four cells tune each paradigm, three confirm it."""
 
 
-def request_of(*sets: str) -> Request:
-    return requested(["digits", "--set", *(sets or GRID)])
-
-
 def shares(plan: Plan, of: int) -> list[Plan]:
     return [share_of(plan, Shard(number, of)) for number in range(1, of + 1)]
-
-
-def known(request: Request, results: Results, grid: Plan) -> Plan:
-    """The plan of the whole study beside what is recorded."""
-    return staged(grid, looked_at(results.url), request.confirm)
-
-
-def record(results: Results, cell: Cell) -> None:
-    stage = Work(study="digits", results="", code_version="", confirm=(100, 101, 102)).stage(cell)
-    write(results, cell, 0.5 + cell.lr, stage=stage)
 
 
 @pytest.mark.parametrize(
@@ -74,7 +58,7 @@ def evenly(counts: list[int]) -> bool:
 
 def test_what_is_recorded_moves_no_cell_to_another_shard():
     """At every moment of a study, what is known and what is to come is one shard's."""
-    request, results = request_of(), in_memory()
+    request, results = requested(["digits", "--set", *GRID]), in_memory()
     grid = planned(request)
     owned: dict[tuple[int, str], int] = {}
     for plan in as_cells_end(request, results, grid):
@@ -94,7 +78,9 @@ def test_what_is_recorded_moves_no_cell_to_another_shard():
 
 def as_cells_end(request: Request, results: Results, grid: Plan) -> Iterator[Plan]:
     """The plan of a study that has just begun, then after each of its cells, until the last."""
-    while (plan := known(request, results, grid)).to_run:
+    while (plan := staged(grid, looked_at(results.url), request.confirm)).to_run:
         yield plan
-        record(results, plan.to_run[-1])
+        cell = plan.to_run[-1]
+        stage = "confirm" if cell.seed in request.confirm else "tune"
+        write(results, cell, 0.5 + cell.lr, stage=stage)
     yield plan

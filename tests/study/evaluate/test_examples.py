@@ -45,12 +45,6 @@ def at_random(split: Split) -> str:
     return module.examples(split, [(torch.arange(n), torch.rand(n, m), torch.rand(n, 3))]) or "[]"
 
 
-def of_a_task(name: str, options: Options) -> Mosaics:
-    task = tasks.load(name, options=options)
-    split: Mosaics = task.splits(tiny_cell(task, m=5, test_size=30, options=options))["test"]
-    return split
-
-
 def test_every_model_shows_the_same_inputs(split):
     shown = [
         [(each["tiles"], each["foreground"], each["label"]) for each in looked(split, seed, name)]
@@ -108,7 +102,8 @@ def test_posts_are_as_they_were_written_and_cut(tmp_path):
 
 
 def test_without_pictures_a_held_attention_or_pillow_there_are_none(split, monkeypatch):
-    assert at_random(of_a_task("linear-orthogonal", Options(num_classes=3))) == "[]"
+    task = tasks.load("linear-orthogonal", options=Options(num_classes=3))
+    assert at_random(task.splits(tiny_cell(task, m=5))["test"]) == "[]"
     assert not looked(split, 0, "soft", alpha=0.5)
     monkeypatch.setitem(sys.modules, "PIL", None)
     assert not looked(split, 0, "soft")

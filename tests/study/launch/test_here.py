@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from unittest.mock import Mock
 
 import pytest
 import torch
@@ -16,7 +16,6 @@ from study.errors import RequestError
 from study.launch.failures import Failure
 from study.launch.here import MARGIN, Pace, run_here
 from study.launch.watching import Watch
-from study.terminal.progress import Progress
 from tests.made_up.comparisons import make_cell
 
 SECONDS = 10.0
@@ -33,27 +32,22 @@ class Training:
     """Cells that end at once.
 
     Attributes:
-        error_of: why a job fails, if it does.
+        error_of: seed of its first cell -> why a job fails.
         jobs: that began, in their order.
     """
 
     def __init__(self) -> None:
-        self.error_of: Callable[[Sequence[Cell]], Exception | None] = lambda cells: None
+        self.error_of: dict[int, Exception] = {}
         self.jobs: list[Sequence[Cell]] = []
 
-    def __call__(self, job: Job, work: Work, report: Any) -> None:
+    def __call__(self, job: Job, *_: object) -> None:
         self.jobs.append(job.cells)
-        if error := self.error_of(job.cells):
+        if error := self.error_of.get(job.cells[0].seed):
             raise error
-        for cell in job.cells:
-            report({"event": "ended", "cell_id": cell.id, "status": "done"})
 
     def of(self, *packs: Sequence[Cell], seconds: float = math.inf) -> tuple[list, list[Failure]]:
         """The cells that are left, and failures."""
-        progress = Progress(1)
-        cells = [cell for pack in packs for cell in pack]
-        progress.expect(cells, {cell.id: SECONDS for cell in cells})
-        watch = Watch(progress)
+        watch = Watch(Mock())
         pace = Pace(estimate, time.monotonic() + seconds)
         work = Work(study="", results="", code_version="")
         left = run_here([Job((tuple(pack),)) for pack in packs], work, watch, pace)
@@ -83,14 +77,14 @@ def test_nothing_begins_that_would_not_end_in_time(training):
     ],
 )
 def test_a_bug_or_a_lost_gpu_leaves_the_rest_to_another_process(training, error, kind):
-    training.error_of = lambda cells: error if cells[0].seed == 1 else None
+    training.error_of = {1: error}
     left, (failure,) = training.of(*([cell] for cell in CELLS))
     assert (failure.kind, failure.cell_ids) == (kind, (CELLS[1].id,))
     assert left == CELLS[2:]
 
 
 def test_what_the_user_must_mend_ends_it(training):
-    training.error_of = lambda cells: RequestError("no room on the disk")
+    training.error_of = {0: RequestError("no room on the disk")}
     with pytest.raises(RequestError, match="no room on the disk"):
         training.of(CELLS)
 
@@ -102,6 +96,5 @@ def test_if_jobs_take_longer_than_estimated_others_do_too():
     for took, slowness in ((9, 9), (1, 5), (1, 11 / 3)):
         pace.learn(first, took * SECONDS)
         assert pace.seconds(second) == pytest.approx(slowness * MARGIN * SECONDS)
-    pace.learn(Job((tuple(CELLS),)), 0.0)
-    pace.learn(Job((tuple(CELLS),)), 0.0)
+    pace.learn(Job((tuple(3 * CELLS),)), 0.0)
     assert pace.seconds(first) == pytest.approx(MARGIN * SECONDS)

@@ -57,10 +57,8 @@ def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Cl
 @pytest.mark.parametrize(
     ("cpus", "gpus", "threads", "each", "slots"),
     [
-        (8, 1, 1, 1, 1),
         (8, 4, 1, 1, 4),
         (8, 4, 4, 1, 2),
-        (8, 2, 1, 0.5, 4),
         (8, 3, 1, 0.4, 6),  # two on each, none on two halves
         (16, 1, 1, 0.1, 10),
         (8, 4, 1, 2, 2),

@@ -112,21 +112,6 @@ def test_a_repeated_trial_leaves_recorded_cells_alone(digits, results):
     assert set(results.survey().statuses.values()) == {"done"}
 
 
-def test_two_workers_of_one_cell_do_no_harm(digits, results):
-    """As one that was taken for lost, and the one that came for it; one of two records counts."""
-    cell = tiny_cell(digits)
-
-    def another(event: dict[str, Any]) -> None:
-        if event["event"] == "evaluation" and not contents(results):
-            side_by_side([cell], results)
-
-    assert side_by_side([cell], results, another) == {cell.id: "done"}
-    assert len(contents(results)) == 2
-    assert len(results.cells()) == 1
-    assert len(results.evaluations()) == 3 * len(cell.evaluation_points)
-    assert results.disagreements() == []
-
-
 def test_a_job_equals_its_cells_alone(digits, results, tmp_path):
     """A family that forks in memory beside another one, and a pack of which one diverges."""
     schedules = [
@@ -192,6 +177,3 @@ def test_seeds_side_by_side_tell_their_mean(digits, results):
     assert last["accuracy"] == pytest.approx((rows["accuracy"].sum() + 1 / 3) / 3)
     assert last["saif"] == pytest.approx(rows["saif"].sum() / 3)
     assert results.evaluations()["budget_fraction"].max() == 0.5
-    assert side_by_side(cells, results) == {
-        cell.id: "diverged" if cell is cells[2] else "done" for cell in cells
-    }

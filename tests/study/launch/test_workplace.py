@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from study import run
+from study.cell import Cell
 from study.cell.work import Job
 from study.drive import driver
 from study.drive.opened import opened
@@ -23,6 +24,7 @@ from study.terminal.working import telling
 from tests.made_up.commands import called
 from tests.made_up.comparisons import make_cell, write
 from tests.made_up.tables import contents, frames, put
+from tests.made_up.tiny_studies import TINY
 
 
 def test_a_study_merges_what_earlier_ones_left_and_its_own_cells(results, monkeypatch):
@@ -82,10 +84,16 @@ def test_nothing_is_merged_while_its_trial_may_be_tried_again(results, monkeypat
 
     monkeypatch.setattr("study.launch.tune.run_job", do)
     monkeypatch.setattr(merging, "merge", merge)
-    words = ["digits", "--results", results.url, "--tracking", "none", "--set", "seed=0-1"]
-    words += ["m=4", "n=120", "epochs=2", "lr=0.1", "paradigm=soft", "confirm=none"]
-    assert run.main(words) == DONE
+    words = f"{TINY} --tracking none --results".split()
+    assert run.main([*words, results.url]) == DONE
     assert set(merged) == results.finished()
+
+
+def ended(results: Results, cell: Cell) -> tuple[Workplace, Watch, Any]:
+    """A stage of one cell that has been recorded, before the driver looks at what is listed."""
+    watch = Watch(Progress(1))
+    watch.statuses[cell.id] = "done"
+    return looked_at(results.url), watch, SimpleNamespace(to_run=[cell])
 
 
 def test_what_a_file_system_does_not_list_yet_is_waited_for_and_then_lost(
@@ -94,32 +102,28 @@ def test_what_a_file_system_does_not_list_yet_is_waited_for_and_then_lost(
     """As nodes see what another one wrote, with some options of NFS."""
     before, cell = results.survey(), write(results, make_cell())
     surveys = [before, before, before, results.survey()]
-    place, watch = looked_at(results.url), Watch(Progress(1))
-    watch.statuses[cell.id] = "done"
-    stage: Any = SimpleNamespace(to_run=[cell])
+    place, *of_stage = ended(results, cell)
     monkeypatch.setattr("time.sleep", lambda _: None)
     monkeypatch.setattr(Results, "survey", lambda _: surveys.pop(0))
     with telling():
-        driver._look(place, watch, stage)
+        driver._look(place, *of_stage)
     assert (place.survey.statuses, surveys) == ({cell.id: "done"}, [])
     assert capsys.readouterr().err == "waiting up to 60 s until the disk lists 1 cell\n"
     monkeypatch.setattr(Results, "survey", lambda _: before)
     monkeypatch.setattr(driver, "RECORD_SECONDS", 0.0)
     with pytest.raises(ResultsError, match=f"has lost cell {cell.id}"):
-        driver._look(place, watch, stage)
+        driver._look(place, *of_stage)
 
 
 def test_a_file_that_is_damaged_while_a_study_runs_is_named_at_once(results, monkeypatch):
-    place, watch = looked_at(results.url), Watch(Progress(1))
-    cell = write(results, make_cell())
-    watch.statuses[cell.id] = "done"
+    of_stage = ended(results, make_cell())
+    write(results, make_cell())
     (name,) = contents(results)
     put(results, {name: b"damaged"})
     slept: list[float] = []
     monkeypatch.setattr("time.sleep", slept.append)
-    stage: Any = SimpleNamespace(to_run=[cell])
     with pytest.raises(ResultsError, match=name):
-        driver._look(place, watch, stage)
+        driver._look(*of_stage)
     assert not any(slept)
 
 

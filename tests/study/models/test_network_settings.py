@@ -101,13 +101,6 @@ def test_widths_are_of_focus_and_classifier_apart_and_depth_counts_hidden_layers
     ]  # fmt: skip
 
 
-def test_a_width_of_one_changes_no_bit():
-    plain = Architecture("perceptron", "digits", published)
-    same = changed(NetworkSettings(focus_width=1))
-    pairs = zip(plain.build().parameters(), same.build().parameters(), strict=True)
-    assert all(torch.equal(one, other) for one, other in pairs)
-
-
 def test_a_layer_that_would_become_constant_is_refused():
     with pytest.raises(ValueError, match="width of a normalised layer must be at least 2, got 1"):
         outputs(normalisation="layer", focus_width=0.01)

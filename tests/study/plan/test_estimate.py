@@ -32,13 +32,14 @@ SOFT, HARD, LVML = (Schedule.single(name, 0.1) for name in ("soft", "hard", "lvm
 def plan(
     digits: MosaicTask, seeds: int, *schedules: Schedule, flops: int = 10**4, evaluated: int = 50
 ) -> Plan:
-    every = [(each, seed) for seed in range(seeds) for each in schedules or (SOFT,)]
-    names = ("train_metrics_size", "validation_size", "test_size")
-    sizes = dict.fromkeys(names, evaluated)
-    cells = tuple(tiny_cell(digits, each, seed=seed, **sizes) for each, seed in every)
+    sizes = dict.fromkeys(("train_metrics_size", "validation_size", "test_size"), evaluated)
+    cells = [
+        tiny_cell(digits, each, seed=seed, **sizes)
+        for seed in range(seeds)
+        for each in schedules or (SOFT,)
+    ]
     rows = rows_of(cells, [ModelFlops(flops, flops)] * len(cells))
-    facts = {(cell.task, cell.options): digits.facts for cell in cells}
-    return Plan("digits", "training", "x", rows, facts)
+    return Plan("digits", "training", "x", rows, {("digits", cells[0].options): digits.facts})
 
 
 def on_cpu(plan: Plan) -> Plan:

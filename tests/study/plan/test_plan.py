@@ -369,11 +369,10 @@ def test_a_machine_is_divided_among_trials(monkeypatch, cores, cells, threads):
             with_packing(made, Packing(), threads=threads)
         return
     divided = with_packing(made, Packing(), threads=threads).how
-    assert divided.threads == threads or not threads
+    idle = cores - divided.concurrent * divided.threads
     assert divided.concurrent == min(cells, cores // (threads or 1))
-    assert 0 <= cores - divided.concurrent * divided.threads < cores
-    if not threads:
-        assert cores - divided.concurrent * divided.threads < divided.concurrent
+    assert idle >= 0
+    assert divided.threads == threads if threads else idle < divided.concurrent
     fewer = with_packing(made, Packing(), threads=threads, max_concurrent=1).how
     assert (fewer.concurrent, fewer.threads) == (1, divided.threads)
 

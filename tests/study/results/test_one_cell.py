@@ -107,8 +107,7 @@ def test_written_twice_it_is_the_same_file(tmp_path, digits):
 
 def test_a_network_that_was_not_kept_or_is_damaged_is_refused(results, digits):
     cell, other = tiny_cell(digits), tiny_cell(digits, seed=1)
-    train(results, cell)
-    train(results, other)
+    train(results, cell, other)
     name = kept.file_of(cell.id)
     damaged = bytearray(results.storage.read(name))
     damaged[-1] ^= 1

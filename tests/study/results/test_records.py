@@ -108,7 +108,6 @@ def test_a_name_alone_makes_no_record(results):
         (True, {"loss": 0.31}),
         (True, {"loss": float("nan")}),
         (True, {"points": POINTS[1:]}),
-        (True, {"points": ()}),
         (True, {"status": "done"}),
     ],
 )
@@ -119,13 +118,11 @@ def test_records_that_differ_beyond_rounding_are_named(results, differ, changes)
     write(other, cell, **{"status": "diverged", **changes})
     put(results, contents(other), "other/")
     found = results.disagreements()
-    assert [sentence[: sentence.index(" in ")] for sentence in found] == [
-        f"cell {cell.id} has different results"
-    ] * differ
+    assert len(found) == differ
     assert results.disagreements([make_cell(seed=1).id]) == []
     if differ:
         names = [name for name in contents(results) if cell.id in name]
-        assert all(results.storage.path(name) in found[0] for name in names)
+        assert all(word in found[0] for word in (cell.id, *map(results.storage.path, names)))
         with pytest.raises(ResultsError, match=f"^{found[0]}. Move one of the two away"):
             compact(results)
         assert len(contents(results)) == 3

@@ -73,23 +73,18 @@ def search_in(
     axes: Mapping[str, Any] = AXES,
     make_cell: Callable[[Mapping[str, Any]], Cell] = cell_of,
 ) -> Search:
-    space = Space.of(axes)
+    """Where a scheduler stops options, so that those that it stopped are not run again."""
+    space, place = Space.of(axes), Workplace(results, accepts_censored=True)
+    place.look()
     return Search(
         name="digits",
-        place=place_of(results),
+        place=place,
         space=space,
         comparison_id=cell_of(space.examples()[0]).comparison_id,
         make_cell=make_cell,
         objective=in_order(objective),
         num_samples=num_samples,
     )
-
-
-def place_of(results: Results) -> Workplace:
-    """Where a scheduler stops options, so that those that it stopped are not run again."""
-    place = Workplace(results, accepts_censored=True)
-    place.look()
-    return place
 
 
 def train(results: Results, cell: Cell, status: str = "done") -> str:

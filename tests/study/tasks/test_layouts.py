@@ -21,7 +21,6 @@ from study.tasks.mosaics.labelled_images import load as load_images
 from study.tasks.mosaics.layouts import ImageSet
 from study.tasks.mosaics.own_images import OWN_IMAGES
 from study.tasks.sources.places import Places
-from tests.conftest import REAL_DATA, needs_data
 from tests.made_up.cifar import (
     WRITERS,
     as_official,
@@ -40,7 +39,6 @@ from tests.made_up.images import (
     write_own_parquet,
     write_ubyte,
 )
-from tests.made_up.tables import POINTER
 
 
 def load(folder: Path, names: ImageSet = CIFAR10, side: int = SIDE) -> BaseImages:
@@ -54,10 +52,9 @@ def load(folder: Path, names: ImageSet = CIFAR10, side: int = SIDE) -> BaseImage
 def assert_reads(folder: Path, names: ImageSet, count: tuple[int, int] = (20, 10)) -> None:
     """Bitwise."""
     base, (train, test) = load(folder, names), make(names, *count)
-    np.testing.assert_array_equal(base.train_images, train.images, strict=True)
-    np.testing.assert_array_equal(base.train_labels, train.labels, strict=True)
-    np.testing.assert_array_equal(base.test_images, test.images, strict=True)
-    np.testing.assert_array_equal(base.test_labels, test.labels, strict=True)
+    found = (base.train_images, base.train_labels, base.test_images, base.test_labels)
+    for ours, theirs in zip(found, (*train, *test), strict=True):
+        np.testing.assert_array_equal(ours, theirs, strict=True)
     assert base.class_names == names.class_names
 
 
@@ -139,9 +136,8 @@ def test_labels_number_the_classes_that_are_listed_else_they_are_their_names(
     assert np.bincount(np.r_[base.train_labels, base.test_labels]).tolist() == [5, 5, 5]
 
 
-@pytest.mark.parametrize("compressed", [False, True])
-@pytest.mark.parametrize("place", ["", "raw", "MNIST/raw"])
-def test_files_of_mnist(tmp_path, compressed, place):
+@pytest.mark.parametrize(("place", "compressed"), [("", False), ("MNIST/raw", True)])
+def test_files_of_mnist(tmp_path, place, compressed):
     write_ubyte(tmp_path / "data" / place, compressed)
     base = load(tmp_path / "data", OWN_IMAGES, 28)
     assert base.class_names == ("0", "1", "2")
@@ -150,21 +146,15 @@ def test_files_of_mnist(tmp_path, compressed, place):
     assert load(tmp_path / "data", OWN_IMAGES).test_images.shape == (10, SIDE, SIDE, 1)
 
 
-@needs_data
-def test_the_real_images(tmp_path):
-    base = load_images(CIFAR10, Places(str(REAL_DATA / "cifar10"), str(tmp_path)), 32)
-    assert base.digest == "064b8f2ed0ea63ce"
-
-
 # What cannot be used: each breaks a whole data set, and the message holds what it broke.
 
 
 class _Hostile:
-    def __init__(self, *call: Any) -> None:
-        self.call = call
+    def __init__(self, mark: Path) -> None:
+        self.mark = mark
 
-    def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
-        return self.call[0], self.call[1:]
+    def __reduce__(self) -> tuple[Any, ...]:
+        return os.system, (f"touch {self.mark}",)
 
 
 @pytest.mark.parametrize("file", ["data_batch_3", "batches.meta"])
@@ -172,7 +162,7 @@ def test_a_pickle_of_another_checksum_is_not_opened(tmp_path, file):
     folder, mark = write_official(tmp_path / "data", CIFAR10, make(CIFAR10)), tmp_path / "mark"
     places = Places(str(folder), str(tmp_path / "cache"))
     with as_official(folder):
-        (folder / file).write_bytes(pickle.dumps(_Hostile(os.system, f"touch {mark}")))
+        (folder / file).write_bytes(pickle.dumps(_Hostile(mark)))
         said = refusal(lambda: load_images(CIFAR10, places, 32))
     assert "its checksum is not the published" in said
     assert not mark.exists()
@@ -190,10 +180,9 @@ def drop_column(path: Path, column: str) -> None:
 def set_row(path: Path, column: str, value: object) -> None:
     """Row 7."""
     table = pq.read_table(path)
-    values = table[column].to_pylist()
-    values[7] = value
-    index = table.column_names.index(column)
-    pq.write_table(table.set_column(index, column, pa.array(values, table[column].type)), path)
+    rows = table.to_pylist()
+    rows[7][column] = value
+    pq.write_table(pa.Table.from_pylist(rows, table.schema), path)
 
 
 def cifar_parquet(folder: Path) -> Path:
@@ -206,13 +195,6 @@ def cifar_folders(folder: Path) -> Path:
 
 def nothing(folder: Path) -> None:
     folder.mkdir()
-
-
-def in_train(folder: Path) -> None:
-    classes = [*folder.iterdir()]
-    (folder / "train").mkdir()
-    for each in classes:
-        each.rename(folder / "train" / each.name)
 
 
 TRAIN = "train-00000-of-00001.parquet"
@@ -264,7 +246,11 @@ UNUSABLE: dict[Callable[[Path], object], dict[str, tuple[Callable[[Path], object
             "{folder}/reed/more holds no image of a class.",
         ),
         "a split without images": (
-            lambda folder: [in_train(folder), nothing(folder / "test")],
+            lambda folder: [
+                shutil.rmtree(folder),
+                write_folders(folder, split="train"),
+                nothing(folder / "test"),
+            ],
             "{folder}/test holds no image of a class.",
         ),
         "a class that is called none": (
@@ -279,10 +265,6 @@ UNUSABLE: dict[Callable[[Path], object], dict[str, tuple[Callable[[Path], object
             lambda folder: os.truncate(folder / "reed" / "3.png", 60),
             "{folder}/reed/3.png cannot be read (",
         ),
-        "a pointer in the place of an image": (
-            lambda folder: (folder / "reed" / "3.png").write_bytes(POINTER),
-            "{folder}/reed/3.png is a pointer of Git LFS",
-        ),
         "a pipe among images": (
             lambda folder: os.mkfifo(folder / "reed" / "pipe.png"),
             "{folder}/reed/pipe.png is a named pipe",
@@ -290,10 +272,6 @@ UNUSABLE: dict[Callable[[Path], object], dict[str, tuple[Callable[[Path], object
         "classes that are one on some disks": (
             lambda folder: shutil.copytree(folder / "reed", folder / "Reed"),
             "{folder}/Reed and reed differ in letter case alone",
-        ),
-        "a class that is called rest": (
-            lambda folder: (folder / "reed").rename(folder / "rest"),
-            "{folder}: a class is called 'rest'",
         ),
         "no train split": (
             lambda folder: [shutil.rmtree(folder), write_folders(folder, split="test")],

@@ -63,14 +63,6 @@ def test_a_mosaic_costs_an_index_a_segment(digits):
     assert one.images is other.images
 
 
-def made_up(images_a_class: dict[str, int]) -> BaseImages:
-    labels = np.repeat(np.arange(len(images_a_class)), list(images_a_class.values()))
-    images, names = np.zeros((len(labels), 8, 8, 1), np.uint8), tuple(images_a_class)
-    return BaseImages.create(
-        images, labels, images, labels, class_names=names, max_value=16, source="made-up images"
-    )
-
-
 @pytest.mark.parametrize(
     ("name", "share", "least"), [("b", 0.1, 6), ("b", 0.25, 3), ("the background", 0.1, 6)]
 )
@@ -79,7 +71,11 @@ def test_too_few_images_of_a_class_are_named(name, share, least):
 
     def task(count: int) -> MosaicTask:
         counts = {"a": 20, "b": 20, "the background": 20, name: count}
-        return MosaicTask("digits", made_up(counts), ("a", "b"), share, ("the background",))
+        labels = np.repeat(range(3), [*counts.values()])
+        images = np.zeros((len(labels), 8, 8, 1), np.uint8)
+        told = {"class_names": tuple(counts), "max_value": 16, "source": "made-up images"}
+        base = BaseImages.create(images, labels, images, labels, **told)
+        return MosaicTask("digits", base, ("a", "b"), share, ("the background",))
 
     with pytest.raises(RequestError, match=rf"of {name} .* {100 * share:g} % .* least {least} tr"):
         task(least - 1)

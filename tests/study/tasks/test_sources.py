@@ -10,8 +10,8 @@ import sys
 import time
 import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 
 import datasets
 import fsspec
@@ -89,10 +89,10 @@ def shared(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 def put(url: str, files: Mapping[str, bytes]) -> None:
-    fs, root = fsspec.core.url_to_fs(url)
+    storage = Storage(url)
     for name, data in files.items():
-        fs.makedirs(os.path.dirname(f"{root}/{name}"), exist_ok=True)
-        fs.pipe_file(f"{root}/{name}", data)
+        storage.make(os.path.dirname(name))
+        storage.write(name, data)
 
 
 @pytest.mark.parametrize(
@@ -136,13 +136,6 @@ def test_what_is_wrong_with_a_copy_names_where_it_is_from(data, cache):
     assert message.startswith("apple is rotten. ")
     assert str(data) in message
     assert entries(cache / "fetched")[0] in message
-
-
-def test_without_s3fs_the_extra_is_named(cache, monkeypatch):
-    monkeypatch.delitem(sys.modules["fsspec.registry"]._registry, "s3", raising=False)
-    monkeypatch.setitem(sys.modules, "s3fs", None)
-    message = refusal(lambda: read_data_set(fruit(), Places("s3://bucket/data"), contents))
-    assert "`uv sync --extra cluster`" in message
 
 
 def _reset(data: Path) -> None:
@@ -246,24 +239,15 @@ def test_an_upload_that_broke_off_is_none(whole, tmp_path, monkeypatch):
 # The cache
 
 
-@dataclass(frozen=True, eq=False)
-class Numbers:
-    """What `prepared` keeps."""
-
-    values: np.ndarray
-    title: str
-    digest: str
-
-    @classmethod
-    def create(cls, values: np.ndarray, title: str) -> Numbers:
-        return cls(values, title, digest_of([values], [title]))
+def numbers(values: np.ndarray, title: str) -> SimpleNamespace:
+    return SimpleNamespace(values=values, title=title, digest=digest_of([values], [title]))
 
 
-def kept(folder: Path, read: Callable[[], Numbers]) -> Numbers:
-    return prepared(folder, read, Numbers.create, ("values",), ("title",))
+def kept(folder: Path, read: Callable[[], SimpleNamespace]) -> SimpleNamespace:
+    return prepared(folder, read, numbers, ("values",), ("title",))
 
 
-def never() -> Numbers:
+def never() -> SimpleNamespace:
     raise AssertionError("it is kept")
 
 
@@ -277,7 +261,7 @@ DAMAGES: list[Callable[[Path], object]] = [
 @pytest.mark.parametrize("damage", DAMAGES, ids=["gone", "changed", "no JSON"])
 def test_what_is_prepared_is_kept_and_if_damaged_made_anew(tmp_path, damage):
     folder = tmp_path / "cache" / "numbers"
-    made = Numbers.create(np.arange(6, dtype=np.int32), "six")
+    made = numbers(np.arange(6, dtype=np.int32), "six")
     assert kept(folder, lambda: made).digest == made.digest
     again = kept(folder, never)
     assert (again.digest, again.title) == (made.digest, "six")

@@ -15,10 +15,8 @@ from study.terminal import working as module
 from study.terminal.working import LINE_AFTER, LINE_EVERY, duration, telling, working
 from tests.conftest import PROJECT, not_drawn
 from tests.made_up.commands import called
-from tests.made_up.comparisons import make_cell, write
+from tests.made_up.comparisons import write_seeds
 from tests.made_up.screen import in_a_terminal, screen, words
-
-Captured = pytest.CaptureFixture[str]
 
 COMMAND = """
 import os, sys, time
@@ -77,13 +75,6 @@ def test_ctrl_c_leaves_a_clean_screen():
     # The cursor never stands so far right that the ^C, which a terminal echoes, begins a line.
     left = left_on(written_by(40, stopped=True), 40 - 3)
     assert left == ["a word from a library", "stopped; all is kept", "130"]
-
-
-def test_a_terminal_without_unicode_has_bars_of_the_signs_it_has():
-    written = written_by(60, "sys.stderr.reconfigure(encoding='latin-1')")
-    assert "---" in written
-    assert "surveying" in words(written)
-    assert written.isascii()
 
 
 def test_a_terminal_that_moves_no_cursor_has_lines():
@@ -184,16 +175,13 @@ def test_nothing_is_said_unasked(capsys):
     assert capsys.readouterr() == ("", "")
 
 
-def test_a_report_says_how_far_it_is(results, capsys, monkeypatch):
+@pytest.mark.usefixtures("quick")
+def test_a_report_says_how_far_it_is(results, capsys):
     """What it prints is as ever; nothing of that is on stdout."""
-    monkeypatch.setattr(module, "LINE_AFTER", 0.001)
-    monkeypatch.setattr(module, "LINE_EVERY", 0.001)
-    for seed in range(2):
-        for paradigm in ("soft", "hard"):
-            write(results, make_cell(paradigm, 0.1, seed))
-    with not_drawn(), monkeypatch.context() as patch:
+    write_seeds(results, {"soft": 0.5, "hard": 0.4})
+    with not_drawn(), pytest.MonkeyPatch.context() as patch:
         slowly = "analysis.section.picture.figure_pdf"
-        patch.setattr(slowly, lambda _: time.sleep(0.02) or b"%PDF-1.4")
+        patch.setattr(slowly, lambda _: time.sleep(0.06) or b"%PDF-1.4")
         status, printed, errors = called(report.main, capsys, results.url)
     assert status == 0
     assert re.search(r"^drawing the report: \d+ of \d+ figures, \d+ s left$", errors, re.M)

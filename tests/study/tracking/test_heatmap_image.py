@@ -15,9 +15,12 @@ from study.tracking.heat_map_image import heatmap_svg
 UNEVEN = replace(MOSAICS, heatmap_edges=(0.0, 0.2, 0.3, 1.0), saif_threshold=0.3)
 
 
-def panels(*heatmaps: NDArray[np.float64], modality: Modality = MOSAICS) -> list[ET.Element]:
-    named = {f"split {number}": heatmap for number, heatmap in enumerate(heatmaps)}
-    return ET.fromstring(heatmap_svg(named, modality)).findall("{*}g")
+def rectangles(panel: ET.Element) -> list[dict[str, str]]:
+    return [each.attrib for each in panel.findall("{*}rect")]
+
+
+def panels(modality: Modality, **heatmaps: NDArray[np.float64]) -> list[ET.Element]:
+    return ET.fromstring(heatmap_svg(heatmaps, modality)).findall("{*}g")
 
 
 @pytest.mark.parametrize("modality", [MOSAICS, UNEVEN])
@@ -27,26 +30,27 @@ def test_a_bin_is_dark_where_its_instances_are(modality):
     Shades are of a bin's own instances: they do not depend on the others.
     """
     bins = len(modality.heatmap_edges) - 1
-    heatmap = np.random.default_rng(0).dirichlet(np.ones(bins**2)).reshape(bins, bins)
-    (panel,) = panels(heatmap, modality=modality)
-    *squares, whole, saif = (each.attrib for each in panel.findall("{*}rect"))
-    side = int(whole["width"])
-    name, *texts = (each.text for each in panel.findall("{*}text"))
-    assert name == "split 0"
-    for square, text in zip(squares, texts, strict=True):
-        a_z, s_y = (int(square[axis]) * bins // side for axis in ("x", "y"))
-        share = heatmap[a_z, bins - 1 - s_y]
-        grey = round(255 * (1 - share))
-        assert (square["fill"], text) == (f"rgb({grey},{grey},{grey})", f"{100 * share:.0f}")
-    assert len({(square["x"], square["y"]) for square in squares}) == bins**2
+    heatmap = np.zeros((bins, bins))
+    heatmap[-1, 0], heatmap[0, 1] = 0.8, 0.2
+    (panel,) = panels(modality, test=heatmap)
+    *squares, whole, saif = rectangles(panel)
+    side, (name, *texts) = int(whole["width"]), (each.text for each in panel.findall("{*}text"))
+    last = side - side // bins
+    shades = {
+        (int(square["x"]), int(square["y"])): (square["fill"], text)
+        for square, text in zip(squares, texts, strict=True)
+    }
+    assert name == "test"
+    assert len(shades) == bins**2
+    assert shades.pop((last, last)) == ("rgb(51,51,51)", "80")
+    assert shades.pop((0, last - side // bins)) == ("rgb(204,204,204)", "20")
+    assert set(shades.values()) == {("rgb(255,255,255)", "0")}
     assert "y" not in saif
-    assert int(saif["x"]) == side - side // bins == side - int(saif["width"])
+    assert int(saif["x"]) == last == side - int(saif["width"])
 
 
 def test_splits_stand_side_by_side():
-    even, diagonal = np.full((5, 5), 0.04), np.eye(5) / 5
-    first, second = panels(diagonal, even)
-    for panel, heatmap in ((first, diagonal), (second, even)):
-        (alone,) = panels(heatmap)
-        assert [each.attrib for each in panel] == [each.attrib for each in alone]
-    assert first.attrib != second.attrib
+    first, second = panels(MOSAICS, train=np.eye(5) / 5, test=np.full((5, 5), 0.04))
+    (alone,) = panels(MOSAICS, test=np.full((5, 5), 0.04))
+    assert rectangles(second) == rectangles(alone) != rectangles(first)
+    assert second.attrib != first.attrib

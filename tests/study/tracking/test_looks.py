@@ -21,14 +21,6 @@ def mosaic(m: int = 5, **changes: object) -> Example:
     return Example(**(example | changes))  # type: ignore[typeddict-item]
 
 
-def post(*words: str) -> Example:
-    share = 1 / len(words)
-    return Example(
-        words=list(words), attention=[share] * len(words), foreground=[0], label="good",
-        predicted="good", score=1.0,
-    )  # fmt: skip
-
-
 def test_a_tile_has_its_place_its_attention_and_its_mark():
     html = looks_html({"soft": [mosaic()]})
     spans = re.findall(r'<span class="(\w*)[^>]*--x:([0-9.]+)%;--a:([0-9.]+)[^>]*>(\d+)<', html)
@@ -60,8 +52,9 @@ def test_inputs_that_only_some_have_are_left_out():
 
 def test_no_text_of_results_is_markup():
     bad = '<b>"&'
-    example = post(bad, "fine")
-    example["label"] = example["predicted"] = bad
+    example = Example(
+        words=[bad], attention=[1.0], foreground=[0], label=bad, predicted=bad, score=1.0
+    )
     html = looks_html({bad: [example]}) + looks_page([example], bad, bad)
     assert bad not in html
     assert "<b>" not in html

@@ -48,9 +48,7 @@ def answering(status: int) -> Iterator[str]:
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            self.send_response(status)
-            self.end_headers()
-            self.wfile.write(b"no")
+            self.send_error(status)
 
         do_POST = do_GET
 

@@ -20,7 +20,7 @@ from study.train.budget import cost
 from study.train.budget.timeline import steps_by_phase, timeline
 from study.train.steps import checkpoints
 from study.train.steps.checkpoints import Checkpoints, discard, sweep
-from study.train.steps.loop import train, train_pack
+from study.train.steps.loop import train
 from study.train.steps.pack_member import Member, Outcome
 from tests.conftest import tiny_cell, tiny_flops
 from tests.made_up.training import Killed, Killing, make_storage, numbers
@@ -37,18 +37,6 @@ def straight(cell: Cell, task: MosaicTask) -> Outcome:
 @pytest.fixture
 def storage(tmp_path: Path) -> Storage:
     return make_storage(tmp_path / "results")
-
-
-def test_a_pack_whose_members_were_left_at_different_steps_equals_cells_alone(digits, storage):
-    """Killed between the checkpoints of its members; one of them diverges."""
-    cells = [tiny_cell(digits, Schedule.single("soft", lr)) for lr in (0.1, 1e20, 0.03)]
-    for cell, steps in zip(cells, (3, 2, 11), strict=True):
-        with pytest.raises(Killed):
-            train(cell, digits, checkpoints=Killing(storage, [steps]))
-    outcomes = train_pack(cells, digits, checkpoints=Checkpoints(storage, interval=1e9))
-    assert [outcome.status for outcome in outcomes] == ["done", "diverged", "done"]
-    for cell, outcome in zip(cells, outcomes, strict=True):
-        assert numbers(outcome) == numbers(straight(cell, digits))
 
 
 def in_turn(cells: Sequence[Cell], task: MosaicTask, kept: Checkpoints) -> list[Outcome]:
@@ -150,12 +138,6 @@ def test_only_what_a_later_cell_needs_is_kept(digits, storage):
     assert not kept._forks
 
 
-def pickled(value: object) -> bytes:
-    sink = io.BytesIO()
-    torch.save(value, sink)
-    return sink.getvalue()
-
-
 class Evil:
     """Runs code where it is unpickled."""
 
@@ -164,15 +146,15 @@ class Evil:
 
 
 def test_a_damaged_file_is_set_aside_and_its_cell_begins_anew(digits, storage):
-    """Cut, flipped, empty, another cell's, and one with code, though its checksum is right."""
+    """Flipped, empty, another cell's, and one with code, though its checksum is right."""
     cells = [tiny_cell(digits, seed=seed) for seed in (0, 5)]
     for cell in cells:
         with pytest.raises(Killed):
             train(cell, digits, checkpoints=Killing(storage, [3]))
     name, of_other = (f"checkpoints/{cell.id}.ckpt" for cell in cells)
-    whole, code = storage.read(name), pickled(Evil())
+    torch.save(Evil(), sink := io.BytesIO())
+    whole, code = storage.read(name), sink.getvalue()
     for bad, why in (
-        (whole[: len(whole) // 2], "checksum"),
         (whole[:999] + bytes([whole[999] ^ 1]) + whole[1000:], "checksum"),
         (b"", "checksum"),
         (storage.read(of_other), "checksum"),

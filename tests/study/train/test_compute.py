@@ -13,23 +13,9 @@ from study.cell import PARADIGMS, Budget, Cell, Phase, Schedule
 from study.models.flops import ModelFlops
 from study.train.budget.cost import soft_epochs, training_flops
 from study.train.budget.timeline import steps_by_phase, timeline
+from tests.made_up.comparisons import make_cell
 
 FLOPS = ModelFlops(focus=100, classifier=40)
-
-
-def make_cell(schedule: Schedule, budget: Budget, points: tuple[float, ...], batch: int) -> Cell:
-    return Cell(
-        task="digits",
-        data_digest="d",
-        m=3,
-        n=50,
-        architecture="perceptron",
-        schedule=schedule,
-        seed=0,
-        budget=budget,
-        batch_size=batch,
-        evaluation_points=points,
-    )
 
 
 @st.composite
@@ -43,7 +29,11 @@ def timed_cells(draw: st.DrawFn) -> Cell:
     unit = draw(st.sampled_from(["flops", "mosaics"]))
     amount = draw(st.integers(1, 2_000 if unit == "mosaics" else 3_000_000))
     return make_cell(
-        Schedule(phases), Budget(amount, unit), (*points, 1.0), draw(st.integers(1, 20))
+        m=3,
+        schedule=Schedule(phases),
+        budget=Budget(amount, unit),
+        evaluation_points=(*points, 1.0),
+        batch_size=draw(st.integers(1, 20)),
     )
 
 
@@ -74,7 +64,8 @@ def test_every_stop_is_the_last_step_within_its_target(cell):
 
 def test_an_evaluation_at_the_switch_point_is_the_first_phases():
     budget = Budget(100 * 10 * training_flops("soft", FLOPS, 3))
-    cell = make_cell(Schedule.hybrid(0.1, 0.1, 0.5), budget, (0.5, 0.51, 1.0), batch=10)
+    points = (0.5, 0.51, 1.0)
+    cell = make_cell("hybrid", m=3, budget=budget, evaluation_points=points, batch_size=10)
     stops = timeline(cell, FLOPS)
     # A hard step does not fit into the hundredth between the two: the model is still the soft one.
     assert [(stop.phase, stop.evaluate_at) for stop in stops] == [(0, (0.5, 0.51)), (1, (1.0,))]

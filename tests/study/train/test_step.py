@@ -104,9 +104,8 @@ def test_a_step_waits_for_nothing(paradigm, precision):
 @pytest.mark.parametrize(
     "wait",
     [
-        bool, Tensor.item, Tensor.nonzero, lambda x: x.cpu(), lambda x: x.numpy(),
-        lambda x: x.tolist(), lambda x: torch.equal(x, x), lambda x: torch.tensor(1.0),
-        lambda x: range(2)[x.long()], lambda x: x.requires_grad_()[x > 0].sum().backward(),
+        bool, Tensor.nonzero, lambda x: x.cpu(), lambda x: torch.tensor(1.0),
+        lambda x: x.requires_grad_()[x > 0].sum().backward(),
     ],
 )  # fmt: skip
 def test_waits_are_found(wait):

@@ -189,7 +189,7 @@ def test_the_running_baseline_follows_the_loss_of_steps(data, micro_batch):
         assert member.state()["baseline"].item() == pytest.approx(expected, rel=1e-5)
 
 
-@pytest.mark.parametrize(("momentum", "lr"), [(0.0, 0.3), (0.9, 0.3), (0.8, 0.1)])
+@pytest.mark.parametrize(("momentum", "lr"), [(0.0, 0.3), (0.8, 0.1)])
 def test_optimisers_are_pytorchs_each_for_its_parameters(momentum, lr):
     torch.manual_seed(0)
     ours, theirs = ([torch.zeros(size, requires_grad=True) for size in (3, 2, 4)] for _ in "12")
@@ -233,12 +233,10 @@ def test_a_cell_is_what_its_definition_says_step_by_step(digits):
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("of", [MOSAICS, POSTS[0]])
-def test_paradigms_are_paired(data, of):
+def test_paradigms_are_paired(digits):
     """Equal seeds start from equal weights and see equal inputs in equal order."""
-    task = data[of]
-    cells = [Case(of, task, each).cell(inference="soft") for each in SINGLE]
-    members = [Member(cell, task, torch.device("cpu"), None) for cell in cells]
+    cells = [tiny_cell(digits, each) for each in SINGLE]
+    members = [Member(cell, digits, torch.device("cpu"), None) for cell in cells]
     for member in members:
         member.enter_phase(0)
     first, *others = (member.state()["weights"] for member in members)
@@ -273,9 +271,7 @@ def test_inference_changes_predictions_and_no_step(data):
     own, soft = (posts.text_cell(task, schedule, inference=name) for name in (None, "soft"))
     assert own.comparison_id != soft.comparison_id
     rows = [train(cell, task).evaluations for cell in (own, soft)]
-    assert {row["inference"] for row in rows[1]} == {"soft"}
-    losses, heat_maps = (
-        [[row[name] for row in of] for of in rows] for name in ("loss", "heatmap")
-    )
-    assert losses[0] == pytest.approx(losses[1], rel=1e-6)
-    assert heat_maps[0] != heat_maps[1]
+    for one, other in zip(*rows, strict=True):
+        assert other["inference"] == "soft"
+        assert one["loss"] == pytest.approx(other["loss"], rel=1e-6)
+    assert rows[0][-1]["heatmap"] != rows[1][-1]["heatmap"]
