@@ -10,16 +10,15 @@ import torch
 from torch import Tensor
 
 from chapters.captions.data.boxes import Boxed
+from chapters.captions.data.captions import Captions
 from chapters.captions.data.mscoco import Captioned
 from chapters.captions.data.vocabulary import END, PADDING, START
-from chapters.captions.modality import CAPTIONS
 from chapters.captions.settings import DecoderSettings
 from study.tasks.task import Batch
 
 VOCABULARY = ("", "", "", "", "a", "dog", "puppy", "runs", "ball")
 V = len(VOCABULARY)
 A, DOG, PUPPY, RUNS, BALL = range(4, V)
-DECODER = DecoderSettings()
 
 
 class TableMemory(NamedTuple):
@@ -32,6 +31,7 @@ class TableMemory(NamedTuple):
         return TableMemory(self.images[index], self.before[index])
 
 
+@dataclass
 class TableModel:
     """The next word depends on the image and on the last two words, attention on the last one.
 
@@ -42,17 +42,16 @@ class TableModel:
         settings: how it writes.
     """
 
-    def __init__(
-        self, probabilities: Tensor, attention: Tensor, settings: DecoderSettings = DECODER
-    ) -> None:
-        self.probabilities, self.attention, self.settings = probabilities, attention, settings
+    probabilities: Tensor
+    attention: Tensor
+    settings: DecoderSettings
 
     @classmethod
-    def random(cls, images: int, m: int, seed: int = 0) -> TableModel:
+    def random(cls, images: int, m: int, seed: int = 0, longest: int = 4) -> TableModel:
         generator = torch.Generator().manual_seed(seed)
         logits = 2 * torch.randn(images, V, V, V, generator=generator)
         scores = 2 * torch.randn(images, V, m, generator=generator)
-        return cls(logits.softmax(-1), scores.softmax(-1))
+        return cls(logits.softmax(-1), scores.softmax(-1), DecoderSettings(longest=longest))
 
     def encode(self, images: Tensor) -> Tensor:
         return images
@@ -74,59 +73,30 @@ class TableModel:
         return batch.mask.sum(dim=1).double().mean()
 
 
-@dataclass(frozen=True)
-class TableCaptions:
-    """A split of them; see `chapters.captions.data.captions.Captions`."""
+def numbered_images(count: int, m: int) -> Tensor:
+    """Regions (count, m, 1) that say the number of their image."""
+    return torch.arange(count)[:, None, None].float().expand(-1, m, 1)
 
-    m: int
-    references: Sequence[Sequence[str]]
-    objects: Sequence[Boxed] = ()
-    modality = CAPTIONS
-    vocabulary = VOCABULARY
 
-    @property
-    def captioned(self) -> Sequence[Captioned]:
-        named = enumerate(self.references)
-        return [Captioned(f"{image}.jpg", "", texts, []) for image, texts in named]
-
-    @property
-    def num_images(self) -> int:
-        return len(self.references)
-
-    @property
-    def bytes_each(self) -> int:
-        return 4 * self.m
-
-    @property
-    def image_of(self) -> Tensor:
-        return torch.tensor([i for i, texts in enumerate(self.references) for _ in texts])
-
-    @property
-    def words(self) -> Tensor:
-        numbers = [
-            torch.tensor([*map(VOCABULARY.index, text.split()), END])
-            for texts in self.references
-            for text in texts
-        ]
-        return torch.nn.utils.rnn.pad_sequence(numbers, batch_first=True, padding_value=PADDING)
-
-    @property
-    def base_images(self) -> Tensor:
-        return torch.tensor([one.image for one in self.objects], dtype=torch.int64)[:, None]
-
-    def __len__(self) -> int:
-        return len(self.words)
-
-    def images_at(self, index: Tensor) -> Tensor:
-        return index[:, None, None].float().expand(-1, self.m, 1)
-
-    def batch(self, rows: Tensor) -> Batch:
-        words = self.words[rows]
-        images = self.images_at(self.image_of[rows])
-        return Batch(images, words, words.new_empty(len(rows), 0), words != PADDING)
-
-    def passes(self, count: int) -> Sequence[Tensor]:
-        return torch.arange(len(self)).split(count)
-
-    def thumbnail(self, image: int) -> bytes:
-        return f"the picture {self.captioned[image].file}".encode()
+def captions_of(references: Sequence[Sequence[str]], objects: Sequence[Boxed], m: int) -> Captions:
+    """A split of them, image by image."""
+    numbers = [
+        torch.tensor([*map(VOCABULARY.index, text.split()), END])
+        for texts in references
+        for text in texts
+    ]
+    counts = torch.tensor([*map(len, references)])
+    images = torch.arange(len(references))
+    return Captions(
+        words=torch.nn.utils.rnn.pad_sequence(numbers, True, PADDING),
+        lengths=torch.tensor([*map(len, numbers)]),
+        image_of=images.repeat_interleave(counts),
+        images=numbered_images(len(images), m),
+        rows=images,
+        captioned=[
+            Captioned(f"{image}.jpg", "", texts, []) for image, texts in enumerate(references)
+        ],
+        vocabulary=VOCABULARY,
+        objects=objects,
+        thumbnail=lambda image: f"the picture {image}.jpg".encode(),
+    )

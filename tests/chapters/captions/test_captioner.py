@@ -60,7 +60,7 @@ def gradient(model: Captioner, loss: Tensor) -> Tensor:
 
 
 class Plain:
-    """One caption at a time, a word at a time, with PyTorch's own LSTM cell."""
+    """One caption at a time, a word at a time."""
 
     def __init__(self, model: Captioner, regions: Tensor) -> None:
         self.focus, self.write = model.focus, model.classifier
@@ -77,19 +77,11 @@ class Plain:
     def after(self, word: int, context: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """The LSTM's state at a context, and the log probabilities of the next word there."""
         write = self.write
-        lstm = torch.nn.LSTMCell(SIZES.embedding + D, SIZES.hidden).double()
-        # PyTorch's gates are in the order take, forget, new, show.
-        order = [1, 0, 2, 3]
-        inputs = torch.cat([write.of_word[0].weight, write.of_context[0].weight], dim=1)
-        weights = {
-            "weight_ih": inputs, "weight_hh": write.of_hidden[0].weight,
-            "bias_ih": write.of_word[0].bias, "bias_hh": torch.zeros(4 * SIZES.hidden).double(),
-        }  # fmt: skip
-        ours = {k: torch.cat([w.chunk(4)[i] for i in order]) for k, w in weights.items()}
-        word_and_context = torch.cat([write.words.weight[word], context])[None]
-        state = self.hidden[None], self.cell[None]
-        hidden, cell = torch.func.functional_call(lstm, ours, (word_and_context, state))
-        return hidden[0], cell[0], write.out[0](hidden[0]).log_softmax(dim=0)
+        gates = write.of_word[0](write.words.weight[word]) + write.of_context[0](context)
+        forget, take, new, show = (gates + write.of_hidden[0](self.hidden)).chunk(4)
+        cell = forget.sigmoid() * self.cell + take.sigmoid() * new.tanh()
+        hidden = show.sigmoid() * cell.tanh()
+        return hidden, cell, write.out[0](hidden).log_softmax(dim=0)
 
     def caption(
         self, paradigm: str, words: Tensor, own: bool = False, regions: Sequence[int] = ()

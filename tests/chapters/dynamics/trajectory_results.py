@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from chapters.dynamics import linear_orthogonal
+from study import paradigms
 from study.cell import Budget, Cell
 from study.results import Results
 from tests.made_up import comparisons
 from tests.made_up.comparisons import Row
 
 POINTS = tuple(i / 20 for i in range(21))
-
-Change = Callable[[pd.DataFrame], pd.DataFrame]
 
 
 def make_cell(
@@ -49,10 +47,8 @@ def write(
     end: float = 200.0,
     status: str = "done",
     points: Sequence[float] | None = None,
-    change: Change | None = None,
-    follows: str | None = None,
 ) -> Cell:
-    """Records a cell that follows the closed form.
+    """Records a cell that follows the closed form, one that draws that of its exact paradigm.
 
     Args:
         results: the directory.
@@ -61,21 +57,17 @@ def write(
         end: gradient-flow time at the end of the budget.
         status: done, diverged or censored.
         points: budget fractions that were evaluated, by default all.
-        change: what becomes of the table of evaluations, columns flow_time, mu, nu and loss.
-        follows: the paradigm whose closed form it takes, by default its own.
     """
     fractions = np.array(cell.evaluation_points if points is None else points, dtype=float)
     num_classes = cell.options["num_classes"]
     theory = linear_orthogonal.trajectory(
-        follows or cell.paradigm, cell.m, num_classes, end * fractions
+        paradigms.get(cell.paradigm).exact, cell.m, num_classes, end * fractions
     )
     table = theory.set_index(fractions)[["t", "mu", "nu", "loss"]]
     table = table.rename(columns={"t": "flow_time"})
     generator = np.random.default_rng([cell.seed, len(cell.paradigm)])
     for name in ("mu", "nu", "loss"):
         table[name] *= 1 + noise * generator.standard_normal(len(table))
-    if change is not None:
-        table = change(table)
 
     def measured(evaluation: Row) -> Row:
         fraction = evaluation["budget_fraction"]

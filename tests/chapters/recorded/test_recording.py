@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import itertools
-import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -32,7 +31,6 @@ from tests.made_up.tables import contents
 ENOUGH = range(6)
 """Seeds that a verdict takes."""
 METRICS = ("saif", "accuracy", "loss")
-Change = Callable[[pd.DataFrame], pd.DataFrame]
 
 
 def runs(
@@ -81,50 +79,41 @@ def test_recorded_runs_have_the_verdicts_of_the_same_cells(results, tmp_path):
         pd.testing.assert_frame_equal(*(getattr(each, name)[same] for each in (theirs, ours)))
 
 
-def _masked(table: pd.DataFrame, rows: str, near: int | None = None) -> pd.DataFrame:
-    """Dice is not known in some rows; near there are evaluations of all."""
-    table = table.assign(accuracy=0.5)
-    whole = table[table["compute"] == 500].assign(compute=near) if near else table[:0]
-    return pd.concat([table.assign(dice=table["dice"].mask(table.eval(rows))), whole])
-
-
-def _later(rows: str, by: int) -> Change:
-    """Evaluations of some rows are later."""
-    return lambda table: table.assign(compute=table["compute"] + by * table.eval(rows))
-
-
 @pytest.mark.parametrize(
-    ("change", "budget", "told"),
+    ("rows", "near", "budget"),
     [
-        (_later("paradigm == 'b'", 0), 1_000, ""),
-        (_later("paradigm == 'b'", 300), 1_000, "interpolated"),
-        (_later("seed == 0 and compute == 1_000", 50), 500, "--interpolate"),
-        (
-            lambda t: t.query("paradigm == 'a' or split == 'validation'"),
-            1_000,
-            "so without numbers: b",
-        ),
-        # A measure that is not known there is not known, unless all are known nearby.
-        (lambda t: _masked(t, "paradigm == 'b' and compute == 1_000"), 1_000, ""),
-        (lambda t: _masked(t, "paradigm == 'b' and compute == 1_000", near=950), 950, ""),
-        (lambda t: _masked(t, "paradigm == 'b' or seed > 0 or compute > 500"), 1_000, ""),
+        ("paradigm == 'b' and compute == 1_000", None, 1_000),
+        ("paradigm == 'b' and compute == 1_000", 950, 950),
+        ("paradigm == 'b' or seed > 0 or compute > 500", None, 1_000),
     ],
-    ids=itertools.count(),
 )
-def test_where_the_cut_lies(results, change, budget, told):
-    table = change(runs())
+def test_a_measure_that_is_not_known_at_the_cut_is_not_known(results, rows, near, budget):
+    """Unless all are known nearby."""
+    table = runs(accuracy=0.5)
+    whole = [table[table["compute"] == 500].assign(compute=near)] if near else []
+    table = pd.concat([table.assign(dice=table["dice"].mask(table.eval(rows))), *whole])
     record(results, table)
-    found = compared(results, select="accuracy" if "accuracy" in table else None)
+    found = compared(results, select="accuracy")
     assert found.budget == budget
-    assert found.interpolated == (told == "interpolated")
-    said = paragraphs("unusual_cut.j2", c=found)
-    assert told in "".join(said) if told else said == []
-    for row in found.summary.to_dict("records"):
-        of_test = table[table["paradigm"].eq(row["paradigm"]) & table["split"].eq("test")]
-        if len(of_test):
-            means = of_test.groupby("compute")["dice"].agg(lambda dice: dice.mean(skipna=False))
-            expected = np.interp(budget, means.index, means)
-            assert row.get("dice", math.nan) == pytest.approx(expected, nan_ok=True)
+    at_cut = table.query(f"split == 'test' and compute == {budget}").groupby("paradigm")["dice"]
+    expected = at_cut.agg(lambda dice: dice.mean(skipna=False))
+    means = found.summary.set_index("paradigm").reindex(columns=["dice"])["dice"]
+    pd.testing.assert_series_equal(means.astype(float), expected, check_names=False)
+
+
+def test_an_unusual_cut_is_said(results, tmp_path):
+    """One run was evaluated a little later; one paradigm has no test split."""
+    late, untested = runs(), runs().query("paradigm == 'a' or split == 'validation'")
+    late["compute"] += 50 * late.eval("seed == 0 and compute == 1_000")
+    other = Results(tmp_path / "other")
+    for where, table, budget, said in (
+        (results, late, 500, "--interpolate"),
+        (other, untested, 1_000, "so without numbers: b"),
+    ):
+        record(where, table)
+        found = compared(where)
+        assert found.budget == budget
+        assert said in "".join(paragraphs("unusual_cut.j2", c=found))
 
 
 @pytest.mark.parametrize(("axis", "column"), [("seconds", "seconds"), ("mosaics", "examples")])
@@ -140,8 +129,8 @@ def test_any_cost_is_an_axis_and_equal_amounts_are_one_moment(results, axis, col
 
 
 def test_a_run_without_an_evaluation_in_what_all_have_spent_is_named(results):
-    late = _later("paradigm == 'b'", 200)(runs()).query("compute >= 1_000")
-    record(results, late)
+    late = runs().query("paradigm == 'a' or compute == 1_000")
+    record(results, late.assign(compute=late["compute"] + 200 * late["paradigm"].eq("b")))
     with pytest.raises(ResultsError, match=r"b, seed 0\) has no .* within the 1,000 FLOPs"):
         compare_results(results)
 
@@ -253,7 +242,6 @@ def test_names_that_look_alike_are_one(results, tmp_path):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"paradigm": None}, "has no column paradigm. It has: seed"),
         ({"compute": None}, r"no column compute \(training FLOPs, or else seconds or examples\)"),
         ({"step": 3}, "record knows no column 'step'. Name it in options"),
         ({"dice": 87.2}, r"row 0 \(a, seed 0\): dice must be a fraction .*87 % is .87.*got 87.2"),

@@ -103,7 +103,6 @@ BAD: dict[str, tuple[str, str]] = {
     "an unknown label": (TEXT + line(SERIES[0][1], "walks") + "\n", "line 13.*'walks'.* 'walk'"),
     "no number": (TEXT.replace(FIRST, "1.2.3"), r"line 9.*1\.2\.3"),
     "no value": (TEXT.replace(FIRST, ""), "line 9"),
-    "infinite": (TEXT.replace(FIRST, "-inf"), "line 9.* too large"),
     "too large": (TEXT.replace(FIRST, "1e300"), "line 9.* too large"),
     "missing": (TEXT.replace(FIRST, "?"), "line 9.* missing"),
     "another class": (ts_text(made_up_series(1, ["run"], 2, [3], 0), ["run", "sit"]), "'run'"),

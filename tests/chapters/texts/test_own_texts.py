@@ -14,7 +14,6 @@ import pytest
 from chapters.texts.own_texts import load_own
 from chapters.texts.posts import Post, Posts
 from study.tasks.sources.places import Places
-from study.tasks.task import SPLITS
 from tests.chapters.texts.text_files import SIZES, Row, rows, write_jsonl, write_texts
 from tests.made_up.commands import refusal
 
@@ -86,10 +85,8 @@ def test_a_label_is_one_class_as_text_and_as_a_number(tmp_path):
     [
         ({"all": ("10", "9")}, ("9", "10")),
         ({"all": (" 10", "10", "9 ")}, ("9", "10")),
-        ({"all": (" 10", "10", "9 ", "x")}, ("10", "9", "x")),
         ({"all": ("-0", "0")}, ("-0", "0")),
         ({"all": ("1", "01", "2")}, ("01", "1", "2")),
-        ({"all": ("1e3", "1000", "2")}, ("1000", "1e3", "2")),
         ({"all": ("TRUE", "FALSE")}, ("FALSE", "TRUE")),
         ({"all": (str(2**53 + 1), str(2**53))}, (str(2**53), str(2**53 + 1))),
         # Whether they are numbers, all files say together.
@@ -136,14 +133,10 @@ def test_without_splits_shares_of_each_class_are_drawn(tmp_path):
     texts = rows(100, seed=2)
     write_jsonl(tmp_path / "a.jsonl", [*texts, *({**row, "rationale": None} for row in texts)])
     posts = load(tmp_path)
-    found = {
-        split: sorted((tuple(post.tokens), post.label) for post in posts.splits[split])
-        for split in SPLITS
-    }
-    different = {split: Counter(label for _, label in each[::2]) for split, each in found.items()}
-    shares = {"train": 32, "validation": 8, "test": 10}
-    assert different == {split: {0: count, 1: count} for split, count in shares.items()}
-    assert all(each[::2] == each[1::2] for each in found.values())
+    for split, share in {"train": 32, "validation": 8, "test": 10}.items():
+        rows_of = Counter((tuple(post.tokens), post.label) for post in posts.splits[split])
+        assert set(rows_of.values()) == {2}
+        assert Counter(label for _, label in rows_of) == {0: share, 1: share}
     assert "100 of 200" in posts.notes[2]
     assert load(tmp_path) == posts
 

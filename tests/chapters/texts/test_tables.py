@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import socket
 
 import datasets
@@ -10,7 +9,6 @@ import pytest
 
 from chapters.texts.tables import SUFFIXES, read_rows
 from tests.made_up.commands import refusal
-from tests.made_up.tables import POINTER
 
 ROWS = {"text": ["a fine film", "dull"], "label": ["good", "bad"]}
 
@@ -58,15 +56,3 @@ def test_of_another_encoding_the_file_is_told_and_no_row(tmp_path, name, encodin
     message = refusal(lambda: list(read_rows(tmp_path / name, "Mend it.")))
     said = f"{tmp_path / name} cannot be read (it is not UTF-8 but looks like {like}"
     assert message.startswith(said)
-
-
-@pytest.mark.parametrize("suffix", SUFFIXES)
-def test_a_pointer_and_a_pipe_are_named_and_not_read(tmp_path, suffix):
-    path = tmp_path / f"all{suffix}"
-    path.write_bytes(POINTER)
-    message = refusal(lambda: list(read_rows(path, "Mend it.")))
-    assert message.startswith(f"{path} is a pointer of Git LFS, not the file itself. Run `git lfs")
-    path.unlink()
-    os.mkfifo(path)
-    message = refusal(lambda: list(read_rows(path, "Mend it.")))
-    assert message == f"{path} is a named pipe, a socket or a device, not a file. Move it away."

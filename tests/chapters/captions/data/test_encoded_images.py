@@ -80,14 +80,9 @@ def test_features_kept_are_features_computed(images):
 
 def test_features_are_of_full_precision(means, monkeypatch):
     """Even if a cell of tf32 is the first to ask for them."""
-    found = []
-
-    class Told(Means):
-        def forward(self, pixels: Tensor) -> Tensor:
-            found.append(torch.backends.cudnn.allow_tf32)
-            return super().forward(pixels)
-
-    monkeypatch.setattr(encoder_networks, "pretrained", lambda *_: Told(0.0))
+    found, network = [], Means(0.0)
+    network.register_forward_hook(lambda *_: found.append(torch.backends.cudnn.allow_tf32))
+    monkeypatch.setattr(encoder_networks, "pretrained", lambda *_: network)
     monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", True)
     means.features(M, CPU)
     assert set(found) == {False}

@@ -70,7 +70,6 @@ def box(*values: float) -> Callable[[Content], None]:
         (crowd, 6, 30, 5),
         (box(50, 0, 9, 9), 6, 30, 5),
         (box(9, 9, 0, 9), 6, 30, 5),
-        (box(9, 9, -4, 9), 6, 30, 5),
         (box(40, 0, 8.01, 9), 6, 30, 6),
     ],
 )

@@ -16,8 +16,8 @@ from tests.chapters.captions.table_captions import (
     PUPPY,
     RUNS,
     A,
-    TableCaptions,
     TableModel,
+    numbered_images,
 )
 
 SOUGHT = torch.tensor([[[DOG, PUPPY], [BALL, PADDING]]])
@@ -27,8 +27,8 @@ ALLOWED = [END, A, DOG, PUPPY, RUNS, BALL]
 
 def attempt(model: TableModel, longest: int, beam: int = 1) -> Written | None:
     images, _, m = model.attention.shape
-    regions = TableCaptions(m, [["a"]] * images).images_at(torch.arange(images))
     sought = SOUGHT.expand(images, -1, -1)
+    regions = numbered_images(images, m)
     return write(model, paradigms.get("soft"), regions, sought, longest, beam)
 
 

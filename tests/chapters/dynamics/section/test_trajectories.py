@@ -51,14 +51,14 @@ def test_a_directory_of_diverged_cells_has_theory_alone(results):
 
 
 def test_a_number_that_is_not_finite_is_refused(results):
-    cell = write(results, make_cell(), change=lambda table: table.assign(nu=math.inf))
-    with pytest.raises(ResultsError, match=f"cell {cell.id} .* has nu inf, which must"):
+    cell = write(results, make_cell(), noise=math.nan)
+    with pytest.raises(ResultsError, match=f"cell {cell.id} .* has mu nan, which must"):
         find(results)
 
 
 def test_a_paradigm_without_closed_form_is_shown_and_said(results):
     write_study(results, seeds=2, noise=0)
-    write(results, make_cell("hard-sampled"), follows="hard")
+    write(results, make_cell("hard-sampled"))
     dynamics = found(results)
     measured, beside = dynamics.subject.curves, dynamics.subject.deviations
     assert {*measured["paradigm"]} - {*beside["paradigm"]} == {"hard-sampled"}

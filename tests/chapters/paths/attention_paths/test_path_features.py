@@ -1,4 +1,7 @@
-"""Features of attention paths, against the network whose paths they are."""
+"""Features of attention paths: tokens, mixed by one head a layer.
+
+That the network is the sum over them, test_attention_paths_model.py shows.
+"""
 
 from __future__ import annotations
 
@@ -12,31 +15,15 @@ from tests.chapters.paths.path_networks import maps
 
 
 @pytest.mark.parametrize("readout", ["last", "mean"])
-@pytest.mark.parametrize("heads", [(1,), (3,), (2, 3), (2, 1, 3)])
-def test_features_times_effective_weights_are_the_networks_output(heads, readout):
-    """f = a . z^L of the whole network with weights, which never sees a path."""
-    random = np.random.default_rng(1)
-    samples, size, tokens, widths = 4, 5, 6, (7, 3, 5, 4)[: len(heads) + 1]
-    x = random.normal(size=(samples, size, tokens))
-    attention = maps(heads, samples, tokens)
-    first = random.normal(size=(widths[0], size))
-    shapes = zip(heads, widths[1:], widths[:-1], strict=True)
-    values = [random.normal(size=shape) / math.sqrt(shape[2]) for shape in shapes]
-    last = random.normal(size=widths[-1]) / math.sqrt(widths[-1])
-
-    state = first @ x / math.sqrt(size)
-    for weights, layer in zip(values, attention, strict=True):
-        mixed = np.einsum("hij,pjs,hpst->pit", weights, state, layer, optimize=True)
-        state = mixed / math.sqrt(len(weights))
-    output = last @ state
-    expected = output[:, -1] if readout == "last" else output.mean(axis=1)
-
-    effective = []
-    for path in np.ndindex(*heads):
-        product = first
-        for weights, head in zip(values, path, strict=True):
-            product = weights[head] @ product
-        effective.append(last @ product)
+@pytest.mark.parametrize("heads", [(1,), (2, 1, 3)])
+def test_each_path_passes_the_tokens_on_through_its_heads(heads, readout):
+    x = np.random.default_rng(1).normal(size=(4, 5, 6))
+    attention = maps(heads, samples=4, tokens=6)
     features = path_features(x, attention, readout)
-    assert features.shape == (samples, math.prod(heads), size)
-    np.testing.assert_allclose(np.einsum("pdf,df->p", features, effective), expected, rtol=1e-12)
+    assert features.shape == (4, math.prod(heads), 5)
+    for number, path in enumerate(np.ndindex(*heads)):
+        tokens = x / math.sqrt(5 * math.prod(heads))
+        for layer, head in zip(attention, path, strict=True):
+            tokens = tokens @ layer[head]
+        expected = tokens[..., -1] if readout == "last" else tokens.mean(axis=2)
+        np.testing.assert_allclose(features[:, number], expected, rtol=1e-12)

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.signal import lfilter
-from scipy.special import softmax
 
 from chapters.paths import attention_paths as ap
 from chapters.paths.attention_paths.samples import estimate
@@ -117,44 +116,6 @@ def test_samples_are_those_of_all_weights():
     for means, variances in ((found.mean, found.variance), (mean, variance)):
         assert means.error.max() < 0.03
         assert np.max(variances.error / variances.mean) < 0.06
-
-
-def test_a_single_path_against_quadrature():
-    """L = H = 1: U = sigma_a^2 sigma_1^2 chi^2_{N_a} chi^2_{N_1} / (N_a N_1), two scalars."""
-    features, labels = problem(8, (1,), 5)
-    at, _ = problem(3, (1,), 5, seed=1)
-    widths, variances, temperature = (4, 3), (1.3, 0.7), 0.2
-    found = ap.sample(
-        features, labels, (1,), widths, temperature,
-        seed=0, at=at, draws=600, warmup=500, variance=variances,
-    )  # fmt: skip
-
-    grid = np.linspace(-7, 4, 100)  # log chi
-    hidden, readout = np.meshgrid(grid, grid, indexing="ij")
-    size = np.exp(2 * (hidden + readout)) * math.prod(variances) / math.prod(widths)
-    inputs = np.concatenate([features, at])[:, 0]
-    kernel = size[..., None, None] * (inputs @ inputs.T)
-    regular = kernel[..., :8, :8] + temperature * np.eye(8)
-    logs = widths[0] * hidden + widths[1] * readout
-    logs -= (np.exp(2 * hidden) + np.exp(2 * readout)) / 2
-    logs -= (
-        np.linalg.slogdet(regular)[1] + np.linalg.solve(regular, labels[:, None])[..., 0] @ labels
-    ) / 2
-    weights = softmax(logs)
-
-    gain = np.linalg.solve(regular, kernel[..., :8, 8:])
-    means = labels @ gain
-    own = np.diagonal(kernel[..., 8:, 8:] - kernel[..., 8:, :8] @ gain, axis1=-2, axis2=-1)
-    mean = np.tensordot(weights, means)
-    for got, quantity in (
-        (found.order_parameter, size),
-        (found.readout, np.exp(2 * readout) * variances[1] / widths[1]),
-        (found.mean, means),
-        (found.variance, own + (means - mean) ** 2),
-    ):
-        want = np.tensordot(weights, quantity)
-        assert away(got, want) < 4
-        assert (got.error < 0.03 * np.abs(want).max()).all()
 
 
 def test_at_infinite_temperature_the_prior_remains():

@@ -7,6 +7,7 @@ import math
 import pytest
 import torch
 from torch import Tensor
+from torch.nn import functional
 from torch.utils.flop_counter import FlopCounterMode
 
 from chapters.paths.attention_paths import path_features
@@ -37,15 +38,10 @@ def plain_tokens(model: AttentionPaths, episode: Tensor) -> Tensor:
         for top in range(0, image.shape[1], side):
             for left in range(0, image.shape[2], side):
                 patch = image[:, top : top + side, left : left + side].flatten()
-                normal = (patch - patch.mean()) / torch.sqrt(patch.var(correction=0) + 1e-5)
-                position, size = len(rows), len(patch)
-                wave = torch.tensor(
-                    [
-                        (math.sin, math.cos)[i % 2](position / 10_000 ** ((i - i % 2) / size))
-                        for i in range(size)
-                    ],
-                    dtype=torch.float64,
-                )
+                position, place = len(rows), torch.arange(len(patch))
+                angles = position / 10_000 ** ((place - place % 2).double() / len(patch))
+                wave = torch.where(place % 2 == 0, angles.sin(), angles.cos())
+                normal = functional.layer_norm(patch, patch.shape)
                 rows.append(normal + model.encoder.labels[number] + wave)
     return torch.stack(rows)
 

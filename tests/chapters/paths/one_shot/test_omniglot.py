@@ -63,14 +63,8 @@ def _with(name: str, data: bytes) -> Callable[[Path], object]:
     return lambda path: write_archive(path, {**members(BACKGROUND, range(6)), name: data})
 
 
-def _cut(path: Path) -> None:
-    write_archive(path, members(BACKGROUND, range(6)))
-    path.write_bytes(path.read_bytes()[:-200])
-
-
 FAULTS: dict[str, tuple[Callable[[Path], object], str]] = {
     "no zip": (lambda path: path.write_bytes(b"<html>"), "{path} cannot be read ("),
-    "truncated": (_cut, "{path} cannot be read ("),
     "half an image": (
         _with(FIRST, png(stroke(0, 1))[:-30]),
         f"{FIRST} in {{path}} cannot be read (",

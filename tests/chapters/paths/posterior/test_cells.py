@@ -61,7 +61,6 @@ def test_methods_widths_paths_and_seeds_of_one_setting_are_compared(changes, com
     [
         ({"width": None}, "width must be given for theory, got None"),
         ({"method": "gp"}, "width must be none for gp"),
-        ({"temperature": 0}, "temperature must be a finite number > 0"),
         ({"n": 99}, "half of each class"),
         ({"method": "guess"}, "method must be one of theory, gp, slice"),
         ({"draws": 500}, "draws must be none for theory"),

@@ -6,11 +6,9 @@ Names, order and numbers of all tables are in the golden record.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy import stats
 
@@ -34,14 +32,6 @@ def only(results: Results, asked: list[str] | None = None) -> Any:
     of = theory_settings if set(cells["kind"]) == {"posterior"} else heads_settings
     (setting,) = of.read(results, cells)
     return setting
-
-
-def row(table: pd.DataFrame, **wanted: object) -> Mapping[str, Any]:
-    """The only row with some values."""
-    for column, value in wanted.items():
-        table = table[table[column] == value]
-    (found,) = table.to_dict("records")
-    return {str(name): value for name, value in found.items()}
 
 
 # --- which cells count
@@ -95,10 +85,10 @@ def test_what_diverged_or_has_not_converged_is_counted_and_in_no_mean(results, r
     for seed in (1, 2):
         write(results, NOISY, seed=seed, test={"accuracy": 0.7})
     setting = only(results)
-    found = row(theory_settings.networks(setting), method="slice")
+    found = theory_settings.networks(setting).set_index("method").loc["slice"]
     assert [found[f"num_{name}"] for name in ("seeds", "diverged", "unconverged")] == [2, 1, 1]
     assert found["accuracy"] == pytest.approx(0.85)
-    agreed = row(theory_settings.agreement(setting))
+    agreed = theory_settings.agreement(setting).iloc[0]
     assert (agreed["num_seeds"], agreed["accuracy_difference"]) == (1, pytest.approx(-0.1))
 
 
@@ -118,7 +108,7 @@ def test_a_curve_that_one_network_lacks_is_not_known(results):
     score(results, SMALL, seed=1, test={"accuracy_pruned": None})
     setting = only(results)
     assert heads_orders.pruning(setting).query("order == 'removal'")["accuracy"].isna().all()
-    assert math.isnan(row(heads_orders.areas(setting), order="removal")["area"])
+    assert math.isnan(heads_orders.areas(setting).set_index("order").at["removal", "area"])
 
 
 def test_a_lost_network_counts_where_differences_fall_apart(results):
@@ -131,7 +121,7 @@ def test_a_lost_network_counts_where_differences_fall_apart(results):
     for seed in range(12):
         ahead = 0.3 + seed / 1_000 if seed else -0.001
         score(results, SMALL, seed=seed, test={"accuracy_pruned": [0.5 + ahead] * 3})
-    found = row(heads_orders.paired(only(results)), second="random")
+    found = heads_orders.paired(only(results)).set_index("second").loc["random"]
     assert (found["num_pairs"], found["num_lost"]) == (12, 2)
     assert found["p_signs"] < 0.002
     assert found["p"] == pytest.approx(stats.binomtest(11, 14).pvalue)
