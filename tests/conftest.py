@@ -167,7 +167,7 @@ def _refuse_other_skips(report: pytest.TestReport | pytest.CollectReport) -> Non
 
 
 @pytest.fixture(scope="session", autouse=True)
-def cache_dir(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def cache_dir(tmp_path_factory) -> Iterator[Path]:
     """A cache directory for the whole session, also of the processes it starts."""
     patch = pytest.MonkeyPatch()
     folder = tmp_path_factory.mktemp("cache")
@@ -199,7 +199,7 @@ def no_waiting_for_disks() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def no_first_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_first_lines(monkeypatch) -> None:
     """A busy machine makes a second of what is short, and tests read what commands say."""
     monkeypatch.setattr("study.terminal.working.LINE_AFTER", 20.0)
 
@@ -224,18 +224,18 @@ def one_thread() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def digits(cache_dir: Path) -> MosaicTask:
+def digits(cache_dir) -> MosaicTask:
     return tasks.load("digits", Places(cache_dir=str(cache_dir)))
 
 
 @pytest.fixture
-def results(tmp_path: Path) -> Results:
+def results(tmp_path) -> Results:
     """An empty results directory."""
     return make_results(tmp_path / "results")
 
 
 @pytest.fixture
-def results_with_store(tmp_path: Path, empty_database: Path) -> Results:
+def results_with_store(tmp_path, empty_database) -> Results:
     """As `results`, with an empty MLflow store, which takes MLflow seconds to make."""
     made = make_results(tmp_path / "results")
     shutil.copy(empty_database, tmp_path / "results" / "mlflow.db")
@@ -274,7 +274,7 @@ def log_levels_kept() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def empty_database(tmp_path_factory) -> Path:
     """A database that MLflow has migrated, which takes it seconds."""
     from mlflow import MlflowClient
 
@@ -324,10 +324,10 @@ def ray_instance() -> Iterator[None]:
 
 
 @pytest.fixture
-def homeless(monkeypatch: pytest.MonkeyPatch) -> None:
+def homeless(monkeypatch) -> None:
     """A process of a user id without a name, and without HOME, as containers have them."""
 
-    def nobody(uid: int) -> None:
+    def nobody(uid):
         raise KeyError(uid)
 
     monkeypatch.delenv("HOME")
@@ -375,7 +375,7 @@ def run_without_ray(arguments: Sequence[str]) -> None:
 
 
 @pytest.fixture(scope="session")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
+def whole(tmp_path_factory) -> pd.DataFrame:
     """What an uninterrupted run of `tests.made_up.small_study` records."""
     from tests.made_up import jobs, small_study
 
@@ -387,7 +387,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
 
 
 @pytest.fixture(scope="module")
-def s3_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def s3_server(tmp_path_factory) -> Iterator[str]:
     """An S3 server on loopback, to which this process and its children are sent; its address."""
     from moto.server import ThreadedMotoServer
 
@@ -413,7 +413,7 @@ def s3_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.fixture
-def s3(s3_server: str) -> Iterator[Any]:
+def s3(s3_server) -> Iterator[Any]:
     """A client of the server, and no connection of an earlier test in this process."""
     import boto3
     import s3fs

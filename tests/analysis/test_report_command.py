@@ -11,7 +11,6 @@ import sys
 import uuid
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 from unittest.mock import Mock
 
 import pytest
@@ -54,7 +53,7 @@ def test_a_full_disk_has_the_advice_of_the_command(
     capsys,
     monkeypatch,
 ):
-    def full(*_: object) -> None:
+    def full(*_):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     cell = write(results, make_cell())
@@ -66,7 +65,7 @@ def test_a_full_disk_has_the_advice_of_the_command(
         # At its end, study.run has no such option.
         request = requested(["digits", "--results", results.url])
         place = looked_at(results.url)
-        plan: Any = SimpleNamespace(cells=(cell,), skipped=())
+        plan = SimpleNamespace(cells=(cell,), skipped=())
         with pytest.raises(Unwritable) as refusal:
             closing.report(request, place, Trained([plan], [], Mock()))
     (command,) = re.findall("`python -m analysis.report (.*)`", str(refusal.value))

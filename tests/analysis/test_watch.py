@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from types import SimpleNamespace
 
 import pytest
@@ -19,11 +19,11 @@ Watched = Callable[..., int]
 
 
 @pytest.fixture
-def watched(monkeypatch: pytest.MonkeyPatch) -> Watched:
+def watched(monkeypatch) -> Watched:
     """Watches a directory; a generator goes on while the command waits, its end is Ctrl-C."""
 
-    def watch(meanwhile: Iterator[None], *arguments: str) -> int:
-        def sleep(_: float) -> None:
+    def watch(meanwhile, *arguments):
+        def sleep(_):
             if next(meanwhile, "over") == "over":
                 raise KeyboardInterrupt
 
@@ -39,7 +39,7 @@ def test_a_page_follows_a_study(tmp_path, watched, capsys):
     place = tmp_path / "results"
     page = place / "report" / "report.html"
 
-    def study() -> Iterator[None]:
+    def study():
         yield  # once more without a directory
         results = make_results(place)
         with results.lock():
@@ -84,7 +84,7 @@ def test_what_cannot_be_answered_yet_is_waited_for(
 ):
     write(results, make_cell())
 
-    def study() -> Iterator[None]:
+    def study():
         yield
         yield
         write(results, make_cell(m=5, budget=Budget(3 * BUDGET)), study="other")
@@ -106,7 +106,7 @@ def test_ctrl_c_before_the_first_cell(tmp_path, watched, capsys):
 def test_an_object_store_does_not_tell_whether_a_study_runs(watched, capsys):
     results = make_results("memory://watched")
 
-    def study() -> Iterator[None]:
+    def study():
         write(results, make_cell())
         yield
         text = results.storage.read("report/report.html").decode()

@@ -11,9 +11,9 @@ from __future__ import annotations
 import ast
 import functools
 import graphlib
-import subprocess
-import sys
 from pathlib import Path
+
+from tests.made_up.commands import python
 
 PROJECT = Path(__file__).parents[2]
 
@@ -196,9 +196,7 @@ assert results.finished() == {{cell.id}}
 loaded = [name for name in {blocked!r} if sys.modules.get(name) is not None]
 assert not loaded, loaded
 """
-    run = subprocess.run(
-        [sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, check=False
-    )
+    run = python("-c", code)
     assert run.returncode == 0, run.stderr
 
 

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import ast
-import os
 import shutil
-import subprocess
-import sys
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from importlib.metadata import distribution
-from pathlib import Path
 
 import pytest
 
@@ -21,7 +17,6 @@ from study.cell import Cell, Phase
 from study.cell.column_groups import GROUPS
 from study.cell.declared import axes_of
 from study.cell.settings import SETTINGS
-from study.door import Registry
 from study.kinds import KINDS
 from study.reported import FUNCTIONS, SECTIONS
 from study.results import CELLS_SCHEMA, EVALUATIONS_SCHEMA
@@ -35,6 +30,7 @@ from tests.architecture.test_architecture import (
     imports,
 )
 from tests.conftest import PROJECT
+from tests.made_up.commands import python
 
 NEEDS: Mapping[str, set[str]] = {name: set() for name in CHAPTERS}
 """Chapter -> the others that it may import: none so far."""
@@ -47,7 +43,7 @@ type of columns, and what networks learn."""
 
 def brought() -> set[str]:
     """Every name that a chapter brings, unless the core has it, too."""
-    registries: tuple[Registry[object], ...] = (
+    registries = (
         STUDIES, tasks.TASKS, models.ARCHITECTURES, paradigms.REGISTERED, KINDS, COMMANDS,
         SETTINGS, SECTIONS, FUNCTIONS,
     )  # fmt: skip
@@ -118,40 +114,16 @@ def test_a_chapter_imports_another_only_where_it_says_so(chapter):
     ]
 
 
-@pytest.fixture
-def house(tmp_path: Path) -> Path:
-    """A copy of the project."""
+def test_one_that_cannot_be_imported_costs_what_it_brings(tmp_path):
+    """In a copy of the project."""
     for name in (*CORE, "chapters"):
         shutil.copytree(PROJECT / name, tmp_path / name)
-    shutil.copy(PROJECT / "pyproject.toml", tmp_path)
-    return tmp_path
-
-
-def typed(house: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    """What `study.run` of the copy does."""
-    return subprocess.run(
-        [sys.executable, "-m", "study.run", *words],
-        cwd=house, env={**os.environ, "PYTHONPATH": str(house)}, capture_output=True, text=True,
-    )  # fmt: skip
-
-
-def test_a_chapter_can_be_left_out(house):
-    shutil.rmtree(house / "chapters" / "series")
-    declared = house / "pyproject.toml"
-    line = 'series = "chapters.series.parts"\n'
-    assert line in declared.read_text()
-    declared.write_text(declared.read_text().replace(line, ""))
-    refused, shown = typed(house, "series", "--show"), typed(house, "digits", "--show")
-    assert refused.returncode == UNUSABLE
-    assert "unknown study 'series'" in refused.stderr
-    assert shown.returncode == DONE
-    assert "chapter" not in shown.stderr
-
-
-def test_one_that_cannot_be_imported_costs_what_it_brings(house):
-    with (house / "chapters" / "series" / "task.py").open("a") as file:
+    with (tmp_path / "chapters" / "series" / "task.py").open("a") as file:
         file.write("import nothing_there\n")
-    refused, shown = typed(house, "series", "--show"), typed(house, "digits", "--show")
+    refused, shown = (
+        python("-m", "study.run", study, "--show", folder=tmp_path, PYTHONPATH=str(tmp_path))
+        for study in ("series", "digits")
+    )
     assert refused.returncode == UNUSABLE
     assert "unknown study 'series'" in refused.stderr
     assert shown.returncode == DONE
@@ -182,5 +154,5 @@ assert {"hatexplain", "series"} <= {*tasks.TASKS}
 
 
 def test_a_chapter_that_is_imported_waits_for_nobody_who_reads():
-    done = subprocess.run([sys.executable, "-c", TWO_THREADS], capture_output=True, text=True)
+    done = python("-c", TWO_THREADS)
     assert done.returncode == 0, done.stderr

@@ -49,8 +49,7 @@ OTHER = {
 
 def prepared(text: str) -> dict[str, Any]:
     """As `ray up` fills it out."""
-    full: dict[str, Any] = prepare_config(yaml.safe_load(text))
-    return full
+    return prepare_config(yaml.safe_load(text))
 
 
 CLUSTER = prepared(FILE.read_text())
@@ -197,7 +196,7 @@ def test_ray_starts_with_the_token_the_project_and_its_environment(part, option,
 
 
 @pytest.fixture(scope="module")
-def account(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, dict[str, str]]]:
+def account(tmp_path_factory) -> list[tuple[str, dict[str, str]]]:
     """What examples/aws/account.sh asks of AWS after the document's exports: operation, options.
 
     AWS knows them all.

@@ -22,7 +22,6 @@ from study.launch.run_job import run_job
 from study.plan.planning import planned
 from study.results.columns import as_markdown
 from study.run_options import requested
-from study.tasks.mosaics.mosaics import MosaicTask
 from study.terminal.command import DONE
 from study.train.run_training import opened_task
 from study.train.training_axes import axes
@@ -58,7 +57,7 @@ SNIPPETS = snippets()
 
 
 @pytest.fixture(scope="module")
-def directory(tmp_path_factory: pytest.TempPathFactory, digits: MosaicTask) -> Path:
+def directory(tmp_path_factory, digits) -> Path:
     """Where a reader stands after the commands of the documents, which make results."""
     path = tmp_path_factory.mktemp("reader")
     results, precision = (make_results(path / name) for name in ("results", "precision"))
@@ -178,7 +177,7 @@ def code_of(place: str) -> CodeType | None:
 @contextlib.contextmanager
 def calls_of(codes: Mapping[CodeType, str]) -> Iterator[list[str]]:
     """Their names, in the order of their calls in this thread."""
-    calls: list[str] = []
+    calls = []
 
     def note(frame: FrameType, event: str, _: object) -> None:
         if event == "call" and frame.f_code in codes:

@@ -21,7 +21,7 @@ FIGURES = ("forest_figure(", "compute_figure(", "heatmap_figure(", ".plot(")
 
 
 @pytest.fixture(scope="module")
-def executed(tmp_path_factory: pytest.TempPathFactory) -> NotebookNode:
+def executed(tmp_path_factory) -> NotebookNode:
     """Run from its first cell to its last; a cell that raises is an error here.
 
     With `WRITE_NOTEBOOK=1` its outputs become those that are committed.

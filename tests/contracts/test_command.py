@@ -24,7 +24,7 @@ from study.tasks import TASKS
 from study.terminal.command import INTERRUPTED, UNUSABLE
 from tests.conftest import PROJECT
 from tests.made_up.chapters import brought
-from tests.made_up.commands import Command, called
+from tests.made_up.commands import Command, called, python, refusal
 from tests.made_up.comparisons import make_cell, write
 
 HEAVY = {
@@ -124,7 +124,7 @@ Called = Callable[[str, str], tuple[int, str, str]]
 
 
 @pytest.fixture
-def call(capsys: pytest.CaptureFixture[str]) -> Called:
+def call(capsys) -> Called:
     """Calls a command by its name, with arguments as they are typed."""
     return lambda name, typed: called(import_module(name).main, capsys, *typed.split())
 
@@ -153,6 +153,10 @@ def test_every_command_is_tested():
     assert known == COMMANDS.keys() | {"study.check"}
 
 
+def test_a_command_that_is_none_is_named():
+    assert "Did you mean 'run'?" in refusal(lambda: commands._run("rum", []))
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_help_and_refusals_import_nothing_heavy(name):
     """They take a moment: what takes seconds to import comes after them."""
@@ -168,10 +172,8 @@ except SystemExit as end:
     assert end.code == 0
 print(sorted({heavy} & sys.modules.keys()))
 """
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code],
-        cwd=PROJECT, capture_output=True, text=True, check=True,
-    )  # fmt: skip
+    done = python("-W", "error", "-c", code)
+    assert done.returncode == 0, done.stderr
     refusals = done.stderr.splitlines()
     for line, words in zip(refusals, COMMANDS[name].wrong.values(), strict=True):
         assert line.startswith(f"{name}: ")
@@ -193,6 +195,7 @@ def test_help_says_what_all_axes_are(capsys):
     shown = " ".join(ended("study.run", capsys, "--help").split())
     for axis, declared in KINDS["training"].axes(tuple(TASKS)).items():
         assert f" {axis} {declared.about} [" in shown
+    assert "a mosaic with the label's class [from 1 to 100,000; 1] " in shown
 
 
 @pytest.mark.parametrize("study", STUDIES)

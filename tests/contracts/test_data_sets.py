@@ -19,7 +19,7 @@ from email.message import Message
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 
@@ -117,9 +117,7 @@ class Published(NamedTuple):
 
 
 @pytest.fixture(params=SOURCES)
-def published(
-    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: Patch
-) -> Iterator[Published]:
+def published(request, tmp_path, monkeypatch) -> Iterator[Published]:
     layout, data_set = OF_TASK[request.param], tasks.TASKS[request.param].data_set
     layout.write(served := tmp_path / "served")
     (web := tmp_path / "web").mkdir()
@@ -205,7 +203,7 @@ def test_no_network_is_one_clear_line(published, error, monkeypatch):
     before, ask = socket.getdefaulttimeout(), urllib.request.urlopen
     with socket.create_server(("127.0.0.1", 0)) as silent:
 
-        def urlopen(*_: object, **__: object) -> Any:
+        def urlopen(*_, **__):
             if error is None:
                 return ask(f"http://127.0.0.1:{silent.getsockname()[1]}")
             if error == "Service Unavailable":

@@ -36,12 +36,12 @@ SMALL = {
 
 
 @pytest.fixture(scope="module", params=SMALL)
-def space(request: pytest.FixtureRequest) -> SearchSpace:
+def space(request) -> SearchSpace:
     return search_spaces.STUDIES[request.param]
 
 
 @pytest.fixture(scope="module")
-def plan(space: SearchSpace) -> Plan:
+def plan(space) -> Plan:
     axes = resolve(space, "quick", SMALL[space.name])
     return make_plan(
         space, "quick", axes, lambda task, options: tasks.load(task, options=options).facts
@@ -83,7 +83,7 @@ def test_a_setting_is_described_with_its_costs(space, plan):
     for _, rows in plan.rows.groupby(plan.rows["cell"].map(attrgetter("setting"))):
         cells = [*rows["cell"]]
         facts = plan.facts[cells[0].task, cells[0].options]
-        counted: Counter[str] = Counter()
+        counted = Counter()
         for line in kind.describe(rows, facts):
             if line and (words := line.split())[0] in {cell.label for cell in cells}:
                 counted[words[0]] += int(words[len(kind.row_names)])
@@ -115,7 +115,7 @@ def test_a_cell_runs_and_is_recorded(space, plan, tmp_path):
         run_job(Job(((network,),)), replace(work_of(space, tmp_path), kind="training"))
     work, job = work_of(space, tmp_path), Job(((cell,),), watched=True)
     assert Job.of_config(json.loads(json.dumps(job.to_config())), kind.cell) == job
-    events: list[dict] = []
+    events = []
     (ended,) = kind.runner(work, torch.device("cpu"), events.append)([cell], [])
     assert ended.status == "done"
     assert set(ended.columns) <= set(CELLS_SCHEMA.names)

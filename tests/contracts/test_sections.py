@@ -11,7 +11,7 @@ import itertools
 import math
 import re
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -38,7 +38,7 @@ from study.results import Results
 from tests.conftest import not_drawn
 from tests.made_up.chapters import Reported, brought
 from tests.made_up.comparisons import make_results, write_comparisons
-from tests.made_up.pages import Form, page_of_chapters
+from tests.made_up.pages import page_of_section
 from tests.made_up.summaries import NOTE, curves_of, metrics_of
 
 WIDTH = 60
@@ -90,7 +90,7 @@ class Made(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def each_kind(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Made]:
+def each_kind(tmp_path_factory) -> dict[str, Made]:
     """Of every kind what is found in its results, and its report, written once."""
     return {kind: _made(kind, tmp_path_factory.mktemp("made")) for kind in MADE_UP}
 
@@ -98,7 +98,7 @@ def each_kind(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Made]:
 @contextlib.contextmanager
 def drawings() -> Iterator[list[Figure]]:
     """Every figure that is written as a PNG picture meanwhile, in this order; none is drawn."""
-    drawn: list[Figure] = []
+    drawn = []
     with not_drawn(), pytest.MonkeyPatch.context() as patch:
         patch.setattr(
             "analysis.section.picture.figure_png", lambda figure: drawn.append(figure) or b"png"
@@ -124,14 +124,12 @@ def _made(kind: str, folder: Path) -> Made:
 
 
 @pytest.fixture(params=MADE_UP)
-def made(request: pytest.FixtureRequest, each_kind: Mapping[str, Made]) -> Made:
+def made(request, each_kind) -> Made:
     return each_kind[request.param]
 
 
 @pytest.fixture(scope="module")
-def everything(
-    each_kind: Mapping[str, Made], tmp_path_factory: pytest.TempPathFactory
-) -> Conclusions:
+def everything(each_kind, tmp_path_factory) -> Conclusions:
     """Results of all kinds in one directory."""
     folder = tmp_path_factory.mktemp("everything") / "results"
     for made in each_kind.values():
@@ -266,16 +264,9 @@ def test_every_table_links_its_csv_and_every_figure_its_pdf(made):
 
 def test_every_section_shows_its_pictures_once_and_names_every_claim(made):
     for section in made.sections:
-        pictures, chapter = shown(section), made.chapter
-        told = {
-            "template": chapter.template,
-            "sections": [{**section.facts, "shown": pictures}],
-            "claims": section.claims,
-            "shared": [],
-            **chapter.facts([section], published=True),
-        }
-        forms: tuple[Form, ...] = ("html", "markdown")
-        pages = {form: page_of_chapters([told], section.title, form) for form in forms}
+        pictures = shown(section)
+        forms = ("html", "markdown")
+        pages = {form: page_of_section(section, form, pictures) for form in forms}
         files = re.findall(r"!\[.*\]\((.*)\)", pages["markdown"])
         assert sorted(files) == sorted(each.file for each in pictures)
         assert pages["html"].count("<figure") == len(pictures)

@@ -7,21 +7,18 @@ import os
 import random
 import re
 import shutil
-import subprocess
-import sys
 import uuid
-from pathlib import Path
 
 import pytest
 
 from study.results import report_files, report_folder
 from study.storage.storage import ResultsError, Storage
 from study.storage.urls import absolute
-from tests.conftest import PROJECT
+from tests.made_up.commands import python
 
 
 @pytest.fixture(params=["local", "memory"])
-def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Storage:
+def storage(request, tmp_path) -> Storage:
     if request.param == "local":
         return Storage(tmp_path / "root")
     return Storage(f"memory://{uuid.uuid4().hex}")
@@ -29,7 +26,7 @@ def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Storage:
 
 def test_no_content_is_ever_lost_but_by_writing_and_removing(storage):
     """A storage behaves as a dict from names to bytes does."""
-    files: dict[str, bytes] = {}
+    files = {}
     draw = random.Random(0)
     names = ["a/x", "a/[x]", "a/y.bin", "b/c/x"]
     for folder in ("a", "b/c"):
@@ -59,7 +56,7 @@ def test_a_file_that_another_process_moves_first_is_missing(tmp_path, monkeypatc
     storage, move = Storage(tmp_path), shutil.move
     storage.write("x", b"damaged")
 
-    def late(source: str, target: str) -> None:
+    def late(source, target):
         os.remove(source)
         move(source, target)
 
@@ -97,7 +94,7 @@ def test_a_full_disk_is_an_error_of_one_line_and_leaves_the_old_file(tmp_path, m
     storage = Storage(tmp_path)
     storage.write("x", b"old")
 
-    def full(_: int) -> None:
+    def full(_):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "fsync", full)
@@ -126,7 +123,7 @@ def test_a_file_in_the_place_of_a_folder_is_named(tmp_path):
 def test_an_unreadable_folder_is_not_an_empty_one(tmp_path, monkeypatch):
     """Else all its cells would run again."""
 
-    def refused(_: str) -> None:
+    def refused(_):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
     monkeypatch.setattr(os, "scandir", refused)
@@ -144,8 +141,7 @@ storage.write("a/x", b"old")
 os.replace = lambda *_: os._exit(9)
 storage.write("a/x", b"new")
 """
-    killed = subprocess.run([sys.executable, "-c", code], cwd=PROJECT, check=False)
-    assert killed.returncode == 9
+    assert python("-c", code).returncode == 9
     (tmp_path / "a" / "other.part").write_text("not ours")
     assert len(list((tmp_path / "a").iterdir())) == 3
     storage = Storage(tmp_path)
@@ -159,7 +155,7 @@ storage.write("a/x", b"new")
 def test_a_writer_whose_unfinished_file_is_swept_writes_it_again(tmp_path, monkeypatch):
     storage, replace, swept = Storage(tmp_path), os.replace, []
 
-    def sweep_first(*paths: str) -> None:
+    def sweep_first(*paths):
         if not swept:
             swept.append(paths)
             Storage(tmp_path).sweep()

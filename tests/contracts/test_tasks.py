@@ -41,9 +41,7 @@ class Known(Loaded):
 
 
 @pytest.fixture(scope="module", params=tasks.TASKS)
-def known(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Known]:
+def known(request, tmp_path_factory) -> Iterator[Known]:
     with OF_TASK[request.param].places(tmp_path_factory.mktemp(request.param)) as places:
         yield Known(request.param, places)
 
@@ -116,7 +114,7 @@ def test_all_files_that_are_read_are_known_by_their_names(name, tmp_path):
 
 
 def test_what_is_prepared_is_prepared_once_until_a_file_changes(known):
-    def prepared() -> dict[str, int]:
+    def prepared():
         known.task.splits(known.cell)
         folders = (known.places.cache / "prepared").glob("[!.]*")
         return {folder.name: folder.stat().st_ino for folder in folders}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +16,7 @@ from study.errors import RequestError
 from study.launch.cluster import join
 from study.results import Results
 from tests.conftest import PROJECT
+from tests.made_up.commands import python
 from tests.made_up.parts import HALF
 from tests.made_up.small_study import assert_whole, start, wait_for, wait_until
 from tests.made_up.tiny_studies import MOSAICS
@@ -131,7 +131,7 @@ class Nodes:
 
 
 @pytest.fixture(scope="module")
-def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nodes]:
+def nodes(tmp_path_factory) -> Iterator[Nodes]:
     """Without a node that trains; those that a test adds, it takes away."""
     made = Nodes(tmp_path_factory.mktemp("nodes"))
     yield made
@@ -139,7 +139,7 @@ def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nodes]:
 
 
 @pytest.fixture(scope="module")
-def one_node(nodes: Nodes) -> Nodes:
+def one_node(nodes) -> Nodes:
     """With one that stays, for the last tests of this file."""
     nodes.add("stays")
     return nodes
@@ -187,11 +187,8 @@ def typed(
     nodes: Nodes, *words: str, study: str = "digits", **environment: str
 ) -> subprocess.CompletedProcess[str]:
     """A study of the cluster, as a user types it."""
-    command = [sys.executable, "-m", "study.run", study, "--address", nodes.address, *words]
-    return subprocess.run(
-        command, cwd=PROJECT, env={**os.environ, **environment}, capture_output=True, text=True,
-        timeout=280,
-    )  # fmt: skip
+    command = ("-m", "study.run", study, "--address", nodes.address)
+    return python(*command, *words, **environment)
 
 
 def test_a_command_that_does_not_fit_the_cluster_is_refused(one_node, tmp_path):
@@ -232,7 +229,5 @@ def test_nodes_know_chapters_and_parts_and_the_plan_counts_nodes(one_node, tmp_p
 
 
 def test_a_command_outlives_the_ray_that_it_started():
-    done = subprocess.run(
-        [sys.executable, "-c", GARBAGE], capture_output=True, text=True, cwd=PROJECT
-    )
+    done = python("-c", GARBAGE)
     assert (done.returncode, done.stdout) == (0, "went on\n"), done.stderr

@@ -11,26 +11,23 @@ import random
 import re
 import signal
 import subprocess
-import sys
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
 
 from benchmarks.support import processes
 from study import run
-from study.cell import Cell
 from study.launch.cluster import NoRay
 from study.results import Results
 from study.terminal.command import DONE, FAILED, INTERRUPTED, TERMINATED, UNUSABLE
 from study.train.steps.loop import train_pack
-from tests.conftest import PROJECT, run_without_ray
-from tests.made_up.commands import called
+from tests.conftest import run_without_ray
+from tests.made_up.commands import called, python
 from tests.made_up.jobs import table
 from tests.made_up.small_study import (
     CELLS,
@@ -104,7 +101,7 @@ class Study:
 
 
 @pytest.fixture(scope="module")
-def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
+def study(tmp_path_factory) -> Study:
     return Study(tmp_path_factory.mktemp("killed") / "results")
 
 
@@ -147,7 +144,7 @@ def test_cells_go_on_from_their_checkpoints_though_driver_and_workers_are_killed
     study, whole, rng
 ):
     """The driver at a random moment, once cells have checkpoints; then workers, till the end."""
-    left: set[str] = set()
+    left = set()
     while not left:  # those that had one may have ended
         process = study.start()
         time.sleep(rng.uniform(0, 0.5))
@@ -182,7 +179,7 @@ def in_moments(results: Path, *more: str) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def short(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
+def short(tmp_path_factory) -> pd.DataFrame:
     """What an uninterrupted run of it records."""
     results = tmp_path_factory.mktemp("short") / "results"
     run_without_ray(in_moments(results))
@@ -190,10 +187,10 @@ def short(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
 
 
 @pytest.fixture
-def command(without_ray: None, no_pictures: None, capsys: pytest.CaptureFixture[str]) -> Command:
+def command(without_ray, no_pictures, capsys) -> Command:
     """The command in this process: its exit status, and what it said of errors."""
 
-    def typed(results: Path) -> tuple[int, str]:
+    def typed(results):
         status, _, said = called(run.main, capsys, *in_moments(results))
         return status, said
 
@@ -201,7 +198,7 @@ def command(without_ray: None, no_pictures: None, capsys: pytest.CaptureFixture[
 
 
 @pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
+def small_disk(tmp_path) -> Iterator[Path]:
     """A file system with room for little more than a report."""
     folder = tmp_path / "disk"
     folder.mkdir()
@@ -232,7 +229,7 @@ def test_a_full_disk_stops_the_study_and_loses_nothing(small_disk, short, comman
 def test_a_lost_directory_stops_the_study_and_loses_nothing(tmp_path, short, command):
     results, away = tmp_path / "results", tmp_path / "away"
 
-    def take_away() -> None:
+    def take_away():
         while not list(results.glob("cells/*.parquet")):
             time.sleep(0.01)
         results.rename(away)
@@ -259,7 +256,7 @@ def test_a_bug_is_shown_with_its_cell_and_the_mended_study_goes_on(
 ):
     """Trials of a hard paradigm raise; then they do not."""
 
-    def broken(cells: Sequence[Cell], *how: Any) -> Any:
+    def broken(cells, *how):
         if cells[0].paradigm == "hard":
             raise ZeroDivisionError("mistyped")
         return train_pack(cells, *how)
@@ -283,7 +280,7 @@ def test_what_a_worker_killed_as_it_wrote_leaves_is_gone_at_the_end(
 ):
     results = tmp_path / "results"
 
-    def leaving(*arguments: Any) -> Any:
+    def leaving(*arguments):
         for name in ("cells/x.parquet", "checkpoints/x.ckpt"):
             (results / f"{name}.{uuid.uuid4().hex}.part").touch()
         return train_pack(*arguments)
@@ -295,11 +292,8 @@ def test_what_a_worker_killed_as_it_wrote_leaves_is_gone_at_the_end(
 
 def test_without_a_ray_that_starts_the_command_trains_by_itself(tmp_path, short):
     """As Ray gives its server no time here, it fails as on a machine that is too busy."""
-    environment = {**os.environ, "RAY_gcs_server_port_wait_time_s": "0"}
-    done = subprocess.run(
-        [sys.executable, "-m", "study.run", *in_moments(tmp_path)],
-        cwd=PROJECT, env=environment, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    no_time = {"RAY_gcs_server_port_wait_time_s": "0"}
+    done = python("-m", "study.run", *in_moments(tmp_path), **no_time)
     assert done.returncode == DONE, done.stderr
     assert done.stderr.count("Ray did not start (Timed out") == 2
     assert "cells train in this process" in done.stderr
@@ -307,7 +301,7 @@ def test_without_a_ray_that_starts_the_command_trains_by_itself(tmp_path, short)
 
 
 def test_without_a_ray_that_starts_a_scheduler_is_refused(tmp_path, capsys, monkeypatch):
-    def none(*_: Any) -> None:
+    def none(*_):
         raise NoRay("Ray did not start")
 
     monkeypatch.setattr("study.drive.on_ray.OnRay.on_ray", none)

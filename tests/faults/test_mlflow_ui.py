@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page
+from playwright.sync_api import Locator, Page
 
 from analysis.digest.compare import compare
 from analysis.digest.read import load
@@ -35,7 +35,7 @@ ASSISTANT = 945
 
 
 @pytest.fixture(scope="module")
-def results(tmp_path_factory: pytest.TempPathFactory, empty_database: Path) -> Results:
+def results(tmp_path_factory, empty_database) -> Results:
     """Four paradigms, six seeds; or a copy of those that are named."""
     folder = tmp_path_factory.mktemp("ui") / "results"
     if named := os.environ.get("MLFLOW_UI_RESULTS"):
@@ -50,7 +50,7 @@ def results(tmp_path_factory: pytest.TempPathFactory, empty_database: Path) -> R
 
 
 @pytest.fixture(scope="module")
-def server(results: Results, tmp_path_factory: pytest.TempPathFactory) -> Iterator[MLflowServer]:
+def server(results, tmp_path_factory) -> Iterator[MLflowServer]:
     """MLflow's pages, as the README starts them, of what `study.track` made of the results."""
     assert track.main([results.url]) == track.DONE
     store = ("--backend-store-uri", f"sqlite:///{results.url}/mlflow.db", "--workers", "1")
@@ -59,7 +59,7 @@ def server(results: Results, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 
 
 @pytest.fixture(scope="module")
-def uri(server: MLflowServer) -> str:
+def uri(server) -> str:
     return server.uri
 
 
@@ -70,7 +70,7 @@ def test_the_mlflow_ui_listens_on_the_loopback_only(server):
 
 
 @pytest.fixture
-def page(browser: Browser) -> Iterator[Page]:
+def page(browser) -> Iterator[Page]:
     context = browser.new_context(viewport={"width": WIDTH, "height": HEIGHT})
     context.set_default_timeout(60_000)  # MLflow's pages load slowly while a machine is busy
     yield context.new_page()
@@ -78,7 +78,7 @@ def page(browser: Browser) -> Iterator[Page]:
 
 
 @pytest.fixture
-def view(results: Results, uri: str) -> str:
+def view(results, uri) -> str:
     """The address that a study prints, on this server."""
     store = Store(results, "digits", None)
     store.connect()
@@ -87,7 +87,7 @@ def view(results: Results, uri: str) -> str:
 
 
 @pytest.fixture
-def names(results: Results) -> dict[str, str]:
+def names(results) -> dict[str, str]:
     """Paradigm -> name of its run."""
     found = runs_of(client_of(results))["summary"]
     return {run.data.params["paradigm"]: run.info.run_name for run in found}
@@ -144,23 +144,6 @@ def test_the_table_shows_who_is_best(results, view, names, page):
     shown = page.locator(".ag-pinned-left-cols-container [role=row]")
     assert shown.count() == len(names) + 1
     take_picture(page, "mlflow-runs")
-
-
-def test_four_summaries_are_compared(results, view, names, page):
-    """By rates, paradigm and switch point, and by their heat maps side by side."""
-    page.goto(view.replace("&compareRunsMode=CHART", ""))
-    for name in names.values():
-        row = page.get_by_role("row").filter(has=page.get_by_role("link", name=name))
-        row.get_by_role("checkbox").first.check()
-    page.get_by_role("button", name="Compare").click()
-    page.get_by_text("Comparing 4 Runs from 1 Experiment").wait_for()
-    for param in ("lr", "paradigm", "switch_point"):
-        assert is_seen(page.locator(".ant-select, [class*=select]").get_by_text(param).first)
-    page.get_by_text("Visualizations", exact=True).click()
-    artifact = page.get_by_text("heatmap.svg").first
-    artifact.wait_for()
-    artifact.evaluate("element => element.click()")
-    page.wait_for_function("document.querySelectorAll(\"img[src^='blob:']\").length >= 4")
 
 
 def take_picture(page: Page, name: str) -> None:

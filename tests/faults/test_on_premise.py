@@ -103,7 +103,7 @@ class Site:
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+def site(tmp_path_factory) -> Iterator[Site]:
     if not all(map(find, TOOLS)):
         pytest.skip("needs sshd, rsync and ip, which .ci/run installs")
     folder = tmp_path_factory.mktemp("site")
@@ -111,7 +111,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     shared.mkdir()
     python = {path: Path(path) for path in {sys.prefix, str(Path(sys.prefix).resolve()),
               str(Path(sys.base_prefix).resolve())}}  # fmt: skip
-    made: list[Host] = []
+    made = []
     try:
         for name, address, user, group, shows in [
             ("desk", "10.0.0.1", "you", 1000, {str(PROJECT): PROJECT}),
@@ -147,12 +147,12 @@ def prepare(desk: Host) -> str:
 
 
 @pytest.fixture(scope="module")
-def cluster(site: Site) -> Site:
+def cluster(site) -> Site:
     """The cluster, up, with both hosts in it."""
     site.run(command("ray up"))
     until(lambda: any("raylet" in line for line in site.worker.commands()))
 
-    def status() -> str:
+    def status():
         return site.run(command("ray exec on-premise.yaml 'ray status'"))
 
     # The autoscaler reports every few seconds, and not before it has started.
@@ -184,7 +184,7 @@ def test_the_dashboard_asks_for_the_token(cluster):
     )
     cluster.desk.write("~/ask.py", script)
 
-    def asked(url: str, token: str = "") -> str:
+    def asked(url, token=""):
         return cluster.desk.run(f"{BIN}/python ~/ask.py {url} {token}").stdout.strip()
 
     there = "http://127.0.0.1:8265"

@@ -25,7 +25,7 @@ Call = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> Call:
+def installed(tmp_path_factory) -> Call:
     """Calls a command of an environment that has both wheels, in a folder far from the source.
 
     In that folder files have the names of this project's packages, and spoil whatever imports
@@ -53,7 +53,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Call:
         (elsewhere / f"{name}.py").write_text("raise SystemExit('a file of the user')\n")
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
 
-    def call(command: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    def call(command, *arguments):
         return subprocess.run(
             [venv / "bin" / command, *arguments],
             cwd=elsewhere,
@@ -119,10 +119,3 @@ def test_what_a_package_alone_brings_is_used(installed, tmp_path):
         assert paradigm == name
         assert re.search(rf"attended segments</th>(?s:.)*>{name}</td><td>{segments}</td>", page)
     assert "spread" in installed("attention-study", "--help").stdout
-
-
-def test_a_command_that_is_none_is_named(installed):
-    done = installed("attention-study", "rum")
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "Did you mean 'run'?" in done.stderr
-    assert "check" in installed("attention-study", "--help").stdout

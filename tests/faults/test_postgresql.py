@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from mlflow import MlflowClient
-from sqlalchemy import Connection, Engine, event
+from sqlalchemy import Engine, event
 
 from study.errors import RequestError
 from study.results import Results
@@ -44,9 +43,9 @@ def server() -> Iterator[PostgreSQL]:
 @pytest.fixture(scope="module", autouse=True)
 def engines() -> Iterator[set[Engine]]:
     """Those that were used; MLflow would leave their connections to the garbage collector."""
-    used: set[Engine] = set()
+    used = set()
 
-    def note(connection: Connection) -> None:
+    def note(connection):
         used.add(connection.engine)
 
     event.listen(Engine, "engine_connect", note)
@@ -55,7 +54,7 @@ def engines() -> Iterator[set[Engine]]:
 
 
 @pytest.fixture(autouse=True)
-def connections_closed(engines: set[Engine]) -> Iterator[None]:
+def connections_closed(engines) -> Iterator[None]:
     yield
     for engine in engines:
         engine.dispose()
@@ -63,13 +62,13 @@ def connections_closed(engines: set[Engine]) -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def in_a_folder_of_its_own(tmp_path, monkeypatch) -> None:
     """There MLflow keeps the artifacts of an experiment that no server keeps."""
     monkeypatch.chdir(tmp_path)
 
 
 @pytest.fixture(scope="module")
-def tracked(server: PostgreSQL) -> str:
+def tracked(server) -> str:
     """The URL of a database in which MLflow has made its tables."""
     url = server.create("tracked")
     MlflowClient(url).search_experiments()

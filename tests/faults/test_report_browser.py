@@ -2,35 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
 from analysis.conclude import conclude
 from analysis.section.templates import Table
-from tests.made_up.comparisons import Row, make_cell, make_results, write
+from tests.made_up.comparisons import make_cell, make_results, write
 from tests.made_up.pages import page_of
 
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page, ViewportSize
-
-PHONE: ViewportSize = {"width": 390, "height": 844}
-WIDE: ViewportSize = {"width": 1280, "height": 900}
+PHONE = {"width": 390, "height": 844}
+WIDE = {"width": 1280, "height": 900}
 MOST_BYTES = 1_500_000
 """Of two comparisons."""
 
 
 @pytest.fixture(scope="module")
-def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def report(tmp_path_factory) -> Path:
     """A report with every kind of block: verdicts, warnings, figures, cells that ended early."""
     folder = tmp_path_factory.mktemp("browser")
     results = make_results(folder / "results")
     random = np.random.default_rng(0)
 
-    def scattered(_: Row) -> Row:
+    def scattered(_):
         return {"heatmap": random.dirichlet(np.full(25, 0.5)).tolist()}
 
     for paradigm in ("soft", "hard", "hybrid", "lvml"):
@@ -44,43 +39,22 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return Path(conclude(results).write(folder / "out"))
 
 
-class Visit:
-    """An open page, and what happened while it was open."""
-
-    def __init__(self, page: Page, path: Path) -> None:
-        self.page = page
-        self.requests: list[str] = []
-        self.problems: list[str] = []
-        page.on("request", lambda request: self.requests.append(request.url))
-        page.on("requestfailed", lambda request: self.problems.append(request.url[:200]))
-        page.on("console", lambda message: self.problems.append(message.text))
-        page.on("pageerror", lambda error: self.problems.append(str(error)))
-        page.goto(path.as_uri())
-
-
-@pytest.fixture(params=[WIDE, PHONE], ids=["wide", "phone"])
-def visit(request: pytest.FixtureRequest, browser: Browser, report: Path) -> Iterator[Visit]:
-    phone = request.param is PHONE
-    context = browser.new_context(viewport=request.param, is_mobile=phone, offline=True)
-    yield Visit(context.new_page(), report)
-    context.close()
-
-
-def test_it_loads_and_shows_everything(visit, report, tmp_path):
-    page = visit.page
+@pytest.mark.parametrize("screen", [WIDE, PHONE], ids=["wide", "phone"])
+def test_it_loads_shows_everything_and_is_no_wider_than_the_screen(
+    screen, browser, report, tmp_path
+):
+    page = browser.new_page(viewport=screen, is_mobile=screen is PHONE, offline=True)
+    requests, problems = [], []
+    page.on("request", lambda request: requests.append(request.url))
+    page.on("requestfailed", lambda request: problems.append(request.url[:200]))
+    page.on("console", lambda message: problems.append(message.text))
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.goto(report.as_uri())
     widths = page.eval_on_selector_all(
         "figure svg", "figures => figures.map(f => f.getBoundingClientRect().width)"
     )
     assert len(widths) >= 6
     assert min(widths) > 100
-    assert visit.problems == []
-    assert [url for url in visit.requests if not url.startswith("data:")] == [report.as_uri()]
-    screenshot = page.screenshot(path=tmp_path / "report.png", full_page=True)
-    assert len(screenshot) > 50_000
-
-
-def test_nothing_is_wider_than_the_screen(visit):
-    page = visit.page
     assert page.evaluate("document.documentElement.scrollWidth - window.innerWidth") <= 0
     # What is wider scrolls by itself: tables, and figures of many panels.
     outside = page.eval_on_selector_all(
@@ -89,6 +63,11 @@ def test_nothing_is_wider_than_the_screen(visit):
         ".map(i => i.outerHTML.slice(0, 80))",
     )
     assert outside == []
+    screenshot = page.screenshot(path=tmp_path / "report.png", full_page=True)
+    assert len(screenshot) > 50_000
+    assert problems == []
+    assert [url for url in requests if not url.startswith("data:")] == [report.as_uri()]
+    page.close()
 
 
 def test_a_table_folds_its_cells_before_it_scrolls(browser, tmp_path):

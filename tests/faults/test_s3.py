@@ -5,9 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import signal
-import subprocess
 import sys
-import urllib.request
 import uuid
 from collections import Counter
 from collections.abc import Callable
@@ -15,6 +13,7 @@ from typing import Any, NamedTuple
 
 import boto3
 import pytest
+import requests
 import s3fs
 from botocore.exceptions import EndpointConnectionError, NoCredentialsError
 
@@ -24,9 +23,8 @@ from study.results import Results, ResultsError
 from study.storage.storage import Storage
 from study.terminal.command import DONE, UNUSABLE
 from study.tracking.uris import database_folder
-from tests.conftest import PROJECT
 from tests.contracts import test_storage as contract
-from tests.made_up.commands import called
+from tests.made_up.commands import called, python
 from tests.made_up.comparisons import make_cell, make_results, write
 
 TINY = [
@@ -38,21 +36,21 @@ CELLS = 4
 
 
 @pytest.fixture
-def bucket(s3: Any) -> str:
+def bucket(s3) -> str:
     name = f"test-{uuid.uuid4().hex}"
     s3.create_bucket(Bucket=name)
     return name
 
 
 @pytest.fixture
-def results(bucket: str) -> Results:
+def results(bucket) -> Results:
     results = Results(f"s3://{bucket}/results")
     results.prepare()
     return results
 
 
 @pytest.fixture
-def calls(monkeypatch: pytest.MonkeyPatch) -> Calls:
+def calls(monkeypatch) -> Calls:
     return Calls(monkeypatch)
 
 
@@ -97,7 +95,7 @@ class Calls:
 
 
 @pytest.fixture
-def storage(bucket: str) -> Storage:
+def storage(bucket) -> Storage:
     return Storage(f"s3://{bucket}/root")
 
 
@@ -128,15 +126,12 @@ class Studied(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def studied(s3_server: str) -> Studied:
+def studied(s3_server) -> Studied:
     """The command as people type it: Ray, workers, report."""
     bucket = f"test-{uuid.uuid4().hex}"
     boto3.client("s3").create_bucket(Bucket=bucket)
     results = Results(f"s3://{bucket}/some/results")
-    done = subprocess.run(
-        [sys.executable, "-m", "study.run", *TINY, "--results", f"{results.url}/"],
-        cwd=PROJECT, capture_output=True, text=True, timeout=200, check=False,
-    )  # fmt: skip
+    done = python("-m", "study.run", *TINY, "--results", f"{results.url}/")
     assert done.returncode == 0, done.stdout + done.stderr
     return Studied(results, done.stdout)
 
@@ -157,18 +152,6 @@ def test_a_study_with_its_results_on_s3(studied, capsys):
     again = ("--again", min(results.finished()))
     _, equal, _ = called(run.main, capsys, TINY[0], "--results", results.url, *again)
     assert "largest difference 0 (metrics, heat maps, instances)" in equal
-
-
-@pytest.mark.usefixtures("no_pictures")
-def test_its_report_is_written_anew_beside_it_elsewhere_and_here(studied, bucket, tmp_path):
-    results = studied.results
-    assert report([results.url]) == 0
-    assert report([results.url, "--out", f"s3://{bucket}/r"]) == 0
-    assert report([results.url, "--out", str(tmp_path / "r")]) == 0
-    here = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.*")}
-    assert here == set(Storage(f"s3://{bucket}").names(""))
-    beside = {name for name in results.storage.names("report") if "/digits/" not in name}
-    assert beside == {f"report/{name.removeprefix('r/')}" for name in here}
 
 
 @pytest.mark.usefixtures("no_pictures")
@@ -206,8 +189,7 @@ async def killed(system, method, *args, **options):
 s3fs.S3FileSystem._call_s3 = killed
 Storage({storage.url!r}).write("checkpoints/x", bytes(101 * 2**20))
 """
-    writer = subprocess.run([sys.executable, "-c", code], cwd=PROJECT, check=False)
-    assert writer.returncode == -signal.SIGKILL
+    assert python("-c", code).returncode == -signal.SIGKILL
     (upload,) = s3.list_multipart_uploads(Bucket=bucket)["Uploads"]
     assert upload["Key"] == "root/checkpoints/x"
     assert storage.names("") == ["checkpoints/x"]
@@ -297,12 +279,11 @@ def test_an_account_that_cannot_be_used_is_refused(bucket, environment, message,
 
 
 def test_credentials_that_are_not_accepted_are_refused(s3_server, bucket):
-    def accept(calls: str) -> None:
+    def accept(calls):
         """So many calls more, of whoever is unknown."""
-        request = urllib.request.Request(
-            f"{s3_server}/moto-api/reset-auth", calls.encode(), {"Content-Type": "text/plain"}
-        )
-        urllib.request.urlopen(request).close()
+        kind = {"Content-Type": "text/plain"}
+        done = requests.post(f"{s3_server}/moto-api/reset-auth", data=calls, headers=kind)
+        assert done.ok
 
     accept("0")
     try:

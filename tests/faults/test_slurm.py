@@ -21,7 +21,7 @@ SCRIPTS = PROJECT / "examples" / "slurm"
 
 
 @pytest.fixture(scope="module")
-def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Slurm]:
+def slurm(tmp_path_factory) -> Iterator[Slurm]:
     if not slurms.there():
         pytest.skip("needs root, slurm-wlm and munge, which .ci/run installs")
     own = {k: v for k, v in os.environ.items() if not k.startswith(("RAY_", "TUNE_", "SLURM_"))}
@@ -31,7 +31,7 @@ def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Slurm]:
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def project(tmp_path_factory) -> Path:
     """Where a user stands, with an environment."""
     folder = tmp_path_factory.mktemp("project")
     for name in ("study", "analysis", "search_spaces", "chapters", "examples"):
@@ -54,14 +54,14 @@ def test_shards_train_and_ray_does_the_rest(slurm, project, tmp_path, whole):
     script = script.replace("--array=1-16", "--array=1-2")
     (project / "shards.sbatch").write_text(script)
 
-    def log(of: str = "*") -> str:
+    def log(of="*"):
         return "\n".join(path.read_text() for path in sorted(project.glob(f"{of}.log")))
 
-    def submit(script: str, study: list[str], *options: str) -> str:
+    def submit(script, study, *options):
         always = ("--parsable", "--cpus-per-task=1")
         return slurm.call("sbatch", *always, *options, script, *study, cwd=project)
 
-    def end_the_time_of(job: str) -> None:
+    def end_the_time_of(job):
         until(lambda: any(results.glob("checkpoints/*")), log)
         slurm.call("scancel", "--batch", "--signal=USR1", job)
         until(lambda: "1" in slurm.told(job, "Restarts"), log)

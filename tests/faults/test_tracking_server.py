@@ -8,7 +8,6 @@ from __future__ import annotations
 import shutil
 import socket
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from mlflow import MlflowClient
@@ -42,9 +41,7 @@ STUDY = [
 
 
 @pytest.fixture(scope="module")
-def server(
-    tmp_path_factory: pytest.TempPathFactory, empty_database: Path
-) -> Iterator[MLflowServer]:
+def server(tmp_path_factory, empty_database) -> Iterator[MLflowServer]:
     """One that takes artifacts, as docs/running.md starts it, with a database of its own."""
     folder = tmp_path_factory.mktemp("server")
     shutil.copy(empty_database, folder / "server.db")
@@ -53,7 +50,7 @@ def server(
 
 
 @pytest.fixture
-def cells(results: Results) -> list[Cell]:
+def cells(results) -> list[Cell]:
     return [write(results, make_cell(seed=seed), study="logged") for seed in range(CELLS)]
 
 

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
+import subprocess
+import sys
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -12,6 +16,7 @@ import pytest
 from study.errors import RequestError
 from study.terminal.command import UNUSABLE
 
+PROJECT = Path(__file__).parents[2]
 Main = Callable[[Sequence[str]], int]
 
 
@@ -41,6 +46,16 @@ def called(main: Main, capsys: pytest.CaptureFixture[str], *args: str) -> tuple[
     status = main(args)
     captured = capsys.readouterr()
     return status, captured.out, captured.err
+
+
+def python(
+    *words: str, folder: Path = PROJECT, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """What a Python of its own does, called in a folder with more in its environment."""
+    return subprocess.run(
+        [sys.executable, *words],
+        cwd=folder, env=os.environ | environment, capture_output=True, text=True,
+    )  # fmt: skip
 
 
 def one_line(main: Main, capsys: pytest.CaptureFixture[str], *args: str) -> tuple[int, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+from analysis.section.picture import Shown
 from analysis.section.section import Section
 from analysis.section.templates import page
 
@@ -34,9 +35,11 @@ def page_of_chapters(
     return page(form, **told, warnings=[], notes=[], claim_counts=None)
 
 
-def page_of_section(section: Section[Any], form: Form = "html") -> str:
-    """A page of one section, without its pictures."""
+def page_of_section(
+    section: Section[Any], form: Form = "html", shown: Sequence[Shown] = ()
+) -> str:
+    """A page of one section, with what is shown of its pictures."""
     told = {"template": section.chapter.template, "claims": section.claims, "shared": []}
     facts = section.chapter.facts([section], published=True)
-    sections = [{**section.facts, "shown": []}]
+    sections = [{**section.facts, "shown": shown}]
     return page_of_chapters([{**told, **facts, "sections": sections}], section.title, form)

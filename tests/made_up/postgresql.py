@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
-import pwd
 import shutil
-import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
+
+from benchmarks.support.processes import free_ports
 
 PASSWORD = "very-secret"
 
@@ -31,14 +32,11 @@ class PostgreSQL:
 
     def __init__(self, programs: Path, folder: Path) -> None:
         self._programs, self._folder = programs, folder
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.port = int(free.getsockname()[1])
-        self._as_other: list[str] = []
+        (self.port,) = free_ports(1)
+        self._as_other: dict[str, Any] = {}
         if os.getuid() == 0:
             shutil.chown(folder, "postgres", "postgres")
-            user = pwd.getpwnam("postgres")
-            ids = [f"--reuid={user.pw_uid}", f"--regid={user.pw_gid}", "--clear-groups"]
-            self._as_other = ["setpriv", *ids]
+            self._as_other = {"user": "postgres", "group": "postgres", "extra_groups": []}
         secret = folder / "secret"
         secret.write_text(PASSWORD)
         self._run(
@@ -72,8 +70,9 @@ class PostgreSQL:
     def _run(self, program: str, *words: str) -> None:
         data = str(self._folder / "data")
         done = subprocess.run(
-            [*self._as_other, str(self._programs / program), "-D", data, *words],
+            [str(self._programs / program), "-D", data, *words],
             cwd=self._folder,
+            **self._as_other,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             text=True,

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import pty
 import re
-import struct
 import subprocess
 import sys
 import termios
@@ -19,7 +17,7 @@ _PIECES = re.compile(r"\x1b\[(\??)([\d;]*)([A-Za-z])|([\r\n])|([^\x1b\r\n]+)")
 def in_a_terminal(code: str, columns: int) -> str:
     """All that Python code writes on a terminal; it has to end well."""
     ours, its = pty.openpty()
-    fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
+    termios.tcsetwinsize(its, (50, columns))
     environment = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "LINES")}
     with subprocess.Popen(
         [sys.executable, "-W", "error", "-c", code],

@@ -6,7 +6,7 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -76,7 +76,7 @@ def comparison(runs: Mapping[str, Maps], **changes: Any) -> Comparison:
         "tested": lambda *paradigms: rows[rows["paradigm"].isin(paradigms)],
         "looks": Looks([]),
     }
-    return cast(Comparison, SimpleNamespace(**(made | changes)))
+    return SimpleNamespace(**(made | changes))
 
 
 def claim(name: str, runs: Mapping[str, Maps], **changes: Any) -> Claim:

@@ -51,9 +51,7 @@ interpolated."""
 
 
 @pytest.fixture(scope="module", params=["flops", "mosaics"])
-def timed(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> pd.DataFrame:
+def timed(request, tmp_path_factory) -> pd.DataFrame:
     """Cells at the last step within each tenth of a budget; one diverged, one was censored."""
     results = make_results(tmp_path_factory.mktemp("timed"))
     points = tuple(i / 10 for i in range(11))
@@ -121,7 +119,7 @@ _RATES = (0.1, 0.2)
 
 
 @pytest.fixture(scope="module")
-def alike(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
+def alike(tmp_path_factory) -> pd.DataFrame:
     """Runs of two paradigms and rates of equal cost, evaluated on two splits every epoch."""
     results = make_results(tmp_path_factory.mktemp("alike"))
     points = tuple(k / EPOCHS for k in range(1, EPOCHS + 1))
@@ -343,7 +341,6 @@ def test_each_comparison_has_a_cut_of_its_own(results):
         (lambda table: table.assign(compute_flops=0), {}, "no evaluation of a trained network"),
         ({}, {"threshold": 1.0}, r"\(0.2, 0.4, 0.6, 0.8\), got 1.0"),
         ({}, {"budget": float("nan")}, "FLOPs > 0, got nan"),
-        ({}, {"budget": 0.0, "axis": "seconds"}, "seconds > 0, got 0"),
         ({}, {"budget": True}, "FLOPs > 0, got True"),
         ({}, {"axis": "epochs"}, "flops, seconds, mosaics, got 'epochs'"),
     ],

@@ -6,7 +6,6 @@ import itertools
 import math
 from collections.abc import Sequence
 from types import SimpleNamespace
-from typing import cast
 
 import numpy as np
 import pandas as pd
@@ -63,7 +62,7 @@ def pairs_of(paradigms: str) -> Comparison:
     """A comparison of every pair of paradigms, the later minus the earlier."""
     rows = [pair[::-1] for pair in itertools.combinations(paradigms.split(), 2)]
     paired = pd.DataFrame(rows, columns=["first", "second"])
-    return cast(Comparison, SimpleNamespace(paired=paired))
+    return SimpleNamespace(paired=paired)
 
 
 @pytest.mark.parametrize(

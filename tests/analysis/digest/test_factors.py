@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
@@ -28,7 +28,7 @@ class Known:
 
 def setting(**fields: Any) -> Comparison:
     cell = make_cell(**fields)
-    return cast(Comparison, Known(cell.task, cell.to_dict()))
+    return Known(cell.task, cell.to_dict())
 
 
 def network(**fields: Any) -> Comparison:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from analysis.digest.compare import Comparison, compare
@@ -64,7 +63,7 @@ def test_the_state_follows_the_numbers_of_its_comparison(results):
         write_seeds(results, {"soft": 0.4, "hard": 0.5}, 1, m=m)
     evaluations = load(results)
 
-    def states(table: pd.DataFrame) -> dict[str, str]:
+    def states(table):
         found = [(c, run) for c in compare(table) for run in section_of(c).summaries()]
         return {f"{c.name} {run.params['paradigm']}": run.state for c, run in found}
 

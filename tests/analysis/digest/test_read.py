@@ -9,19 +9,15 @@ from tests.made_up.comparisons import POINTS, SPLITS, make_cell, make_results, w
 HELD = ("base_images", "labels")
 
 
-def test_one_row_a_cell_evaluation_and_split(tmp_path):
+def test_one_row_a_cell_evaluation_and_split_and_one_of_a_cell_without_evaluations(tmp_path):
     results = make_results(tmp_path)
-    first, _ = (write(results, make_cell(seed=seed)) for seed in range(2))
+    lost = write(results, make_cell(seed=1), status="diverged", points=())
+    cell = write(results, make_cell())
     table = analysis.load(tmp_path)
     assert set(table.columns) == {*CELLS_SCHEMA.names, *EVALUATIONS_SCHEMA.names, *HELD}
-    assert len(table) == 2 * len(POINTS) * len(SPLITS)
-    assert not table.duplicated(["cell_id", "budget_fraction", "split"]).any()
-    some = analysis.load(tmp_path, [first.id, "no-such-cell"])
-    assert some["cell_id"].tolist() == [first.id] * len(POINTS) * len(SPLITS)
-
-
-def test_a_cell_without_evaluations_stays(tmp_path):
-    write(make_results(tmp_path), make_cell(), status="diverged", points=())
-    table = analysis.load(tmp_path)
-    assert len(table) == 1
-    assert table[["split", "compute_flops"]].isna().all(axis=None)
+    rows = table.groupby("cell_id")["split"].value_counts(dropna=False)
+    assert rows[cell.id].to_dict() == dict.fromkeys(SPLITS, len(POINTS))
+    assert len(table) == rows[cell.id].sum() + 1
+    some = analysis.load(tmp_path, [lost.id, "no-such-cell"])
+    assert some["cell_id"].item() == lost.id
+    assert some[["split", "compute_flops"]].isna().all(axis=None)

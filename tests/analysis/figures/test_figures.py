@@ -39,7 +39,7 @@ from tests.made_up.comparisons import (
 
 
 @pytest.fixture(scope="module")
-def of_two_seeds(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
+def of_two_seeds(tmp_path_factory) -> pd.DataFrame:
     """The evaluations of one option; at the end SAIF is .2 and .8."""
     results = make_results(tmp_path_factory.mktemp("two"))
     for seed in range(2):
@@ -48,7 +48,7 @@ def of_two_seeds(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
 
 
 @pytest.fixture(scope="module")
-def searched(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
+def searched(tmp_path_factory) -> Comparison:
     """Three rates and two switch points, three seeds, scores all different."""
     results = make_results(tmp_path_factory.mktemp("searched"))
     scores = np.random.default_rng(0)

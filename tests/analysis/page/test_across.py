@@ -19,7 +19,7 @@ from tests.made_up.comparisons import make_results, write_seeds
 
 
 @pytest.fixture(scope="module")
-def seven(tmp_path_factory: pytest.TempPathFactory) -> list[Compared]:
+def seven(tmp_path_factory) -> list[Compared]:
     """More settings than are shown in full, four of them a grid; one seed."""
     results = make_results(tmp_path_factory.mktemp("seven"))
     networks = [
@@ -34,7 +34,7 @@ def seven(tmp_path_factory: pytest.TempPathFactory) -> list[Compared]:
 
 
 @pytest.fixture
-def found(seven: list[Compared]) -> list[Comparison]:
+def found(seven) -> list[Comparison]:
     return [section.subject for section in seven]
 
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from itertools import combinations, product
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pandas as pd
 from hypothesis import given
@@ -34,7 +34,7 @@ def comparison(
 ) -> Comparison:
     """What the answer reads of a comparison."""
     choice = pd.DataFrame({"paradigm": list(paradigms), "select": "accuracy"})
-    made = SimpleNamespace(
+    return SimpleNamespace(
         name=f"digits m={m}",
         task="digits",
         modality=modality("digits"),
@@ -45,7 +45,6 @@ def comparison(
         paired=pd.DataFrame(pairs, columns=PAIRED_COLUMNS),
         class_parts=class_parts(pd.DataFrame(columns=PAIRED_COLUMNS), lambda *_: pd.DataFrame()),
     )
-    return cast(Comparison, made)
 
 
 def test_where_images_decide_no_seeds_are_asked_for():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any
 
 from analysis.digest.compare import compare_results
 from analysis.page.comparisons import section_of
@@ -18,7 +17,7 @@ from tests.made_up.comparisons import make_cell, write
 
 def words(word: str) -> str:
     """The examples of a cell: one post of one word, by which it is known again."""
-    example: dict[str, Any] = {
+    example = {
         "words": [word], "attention": [1.0], "foreground": [], "label": "a", "predicted": "a",
         "score": 1.0,
     }  # fmt: skip
