@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from study.tasks.sources.places import Places
 
 
-_PROMISING = ("paradigm", "model", "task", "study")
+_PROMISING = ("paradigm", "model", "task", "measure", "study")
 """Sorts of parts that promise something."""
 
 

@@ -47,6 +47,7 @@ def forgotten() -> Iterator[None]:
         paradigms.REGISTERED,
         models.ARCHITECTURES,
         tasks.TASKS,
+        tasks.MEASURES,
         search_spaces.STUDIES,
         parts.ORIGINS,
         loading._LOADED,

@@ -21,6 +21,7 @@ from study.tasks.mosaics.labelled_images import load as load_images
 from study.tasks.mosaics.layouts import ImageSet
 from study.tasks.mosaics.own_images import OWN_IMAGES
 from study.tasks.sources.places import Places
+from tests.conftest import REAL_DATA, needs_data
 from tests.made_up.cifar import (
     WRITERS,
     as_official,
@@ -144,6 +145,12 @@ def test_files_of_mnist(tmp_path, place, compressed):
     expected = np.random.default_rng(0).integers(256, size=(30, 28, 28), dtype=np.uint8)
     np.testing.assert_array_equal(base.train_images, expected[..., None])
     assert load(tmp_path / "data", OWN_IMAGES).test_images.shape == (10, SIDE, SIDE, 1)
+
+
+@needs_data
+def test_the_real_images(tmp_path):
+    base = load_images(CIFAR10, Places(str(REAL_DATA / "cifar10"), str(tmp_path)), 32)
+    assert base.digest == "064b8f2ed0ea63ce"
 
 
 # What cannot be used: each breaks a whole data set, and the message holds what it broke.
