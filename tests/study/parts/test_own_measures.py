@@ -34,16 +34,6 @@ def uneven(outputs):
     return float("nan") if outputs.mask.all() else outputs.mask.mean()
 """
 TINY = ["n=100", "epochs=2", "paradigm=soft,lvml", "lr=0.1", "seed=0", "confirm=100", "m=4"]
-    "--set",
-    "n=100",
-    "epochs=2",
-    "paradigm=soft,lvml",
-    "lr=0.1",
-    "seed=0",
-    "confirm=100",
-    "m=4",
-    "test_size=50",
-]
 
 
 @pytest.fixture(autouse=True)
