@@ -24,7 +24,7 @@ SPACE = SearchSpace(
                     otherwise=(0.05, 0.15, 0.4),
                 ),
                 "seed": (0, 1),
-                "confirm": fresh(8),
+                "confirm": fresh(12),
                 "train_metrics_size": (1_000,),
                 "validation_size": (1_000,),
                 "test_size": (1_000,),

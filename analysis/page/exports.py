@@ -161,10 +161,11 @@ def comparison_tables(found: Sequence[Comparison]) -> dict[str, pd.DataFrame]:
         "classes": [each.classes for each in found],
         "class_parts": [each.class_parts for each in found],
     }
+    known = {name: of_each for name, of_each in tables.items() if any(map(len, of_each))}
     settings = [*map(_setting, found)]
     return {"table1": table_one(found)} | {
         name: stacked([each.assign(**own) for each, own in zip(of_each, settings, strict=True)])
-        for name, of_each in tables.items()
+        for name, of_each in known.items()
     }
 
 

@@ -14,7 +14,7 @@ from study.reported import SECTIONS
 from study.results import FOLDERS, ResultsError, Storage, local_path
 
 _TABLES = (
-    r"(cells|claim_matrix|claims|comparison|options|paired|table1)\.csv"
+    r"(cells|claim_matrix|claims|class_parts|classes|comparison|options|paired|table1)\.csv"
     r"|(paired|table1)\.(md|tex)|(across-settings|across-effects)\.csv"
 )
 

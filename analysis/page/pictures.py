@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
@@ -56,8 +57,8 @@ def refuse_unknown_class(found: Sequence[Comparison], name: str) -> None:
     Raises:
         ResultsError: likewise.
     """
-    held = pd.concat([each.chosen["class_heatmaps"] for each in found]).dropna()
-    names = sorted({each for maps in held for each, _ in maps})
+    held = pd.concat([each.chosen for each in found]).dropna(subset=["class_heatmaps", "labels"])
+    names = sorted({name for labels in held["labels"] for name in labels})
     if not names:
         raise ResultsError(
             "--class: these cells have recorded no heat maps by class, as those of an earlier "
@@ -108,8 +109,14 @@ def _of_class(comparison: Comparison, name: str | None) -> Iterator[Picture]:
     """The heat maps of one class on the test split."""
     if name is None:
         return
-    held = comparison.chosen["class_heatmaps"].map(lambda of: dict(of).get(name), "ignore")
-    of_chosen = comparison.chosen.assign(heatmap=held), comparison.choice
+    rows = comparison.chosen.dropna(subset=["class_heatmaps", "labels"])
+    bins = len(comparison.modality.heatmap_edges) - 1
+    maps = (
+        np.reshape(held, (-1, bins**2))[np.unique(labels) == name]
+        for held, labels in zip(rows["class_heatmaps"], rows["labels"], strict=True)
+    )
+    of_class = pd.Series([each[0] if len(each) else None for each in maps], rows.index, object)
+    of_chosen = rows.assign(heatmap=of_class), comparison.choice
     if heatmaps := mean_heatmaps(*of_chosen):
         seeds = _of_planned(comparison, heatmap_seeds(*of_chosen))
         figure = heatmap_figure(heatmaps, comparison.threshold, seeds, comparison.task)

@@ -97,10 +97,9 @@ def evaluate(
     metrics |= foreground_metrics(*of_known, split.modality)
     if not (last or own):
         return metrics  # without a further wait for the device
-    order = torch.cat([rows for rows, _, _ in outputs]).argsort().cpu().numpy()
-    values, flags = measured(own, outputs_of(gathered, order)) if own else ({}, {})
+    values, flags = measured(own, outputs_of(gathered)) if own else ({}, {})
     if followed:
-        tried = torch.cat(followed, dim=1).cpu().numpy()[:, order]
+        tried = torch.cat(followed, dim=1).cpu().numpy()
         flags |= dict(zip(Follows.NAMES, tried, strict=True))
         values |= {name: float(flags[name].mean()) for name in Follows.NAMES}
     of_modality = {measure.column for measure in split.modality.measures}
@@ -108,7 +107,9 @@ def evaluate(
     if further := {name: value for name, value in values.items() if name not in of_modality}:
         metrics["measures"] = json.dumps(further, sort_keys=True)
     if last:
-        metrics |= _of_each(split, numbers[:, order], flags)
+        order = torch.cat([rows for rows, _, _ in outputs]).argsort().cpu().numpy()
+        of_each = {name: each[order] for name, each in flags.items()}
+        metrics |= _of_each(split, numbers[:, order], of_each)
         metrics["examples"] = examples(split, outputs) if alpha is None else None
     return metrics
 
@@ -127,10 +128,11 @@ def _of_each(
     split: Split, numbers: NDArray[np.float64], flags: dict[str, NDArray[np.bool_]]
 ) -> dict[str, Any]:
     """What is recorded of each instance and class; `numbers` (5, n) as of `_measured`."""
-    modality, labels = split.modality, split.labels.cpu().numpy()
+    modality = split.modality
+    classes = np.array(class_names(split))[split.labels.cpu().numpy()]
     a_z, s_y, *bits = numbers
     focus_true, prediction_true, known = (each == 1 for each in bits)
     strong = in_saif(a_z, s_y, modality.saif_threshold)
     further = {"focus": known & focus_true, **flags}
-    maps = class_heatmaps(a_z, s_y, known, labels, class_names(split), modality.heatmap_edges)
+    maps = class_heatmaps(a_z, s_y, known, classes, modality.heatmap_edges)
     return by_instance(known, strong, prediction_true, further) | {"class_heatmaps": maps}

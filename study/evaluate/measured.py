@@ -49,8 +49,8 @@ def measured(
     return values, flags
 
 
-def outputs_of(parts: Sequence[Gathered], order: NDArray[np.intp]) -> Outputs:
-    """All parts of a split, which differ in m, as one, in the order of the split."""
+def outputs_of(parts: Sequence[Gathered]) -> Outputs:
+    """All parts of a split, which differ in m, as one."""
     widest = max(foreground.shape[1] for _, _, _, foreground, _ in parts)
     columns: list[NDArray[Any]] = []
     for name, column in zip(Outputs._fields, zip(*parts, strict=True), strict=True):
@@ -61,5 +61,5 @@ def outputs_of(parts: Sequence[Gathered], order: NDArray[np.intp]) -> Outputs:
             else each.cpu().numpy()
             for each in column
         ]
-        columns.append(np.concatenate(padded)[order])
+        columns.append(np.concatenate(padded))
     return Outputs(*columns)

@@ -105,29 +105,27 @@ def class_heatmaps(
     a_z: NDArray[np.float64],
     s_y: NDArray[np.float64],
     known: NDArray[np.bool_],
-    labels: NDArray[np.int64],
-    classes: Sequence[str],
+    classes: NDArray[np.str_],
     edges: Sequence[float],
-) -> list[tuple[str, list[float]]] | None:
-    """The heat map of each class that has instances.
+) -> list[float] | None:
+    """The heat maps of the classes, one after the other, in the alphabet's order of their names.
 
     Args:
         a_z, s_y: (n,), as of `foreground_metrics`.
         known: (n,) whether the foreground of each is known.
-        labels: (n,) the class of each, in [0, C).
-        classes: (C,) their names.
+        classes: (n,) the name of the class of each.
         edges: of the heat maps.
 
     Returns:
-        Name and fractions of its instances, row by row; None of more than `MOST_CLASSES`.
+        (C bins bins) fractions of the instances of a class, each row by row, NaN of a class
+        without a known foreground; None of more than `MOST_CLASSES`.
     """
-    if len(classes) > MOST_CLASSES:
+    names = np.unique(classes)
+    if len(names) > MOST_CLASSES:
         return None
-    return [
-        (name, heatmap(a_z[mine], s_y[mine], edges).ravel().tolist())
-        for label, name in enumerate(classes)
-        if (mine := known & (labels == label)).any()
-    ]
+    of_each = (known & (classes == name) for name in names)
+    maps = [heatmap(a_z[mine], s_y[mine], edges) for mine in of_each]
+    return np.ravel(maps).tolist()
 
 
 def _clean(

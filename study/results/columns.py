@@ -26,13 +26,12 @@ load(())  # the columns of installed packages are read here, once
 _TEXT, _WHOLE, _NUMBER, _FLAG = pa.string(), pa.int64(), pa.float64(), pa.bool_()
 _TEXTS, _WHOLES, _NUMBERS = pa.list_(_TEXT), pa.list_(pa.int32()), pa.list_(_NUMBER)
 _BITS = pa.binary()
-_BITS_BY_NAME, _NUMBERS_BY_NAME = pa.map_(_TEXT, _BITS), pa.map_(_TEXT, _NUMBERS)
+_BITS_BY_NAME = pa.map_(_TEXT, _BITS)
 _OF_WORD = dict(zip(TYPES, (_TEXT, _WHOLE, _NUMBER, _TEXTS, _WHOLES, _NUMBERS), strict=True))
 _IN_WORDS = {kind: word for word, kind in _OF_WORD.items()} | {
     _FLAG: "yes or no",
     _BITS: "bits",
     _BITS_BY_NAME: "bits by name",
-    _NUMBERS_BY_NAME: "numbers by name",
 }
 
 Columns = Mapping[str, tuple[pa.DataType, str]]
@@ -131,7 +130,10 @@ INSTANCES: Columns = {
         "`focus`: those whose focus is on the foreground; and, by their names, measures that are "
         "true or false of an instance",
     ),
-    "class_heatmaps": (_NUMBERS_BY_NAME, "the heat map of each class, if they are few"),
+    "class_heatmaps": (
+        _NUMBERS,
+        "the heat map of each class, if they are few, in the order of their names",
+    ),
 }
 """Of the last evaluation on the test split of a cell that ended: a bit an instance, as
 `numpy.packbits` gives them, in the order of the file."""

@@ -67,7 +67,8 @@ MAY_IMPORT = {
 
 DOORS = (
     "study.results", "study.tasks", "study.terminal", "study.reported", "study.cell.declared",
-    "study.door", "study.tracking.heat_map_image", "study.tracking.looks", "study.tracking.runs",
+    "study.door", "study.parts", "study.tracking.heat_map_image", "study.tracking.looks",
+    "study.tracking.runs",
 )  # fmt: skip
 """What `analysis` knows of `study`."""
 

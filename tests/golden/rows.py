@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
+import pandas as pd
+
 import analysis
 import search_spaces
 from study import run
@@ -26,7 +28,7 @@ _LEFT_OUT = (
     "study", "cell_id", "comparison_id", "data_digest", "data_notes", "cell", "device", "threads",
     "code_version", "package_versions", "finished_at", "examples", "total_train_seconds",
     "total_evaluate_seconds", "total_seconds", "train_seconds", "pack", "shared_prefix",
-    "planned_seeds", "network", "network_digest",
+    "planned_seeds", "network", "network_digest", "labels", "measures",
 )  # fmt: skip
 """Columns on the record itself, its time, machine and order, and what is in other columns."""
 
@@ -65,9 +67,16 @@ def _rows(folder: Path, *words: str) -> str:
         status, said = answer(run.main, [*words, *where])
     if status != DONE:  # nothing to record
         raise AssertionError(f"{' '.join(words)} ended with {status}: {said}")
-    rows = analysis.load(results).dropna(axis="columns", how="all")
+    rows = _by_name(analysis.load(results)).dropna(axis="columns", how="all")
     order = [name for name in _ORDER if name in rows]
     return table(rows.sort_values(order).drop(columns=list(_LEFT_OUT), errors="ignore"))
+
+
+def _by_name(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows with a column for each name in `instance_bits`."""
+    of_each = [dict(each) if isinstance(each, list) else {} for each in rows["instance_bits"]]
+    held = pd.DataFrame(of_each, index=rows.index).add_prefix("instance_")
+    return rows.drop(columns="instance_bits").join(held)
 
 
 _ELSEWHERE = Tolerance(relative=1e-3, absolute=1e-4, share=0.05)

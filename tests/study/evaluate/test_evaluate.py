@@ -156,9 +156,6 @@ def test_each_base_image_is_seen_once_and_found_is_what_is_found_of_segments_apa
     del found["measures"]  # what is put in the place of segments is of these (test_follows.py)
     bits = dict(found.pop("instance_bits"))
     assert all(dict(apart.pop("instance_bits"))["focus"] == bits["focus"] for apart in aparts)
-    maps = dict(found.pop("class_heatmaps"))
-    for apart in aparts:
-        assert {name: pytest.approx(each) for name, each in apart["class_heatmaps"]} == maps
     assert 0 < found["saif"] < 1
     assert 1 < found["spread"] < split.index.shape[1]
     for name, value in found.items():
