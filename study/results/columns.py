@@ -147,8 +147,11 @@ _EXAMPLES: Columns = {
 }
 """Of the last evaluation on the test split, see `study.evaluate.examples`."""
 
-_RECORDED: Columns = {
-    "measures": (_TEXT, "of recorded runs, JSON: name of a further measure -> fraction in [0, 1]"),
+_FURTHER_MEASURES: Columns = {
+    "measures": (
+        _TEXT,
+        "JSON: name -> number, of what every task, a file of yours or a recorded run measures",
+    ),
 }
 
 GIVEN_UP: Columns = {
@@ -253,13 +256,13 @@ _OF_EVALUATIONS: Mapping[str, Columns] = {
     },
     "Of each instance, at the last evaluation on the test split": INSTANCES,
     **_brought("evaluated"),
-    "Of single inputs, and of recorded runs": {**_EXAMPLES, **_RECORDED},
+    "Of single inputs, and further measures": {**_EXAMPLES, **_FURTHER_MEASURES},
 }
 """Heading -> columns, in the order of the schema."""
 
 FAMILIES = (
     {"data_notes", *OF_DATA}, {"alpha"}, *(group.columns for group in GROUPS.values()), _EXAMPLES,
-    _RECORDED, GIVEN_UP, NETWORK, HELD, {"instance_bits"}, {"class_heatmaps"},
+    _FURTHER_MEASURES, GIVEN_UP, NETWORK, HELD, {"instance_bits"}, {"class_heatmaps"},
 )  # fmt: skip
 """Columns that a file without any value of the family leaves out: so files of one kind of study
 have the same, and a folder of them is read as one table."""
