@@ -168,6 +168,7 @@ def _environment(escapes: bool) -> jinja2.Environment:
         "as_markdown": markdown_table,
         "begins": lambda shown, start: [each for each in shown if each.name.startswith(start)],
         "capital": forms.capital,
+        "carried": classes.carried,
         "interval": forms.interval,
         "interval_of_pair": forms.interval_of_pair,
         "known": forms.known,
@@ -189,7 +190,6 @@ def _environment(escapes: bool) -> jinja2.Environment:
         "three_decimals": forms.three_decimals,
     }
     made.globals |= {
-        "classes": classes,
         "counted": terminal.counted,
         "limits": limits,
         "given": given,
