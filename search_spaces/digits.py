@@ -1,15 +1,18 @@
-"""Mosaics of scikit-learn's 8 x 8 digits: 3, 5 and 8 are foreground, the rest is background."""
+"""Mosaics of scikit-learn's 8 x 8 digits: three are foreground, the rest is background."""
 
 from search_spaces.base import PARADIGMS, By, Preset, SearchSpace, fresh
 
 SPACE = SearchSpace(
     name="digits",
     task="digits",
-    about="mosaics of bundled 8 x 8 digits (foreground 3, 5, 8); needs no download",
+    about="mosaics of bundled 8 x 8 digits; needs no download",
     presets={
         "quick": Preset(
             about="minutes on two CPU cores",
             axes={
+                # Of 3, 5 and 8, the usual ones, a lead is nearly all one class, the 8
+                # (docs/open-questions.md); of these, less so.
+                "foreground": ("2+4+7",),
                 "m": (10,),
                 "n": (2_000,),
                 "architecture": ("perceptron",),
@@ -20,8 +23,8 @@ SPACE = SearchSpace(
                 "lr": By(
                     "paradigm",
                     {
-                        "soft": (0.01, 0.05, 0.2),
-                        "hard": (0.03, 0.1, 0.3),
+                        "soft": (0.003, 0.01, 0.05),
+                        "hard": (0.003, 0.01, 0.1),
                         "lvml": (0.05, 0.15, 0.4),
                     },
                     otherwise=(0.003, 0.03, 0.3),
