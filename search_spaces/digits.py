@@ -40,6 +40,7 @@ SPACE = SearchSpace(
         "paper": Preset(
             about="the grid of the CIFAR-10 study on digits, 12 fresh seeds",
             axes={
+                "foreground": ("2+4+7",),
                 "m": (5, 20),
                 "n": (10_000,),
                 "architecture": ("perceptron",),
