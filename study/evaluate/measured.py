@@ -27,7 +27,7 @@ def measured(
         outputs: of all of a split.
 
     Returns:
-        Column -> number, without those that are NaN; column -> (n,) bool.
+        Column -> number, without those that are not finite; column -> (n,) bool.
 
     Raises:
         RequestError: a function gives something else.
@@ -44,7 +44,7 @@ def measured(
         if found.dtype.kind == "b" and of_each:
             flags[measure.column] = found
         value = float(found.mean())
-        if not np.isnan(value):
+        if np.isfinite(value):
             values[measure.column] = value
     return values, flags
 

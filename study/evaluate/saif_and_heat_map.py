@@ -107,7 +107,7 @@ def class_heatmaps(
     known: NDArray[np.bool_],
     classes: NDArray[np.str_],
     edges: Sequence[float],
-) -> list[float] | None:
+) -> list[float | None] | None:
     """The heat maps of the classes, one after the other, in the alphabet's order of their names.
 
     Args:
@@ -117,15 +117,15 @@ def class_heatmaps(
         edges: of the heat maps.
 
     Returns:
-        (C bins bins) fractions of the instances of a class, each row by row, NaN of a class
-        without a known foreground; None of more than `MOST_CLASSES`.
+        (C bins bins) fractions of the instances of a class, each row by row, and None for each of
+        a class without a known foreground; None of more than `MOST_CLASSES`.
     """
     names = np.unique(classes)
     if len(names) > MOST_CLASSES:
         return None
     of_each = (known & (classes == name) for name in names)
-    maps = [heatmap(a_z[mine], s_y[mine], edges) for mine in of_each]
-    return np.ravel(maps).tolist()
+    maps = np.ravel([heatmap(a_z[mine], s_y[mine], edges) for mine in of_each])
+    return [None if np.isnan(share) else share for share in maps.tolist()]
 
 
 def _clean(

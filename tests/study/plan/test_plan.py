@@ -70,7 +70,7 @@ CELLS = {
     ),
     # Values by paradigm, by task, by numbers: there alone, and in one comparison.
     "digits paradigm=soft,hard lr@hard=0.3 -> schedule.text": (
-        "soft lr=0.01 | soft lr=0.05 | soft lr=0.2 | hard lr=0.3"
+        "soft lr=0.003 | soft lr=0.01 | soft lr=0.05 | hard lr=0.3"
     ),
     "digits lr@soft=0.2 lr@hard=0.3 paradigm=soft,hard -> schedule.text": (
         "soft lr=0.2 | hard lr=0.3"
@@ -184,10 +184,10 @@ REFUSED = {
     # What has no meaning together.
     "digits teacher_forcing=0.5": "mscoco",
     "digits window=7": "series",
-    "digits background=3": "'3' foreground=3+5+8",
+    "digits background=2": "'2' foreground=2+4+7",
     "series foreground=1": "two",
     "hatexplain split=shared-base": "own",
-    "digits task=cifar10": "cifar10 'perceptron'",
+    "digits task=cifar10 foreground=none": "cifar10 'perceptron'",
     "digits alpha=0.5 paradigm=hybrid confirm=none": "soft, hard, lvml",
     "digits alpha=0.5 budget_unit=flops confirm=none": "mosaics",
     "fixed-focus confirm=100": "linear-orthogonal confirm=none",
