@@ -16,7 +16,7 @@ import pandas as pd
 
 from analysis.digest.at_cut import cut_cells
 from analysis.digest.cut import Cut
-from analysis.digest.measures import METRICS
+from analysis.digest.measures import METRICS, measures
 from analysis.digest.read import CELL_COLUMNS, Source, opened
 from analysis.groups import (
     GROUP,
@@ -85,12 +85,16 @@ def asked_metrics(
     of_test = [("--test", name, known) for name in tested]
     for asked, name, there in (("--select", select or usual, may_choose), *of_test):
         if name not in there:
-            raise ResultsError(f"{asked}: {unknown(f'measure of {task}', name, there)}")
+            raise ResultsError(
+                f"{asked}: {unknown(f'measure of {task}', name, dict.fromkeys(there))}"
+            )
         if not (recorded or name in (*METRICS, *tasks.MEASURES)):
             raise ResultsError(
                 f"{asked} {name}: name the file that registers it, --with FILE, which tells "
                 "whether more of it is better."
             )
+        if asked == "--test" and not (recorded or measures(task, own)[name].is_share):
+            raise ResultsError(f"--test {name}: it is no share, and verdicts are on shares alone.")
     return select or usual, tuple(dict.fromkeys(tested))
 
 

@@ -27,7 +27,7 @@ OUTCOMES = {
 UNSEEN = "right_unseen"
 """Right, but not in SAIF."""
 
-_OF_CLASS = ["paradigm", "class", "num_instances", "num_seeds"]
+_OF_CLASS = ["paradigm", "class", "num_instances", "num_seeds", "saif", "accuracy", UNSEEN]
 _OF_PAIR = ["metric", "first", "second", "verdict"]
 _PART = ["class", "difference", "part", "low", "high", "rest", "rest_low", "rest_high", "rest_p"]
 
@@ -56,10 +56,12 @@ def _rows_of(paradigm: str, cells: pd.DataFrame) -> Iterator[dict[str, object]]:
     known = _known_scores(cells)
     labels = known["saif"].labels if known else None
     for label in np.unique(labels) if labels is not None else ():
+        of_class = labels == label
+        instances = known["saif"].where(of_class)
         row: dict[str, object] = {"paradigm": paradigm, "class": label}
-        row |= {"num_instances": int((labels == label).sum()), "num_seeds": len(cells)}
+        row |= {"num_instances": int(of_class.sum()), "num_seeds": len(cells)}
         for name, every in known.items():
-            mine = every.where(labels == label)
+            mine = instances.with_values(every.values[:, of_class])
             found = share_mean(mine.mean(), mine.by_seed)
             numbers = found.mean, found.low, found.high
             row |= dict(zip(interval_columns(name), numbers, strict=True))
@@ -92,9 +94,10 @@ def class_parts(paired: pd.DataFrame, tested: Callable[[str, str], pd.DataFrame]
     Returns:
         One row per decided row of `paired` and class: `metric`, `first`, `second`, `verdict`,
         `class`, its mean `difference` as a fraction, and its `part` of the sum over classes, with
-        `low` and `high`, its 95 % interval over seeds, images and background images; `rest`, the
-        mean difference of the other classes, with `rest_low`, `rest_high` and its two-sided
-        `rest_p`. Empty where classes are not known, or there is one.
+        `low` and `high`, its 95 % interval over seeds, images and background images; of a part
+        above 1 / C also `rest`, the mean difference of the other classes, which weigh the same,
+        with `rest_low`, `rest_high` and its two-sided `rest_p`. No row where classes are not
+        known, there is one, or the difference is another if classes weigh the same.
     """
     decided = paired[paired["verdict"] != "undecided"]
     rows = [
@@ -106,10 +109,10 @@ def class_parts(paired: pd.DataFrame, tested: Callable[[str, str], pd.DataFrame]
 
 
 def carried(parts: pd.DataFrame) -> pd.DataFrame:
-    """The class that carries half of a decided difference or more, or may: one row of each.
+    """The class that carries half of a decided difference or more: one row of each.
 
-    Of C classes an even part is 1 / C. A class counts as carrying the difference if the interval
-    of its part lies above that and reaches a half; of two classes, three quarters.
+    Of C classes an even part is 1 / C. A class carries the difference if its part, to the nearest
+    tenth, is a half or more, of two classes three quarters, and its interval lies above 1 / C.
 
     Args:
         parts: as `class_parts` gives them.
@@ -119,7 +122,8 @@ def carried(parts: pd.DataFrame) -> pd.DataFrame:
     """
     pair = ["metric", "first", "second"]
     classes = parts.groupby(pair)["class"].transform("size").astype(float)
-    heavy = (parts["low"] > 1 / classes) & (parts["high"] >= np.maximum(0.5, 1.5 / classes))
+    part = parts["part"].astype(float).round(1)
+    heavy = (parts["low"] > 1 / classes) & (part >= np.maximum(0.5, 1.5 / classes))
     found = parts[heavy].sort_values("part", ascending=False).drop_duplicates(pair).sort_index()
     is_first = found["verdict"] == "better"
     return found.assign(
@@ -129,33 +133,38 @@ def carried(parts: pd.DataFrame) -> pd.DataFrame:
 
 
 def _parts(cells: pd.DataFrame, metric: str, first: str) -> Iterator[dict[str, object]]:
-    """The parts of the classes in one difference of two paradigms."""
+    """The parts of the classes in one difference of two paradigms.
+
+    None where the difference is not on the same side if classes weigh the same, or not surely on
+    one: a part would then be of next to nothing.
+    """
     tested = cells[cells["split"] == "test"].sort_values("seed")
     tested = tested[tested["seed"].duplicated(keep=False)]
     both, is_first = scores(tested, metric), tested["paradigm"].eq(first).to_numpy()
-    classes = np.unique(both.labels) if both.labels is not None else ()
+    classes = np.unique(both.labels) if both.labels is not None else np.array([])
     if len(classes) < 2:
         return
     difference = both[is_first] - both[~is_first]
     mine = np.array([both.labels == label for label in classes])
     means = np.array([difference.values[:, each].mean() for each in mine])
+    even = len(mine.T) / mine.sum(axis=1) / len(classes)  # so that classes weigh the same
+    evenly = difference.with_values(difference.values * (even @ mine)).mean()
+    side = np.sign(difference.values.mean())
+    if not min(side * evenly.low, side * evenly.high) > 0:
+        return
     parts = means / means.sum()
     # The part of a class to first order in what seeds and images change, about the means of the
     # classes: so its spread is that of a mean of instances.
-    even = len(mine.T) / mine.sum(axis=1) / means.sum()
     left = difference.values - means @ mine
     for label, mean, part in zip(classes, means, parts, strict=True):
-        weights = (even * ((classes == label) - part)) @ mine
+        weights = (even * ((classes == label) - part)) @ mine / evenly.mean
         spread = difference.with_values(left * weights).mean()
-        rest = difference.where(both.labels != label).mean()
-        yield {
-            "class": label,
-            "difference": mean,
-            "part": part,
-            "low": part + spread.low,
-            "high": part + spread.high,
-            "rest": rest.mean,
-            "rest_low": rest.low,
-            "rest_high": rest.high,
-            "rest_p": rest.p,
-        }
+        row = {"class": label, "difference": mean, "part": part}
+        row |= {"low": part + spread.low, "high": part + spread.high}
+        if part > 1 / len(classes):  # of the others nobody asks what is left without them
+            kept = both.labels != label
+            rest, share = difference.where(kept), kept.mean() * len(classes) / (len(classes) - 1)
+            found = rest.with_values(rest.values * (even @ mine)[kept] * share).mean()
+            row |= {"rest": found.mean, "rest_low": found.low, "rest_high": found.high}
+            row["rest_p"] = found.p
+        yield row

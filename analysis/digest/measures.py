@@ -102,7 +102,7 @@ def _measures(task: str, own: Sequence[str]) -> dict[str, Measure]:
             of_classes=True,
             margin=modality.margin,
         ),
-        *map(_own, own),
+        *(_own(name, task in tasks.TASKS) for name in own),
         Measure("loss", "loss (nats)", is_share=False, bounded=False),
         Measure("foreground_attention_mean", "attention on the foreground"),
         *(
@@ -113,10 +113,12 @@ def _measures(task: str, own: Sequence[str]) -> dict[str, Measure]:
     return {each.column: each for each in rows}
 
 
-def _own(name: str) -> Measure:
-    """A measure that is registered, or one of recorded runs."""
-    if name not in tasks.MEASURES:
+def _own(name: str, registered: bool) -> Measure:
+    """A measure that a file or package registers for our tasks, or one of recorded runs."""
+    if not registered:
         return Measure(name, name.replace("_", " "), guess=0.0)
+    if name not in tasks.MEASURES:  # its file is not named here
+        return Measure(name, name.replace("_", " "), is_share=False, bounded=False)
     own = tasks.MEASURES[name]
     return Measure(
         name, own.name, own.is_share, own.bounded, name, own.larger_is_better, guess=own.lost

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 
@@ -30,6 +31,8 @@ from study.results import (
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
+
+    from study.cell.events import Instances
 
 T = TypeVar("T")
 
@@ -97,13 +100,20 @@ def _with_images(results: Results, rows: pd.DataFrame) -> pd.DataFrame:
     names = rows["instances"].dropna().unique()
     held = {name: found for name in names if (found := results.instances(name)) is not None}
     images = {name: each.base_images.ravel() for name, each in held.items()}
-    labels = {name: each.labels for name, each in held.items()}
+    told = [each for each in held.values() if each.labels is not None]
+    labels = {name: _labels(each, told) for name, each in held.items()}
 
     def of_each(found: Mapping[Any, Any]) -> pd.Series:
         # `Series.map` would copy what it finds into arrays of its own: gigabytes.
         return pd.Series([*map(found.get, rows["instances"])], rows.index, dtype=object)
 
     return rows.assign(base_images=of_each(images), labels=of_each(labels))
+
+
+def _labels(held: Instances, told: Sequence[Instances]) -> Any:
+    """The classes of instances: also of those whose images others tell, as later cells do."""
+    same = (each.labels for each in told if np.array_equal(each.base_images, held.base_images))
+    return held.labels if held.labels is not None else next(same, None)
 
 
 def with_measures(rows: pd.DataFrame) -> pd.DataFrame:

@@ -183,7 +183,7 @@ def flags(rows: pd.DataFrame, name: str) -> NDArray[np.bool_]:
         by_name = rows.get("instance_bits", pd.Series(dtype=object)).dropna().map(dict)
         rows = rows.loc[by_name.index].assign(**{column: by_name.map(lambda of: of.get(name))})
     there = rows.dropna(subset=column)
-    return _unpacked(there[column], int(rows["num_evaluated"].iloc[0])) if len(there) else _NONE
+    return _unpacked(there[column], int(there["num_evaluated"].iloc[0])) if len(there) else _NONE
 
 
 def instances_of(held: NDArray[np.int64]) -> Instances:

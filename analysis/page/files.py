@@ -24,7 +24,7 @@ def figures() -> str:
     galleries = {task.modality.gallery for task in tasks.TASKS.values()}
     stems = [_of_sections(), *(f"{each.stem}-[0-9]+" for each in galleries if each)]
     return (
-        r"(heatmaps-(test|validation|train)|(differences|compute|switch-point|learning-rate)-"
+        r"(heatmaps-(test|validation|train|class-[a-zA-Z0-9-]+)|(differences|compute|switch-point|learning-rate)-"
         rf"[A-Za-z0-9-]+|across-(factors|grid)-[A-Za-z0-9-]+|{'|'.join(stems)})"
     )
 

@@ -58,11 +58,12 @@ def refuse_unknown_class(found: Sequence[Comparison], name: str) -> None:
         ResultsError: likewise.
     """
     held = pd.concat([each.chosen for each in found]).dropna(subset=["class_heatmaps", "labels"])
-    names = sorted({name for labels in held["labels"] for name in labels})
+    names = sorted({*np.concatenate([[], *held.drop_duplicates("instances")["labels"]])})
     if not names:
         raise ResultsError(
-            "--class: these cells have recorded no heat maps by class, as those of an earlier "
-            "version, of many classes or of other loops have none. Leave it out."
+            "--class: there are no heat maps by class at this cut. They are recorded at the end "
+            "of a cell alone, of few classes, not by earlier versions nor by other loops. Leave "
+            "it out."
         )
     if name not in names:
         raise ResultsError(f"--class: {unknown('class', name, names)}")

@@ -104,7 +104,7 @@ def _table_one_notes(comparison: Comparison) -> list[str]:
     return paragraphs(
         "table_one.j2",
         c=comparison,
-        source=published.of(task).sources[task] if row.scores else None,
+        source=published.of(task).sources.get(task) if row.scores else None,
         differences=setting_differences(comparison.settings, epochs, comparison.cells),
     )
 

@@ -15,15 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from study.results import (
-    CELLS_SCHEMA,
-    CONFIRM,
-    EVALUATIONS_SCHEMA,
-    SPLITS,
-    ResultsError,
-    as_seen,
-    unknown,
-)
+from study.results import CONFIRM, SPLITS, ResultsError, as_seen, is_taken, unknown
 
 COSTS = {"compute": "compute_flops", "seconds": "train_seconds", "examples": "mosaics_seen"}
 """What a run has spent: column of the table -> column of the results. Training FLOPs, seconds of
@@ -41,20 +33,6 @@ _ROUNDING = 1e-6
 
 _LONGEST = 60  # characters of a name: longer ones fit into no table
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
-_DERIVED = re.compile(
-    r"(between|given|last|later|learned|mean|needed|num|seen|validation)_"
-    r"|.*_(above|given|high|learned|low|of_one_image|p|se|share)$"
-)
-_TAKEN = {
-    *CELLS_SCHEMA.names, *EVALUATIONS_SCHEMA.names, "above", "axis", "base_images",
-    "can_be_chosen", "chosen", "class", "code", "confidence", "counted_as_diverged", "cut",
-    "cut_at", "difference", "differs", "diverged", "ended_seeds", "first", "high", "labels",
-    "low", "mean", "metric", "most_seeds", "next_fraction", "p", "p_holm", "p_signs", "part",
-    "reason", "rest", "right_unseen", "second", "select", "setting", "threshold", "verdict",
-    "weight",
-}  # fmt: skip
-"""Columns of the tables that comparisons make; those of numbers are in `_DERIVED`."""
-
 Runs = pd.DataFrame | Mapping[str, Any] | Iterable[Mapping[str, Any]]
 
 
@@ -146,11 +124,6 @@ def _refuse_columns(table: pd.DataFrame, options: Sequence[str], measures: Seque
                 f"a measure cannot be called {name!r}: names have letters, digits and _, and "
                 "begin with a letter."
             )
-
-
-def is_taken(name: str) -> bool:
-    """Whether tables of comparisons have a column of this name, or make such of measures."""
-    return name in _TAKEN or bool(_DERIVED.match(name))
 
 
 def _with_values_in_range(

@@ -81,7 +81,7 @@ class Follows:
 def attended_to(attention: Tensor) -> Tensor:
     """(B, m) bool: the fewest segments that hold half of the attention (B, m)."""
     falling, order = attention.sort(dim=1, descending=True, stable=True)
-    before = falling.cumsum(dim=1) - falling
+    before = falling.double().cumsum(dim=1) - falling  # in single precision 50 equal ones are 51
     return torch.zeros_like(attention, dtype=torch.bool).scatter(1, order, before < 0.5)
 
 

@@ -36,10 +36,11 @@ def measured(
     for measure in measures:
         found = np.asarray(imported(measure.of)(outputs))
         of_each = found.shape == outputs.labels.shape
-        if not (found.dtype.kind in "bf" and (of_each or found.shape == ())):
+        if not (found.dtype.kind in "bfiu" and (of_each or found.shape == ())):
             raise RequestError(
-                f"{measure.of} must give a number, or of each of the {len(outputs.labels)} "
-                f"instances a number or whether something is true, got {found!r}."
+                f"the measure {measure.column} must be a number, or of each of the "
+                f"{len(outputs.labels)} inputs a number or whether something is true; got "
+                f"{found.dtype} of shape {found.shape}."
             )
         if found.dtype.kind == "b" and of_each:
             flags[measure.column] = found

@@ -39,6 +39,9 @@ P = TypeVar("P", bound="type[Paradigm]")
 B = TypeVar("B", bound="Builder")
 M = TypeVar("M", bound="Callable[[Outputs], Any]")
 
+_BITS = ("focus", "known", "right", "saif")
+"""What is recorded of each instance by a name of the core."""
+
 _NAME = re.compile(r"[A-Za-z][\w.-]{0,60}")
 
 
@@ -121,16 +124,18 @@ def register_measure(
 ) -> Callable[[M], M]:
     """Registers a measure of the outputs of a model, by which paradigms may be tested.
 
-    It decorates a function: `study.tasks.task.Outputs` of a split -> a number; or, of each
-    instance, a number or whether something is true, in which case verdicts are over images, too.
-    It is measured at every evaluation of cells whose task classifies, and is no part of their id.
+    It decorates a function: `study.tasks.task.Outputs` of a split -> a number; or of each input a
+    number, whose mean is taken; or whether something is true of each, in which case verdicts are
+    over images, too. It is measured at every evaluation of cells whose task classifies, and is
+    no part of their id.
 
     Args:
         name: in results, and for ``--test``.
         words: for people, in tables; empty: as its name.
         larger_is_better: whether a paradigm is better that has more of it.
         chance: what a guess gives, as which a diverged cell counts; NaN: not known.
-        is_share: whether it is a fraction, which people read in per cent.
+        is_share: whether it is a fraction, which people read in per cent; verdicts are on
+            fractions alone.
 
     Raises:
         RequestError: its name is taken.
@@ -138,8 +143,11 @@ def register_measure(
 
     def register(function: M) -> M:
         place = _place(function)
-        columns = {column for group in GROUPS.so_far().values() for column in group.columns}
-        _take("measure", name, MEASURES, "saif", "accuracy", "loss", *columns)
+        # Those that are registered before results are known are checked when these are.
+        is_taken = getattr(sys.modules.get("study.results.columns"), "is_taken", None)
+        if name in _BITS or (is_taken and is_taken(name)):
+            raise RequestError(f"results have a column {name}: choose another name.")
+        _take("measure", name, MEASURES)
         said = words or name.replace("_", " ")
         MEASURES[name] = Measure(name, said, is_share, chance, False, larger_is_better, place)
         return function

@@ -23,6 +23,7 @@ from study.results.columns import SET_UP as SET_UP
 from study.results.columns import SPLITS as SPLITS
 from study.results.columns import TRAINED as TRAINED
 from study.results.columns import cell_columns as cell_columns
+from study.results.columns import is_taken as is_taken
 from study.results.one_cell import TrainedNetwork as TrainedNetwork
 from study.results.one_cell import load_network as load_network
 from study.results.records import ENDED as ENDED

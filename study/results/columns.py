@@ -8,6 +8,7 @@ as `as_markdown` gives them.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from itertools import groupby
 from typing import Any
@@ -284,6 +285,29 @@ if _TAKEN := {name for name in ROWS_SCHEMA.names if ROWS_SCHEMA.names.count(name
         f"a package brings columns that results have already, {', '.join(sorted(_TAKEN))}: rename "
         "them there, or uninstall it."
     )
+
+_DERIVED = re.compile(
+    r"(between|given|last|later|learned|mean|needed|num|seen|validation)_"
+    r"|.*_(above|given|high|learned|low|of_one_image|p|se|share)$"
+)
+_OF_TABLES = {
+    "above", "axis", "base_images", "can_be_chosen", "chosen", "class", "code", "confidence",
+    "counted_as_diverged", "cut", "cut_at", "difference", "differs", "diverged", "ended_seeds",
+    "first", "high", "labels", "low", "mean", "metric", "most_seeds", "next_fraction", "p",
+    "p_holm", "p_signs", "part", "reason", "rest", "right_unseen", "second", "select", "setting",
+    "threshold", "verdict", "weight",
+}  # fmt: skip
+"""Columns of the tables that comparisons make; those of numbers are in `_DERIVED`."""
+
+
+def is_taken(name: str) -> bool:
+    """Whether results or tables of comparisons have a column of this name, or make it of one."""
+    taken = name in _OF_TABLES or name in CELLS_SCHEMA.names or name in EVALUATIONS_SCHEMA.names
+    return taken or bool(_DERIVED.match(name))
+
+
+if _TAKEN := {name for name in tasks.MEASURES if is_taken(name)}:
+    raise RequestError(f"measures are named as columns of results: rename {', '.join(_TAKEN)}.")
 
 SPLITS = ("train", "validation", "test")
 """An evaluation has a row for each split."""

@@ -7,9 +7,9 @@ from study.tasks.task import Measure
 
 MEASURES: Registry[Measure] = Registry(
     {
-        "follows": Measure("follows", "follows"),
-        "falls": Measure("falls", "falls"),
-        "stays": Measure("stays", "stays"),
+        "follows": Measure("follows", "follows", lost=0.0),
+        "falls": Measure("falls", "falls", lost=0.0),
+        "stays": Measure("stays", "stays", lost=0.0),
     }
 )
 """Name -> measure. Those of the core are made by `study.evaluate.follows`, at the last evaluation

@@ -30,7 +30,7 @@ Place = str
 
 
 class Outputs(NamedTuple):
-    """What a model makes of all n inputs of a split, of at most m segments.
+    """What a model makes of all n inputs of a split, of at most m segments, in any order.
 
     Attributes:
         attention: (n, m) float32, rows sum to 1; 0 in padding.

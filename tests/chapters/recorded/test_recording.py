@@ -19,9 +19,8 @@ from analysis.conclude import conclude
 from analysis.digest.compare import compare_results
 from analysis.page.exports import cell_rows, comparison_tables
 from analysis.section.templates import paragraphs
-from chapters.recorded.table import is_taken
 from study import run as command
-from study.results import Results, ResultsError
+from study.results import Results, ResultsError, is_taken
 from study.tracking.cells import of_cell
 from tests.conftest import not_drawn
 from tests.made_up.commands import called, one_line

@@ -68,11 +68,11 @@ def test_every_evaluation_has_them_and_a_report_tests_those_that_are_asked_for(
         assert unsure.mean() == pytest.approx(json.loads(row["measures"])["unsure"])
     (usual,) = analysis.compare_results(place)
     assert usual.metrics == ("saif", "accuracy")
-    asked = [place, "--with", file, "--test", "unsure,margin"]
-    status, out, _ = called(report.main, capsys, *asked)
+    status, out, _ = called(report.main, capsys, place, "--with", file, "--test", "unsure")
     assert status == DONE
     assert "unsure of the class %" in out
-    assert "margin  95 % interval" in out
+    with pytest.raises(ResultsError, match="--test margin: it is no share"):
+        analysis.compare_results(place, test=["margin"])
 
 
 def test_where_less_is_better_the_lower_is_better(file, tmp_path):
@@ -99,8 +99,8 @@ def test_where_less_is_better_the_lower_is_better(file, tmp_path):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("return 'much'", "must give a number, or of each of the"),
-        ("return outputs.attention", "must give a number, or of each of the"),
+        ("return 'much'", "must be a number, or of each of the"),
+        ("return outputs.attention", "must be a number, or of each of the"),
         ("return outputs.nothing", "nothing"),
     ],
 )
@@ -113,7 +113,9 @@ def test_what_is_no_measure_is_found_by_the_check(text, said, tmp_path, capsys):
     assert said in out
 
 
-@pytest.mark.parametrize("name", ["saif", "accuracy", "token_f1", "follows", "no name"])
+@pytest.mark.parametrize(
+    "name", ["saif", "seed", "class", "focus", "saif_low", "token_f1", "follows", "no name"]
+)
 def test_a_name_that_is_taken_is_refused(name, tmp_path, capsys):
     file = tmp_path / "taken.py"
     head = f"from study.parts import register_measure\n\n@register_measure({name!r})\n"
