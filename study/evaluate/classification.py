@@ -99,9 +99,9 @@ def evaluate(
         return metrics  # without a further wait for the device
     values, flags = measured(own, outputs_of(gathered)) if own else ({}, {})
     if followed:
-        tried = torch.cat(followed, dim=1).cpu().numpy()
-        flags |= dict(zip(Follows.NAMES, tried, strict=True))
-        values |= {name: float(flags[name].mean()) for name in Follows.NAMES}
+        tried = dict(zip(Follows.NAMES, torch.cat(followed, dim=1).cpu().numpy(), strict=True))
+        values |= {name: float(each.mean()) for name, each in tried.items()}
+        flags["follows"] = tried["follows"]  # bits of the others would fill a tenth of a file
     of_modality = {measure.column for measure in split.modality.measures}
     metrics |= {name: value for name, value in values.items() if name in of_modality}
     if further := {name: value for name, value in values.items() if name not in of_modality}:

@@ -137,6 +137,8 @@ def _ended(
     evaluations = list(outcome.evaluations)
     if evaluations and (text := evaluations[-1].get("examples")):
         evaluations[-1] = evaluations[-1] | {"examples": first(text, _examples_asked(cell, work))}
+    if evaluations and work.stage(cell) == TUNE:  # nobody sees those of options that are tried
+        evaluations[-1] = evaluations[-1] | dict.fromkeys(("instance_bits", "class_heatmaps"))
     marked = bool(evaluations) and "instance_known" in evaluations[-1]
     return Ended(
         outcome.status,
