@@ -49,6 +49,7 @@ from benchmarks.support.measure import seconds_of, table
 from search_spaces import STUDIES
 from study import tasks
 from study.cell import Cell
+from study.cell.events import Instances
 from study.cell.work import Job, Work
 from study.launch.run_job import run_job
 from study.plan.axes import resolve
@@ -314,7 +315,8 @@ def analysed(results: Results, cells: Sequence[Cell]) -> Iterator[tuple[str, ...
     random = np.random.default_rng(0)
     foreground = random.integers(3_000, size=(INSTANCES, 1))
     background = 3_000 + random.integers(7_000, size=(INSTANCES, M - 1))
-    digest = instances.keep(results.storage, np.hstack([foreground, background]))
+    held = Instances(np.hstack([foreground, background]))
+    digest = instances.keep(results.storage, held)
     cells = sorted(cells, key=lambda c: (c.comparison_id, c.paradigm, c.schedule.text, c.seed))
     rows_a_cell = len(cells[0].evaluation_points) * len(SPLITS)
     record(results, cells, ROWS_A_FILE // rows_a_cell, digest)
