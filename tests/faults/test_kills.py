@@ -213,7 +213,7 @@ def test_a_full_disk_stops_the_study_and_loses_nothing(small_disk, short, comman
     results = small_disk / "results"
     results.mkdir()
     ballast = small_disk / "ballast"
-    ballast.write_bytes(b"x" * 8_190_000)
+    ballast.write_bytes(b"x" * 8_250_000)
     status, said = command(results)
     last = said.splitlines()[-1]
     assert status == UNUSABLE, said
