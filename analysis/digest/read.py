@@ -32,7 +32,7 @@ from study.results import (
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-    from study.cell.events import Instances
+    from study.results import Instances
 
 T = TypeVar("T")
 

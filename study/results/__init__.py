@@ -1,5 +1,6 @@
 """The results directory, and the only door between `study` and `analysis`."""
 
+from study.cell.events import Instances as Instances
 from study.cell.work import CONFIRM as CONFIRM
 from study.cell.work import RECORDED as RECORDED
 from study.cell.work import TUNE as TUNE
