@@ -1,8 +1,8 @@
 """Search spaces: one module a study declares its axes and presets. Nothing here runs."""
 
-from search_spaces import cifar10, cifar100, default_class, digits, images
+from search_spaces import cifar10, cifar100, digits, images
 from search_spaces.base import SearchSpace as SearchSpace
-from search_spaces.open_questions import ablation, foregrounds, long, scaling
+from search_spaces.open_questions import ablation, default_class, foregrounds, long, scaling
 from study.door import Registry
 
 _MODULES = (

@@ -20,7 +20,7 @@ OUTCOMES = {
     "ftpt": (True, True),
     "ffpt": (False, True),
     "ftpf": (True, False),
-    "ffpf": (False,) * 2,
+    "ffpf": (False, False),
 }
 """Of an instance: whether the focus, and whether the prediction is true."""
 

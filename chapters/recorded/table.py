@@ -33,6 +33,7 @@ _ROUNDING = 1e-6
 
 _LONGEST = 60  # characters of a name: longer ones fit into no table
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+
 Runs = pd.DataFrame | Mapping[str, Any] | Iterable[Mapping[str, Any]]
 
 

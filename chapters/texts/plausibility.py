@@ -8,6 +8,9 @@ selection, it is the tokens of largest attention, each a span of its own.
 
 from __future__ import annotations
 
+import math
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -22,23 +25,41 @@ IOU_THRESHOLD = 0.5
 Flags = NDArray[np.bool_]
 
 
+class _Ranked(NamedTuple):
+    """Posts with a marked token, their tokens ranked by attention.
+
+    Attributes:
+        marked: (B, m) bool, the rationale.
+        selected: (B, m) bool, the `TOP_TOKENS` with most attention.
+        scores, falling: (B, m) the attention, -inf at padding, and its order, largest first.
+    """
+
+    marked: Flags
+    selected: Flags
+    scores: NDArray[np.float64]
+    falling: NDArray[np.intp]
+
+
 def token_f1(outputs: Outputs) -> float:
     """Of a model's attention, see `plausibility`."""
-    return _of_a_model(outputs)["token_f1"]
+    ranked = _of_a_model(outputs)
+    return _token_f1(ranked) if ranked else math.nan
 
 
 def iou_f1(outputs: Outputs) -> float:
     """Of a model's attention, see `plausibility`."""
-    return _of_a_model(outputs)["iou_f1"]
+    ranked = _of_a_model(outputs)
+    return _iou_f1(ranked) if ranked else math.nan
 
 
 def auprc(outputs: Outputs) -> float:
     """Of a model's attention, see `plausibility`."""
-    return _of_a_model(outputs)["auprc"]
+    ranked = _of_a_model(outputs)
+    return _auprc(ranked) if ranked else math.nan
 
 
-def _of_a_model(outputs: Outputs) -> dict[str, float]:
-    return plausibility(without_rounding(outputs.attention), outputs.foreground, outputs.mask)
+def _of_a_model(outputs: Outputs) -> _Ranked | None:
+    return _ranked(without_rounding(outputs.attention), outputs.foreground, outputs.mask)
 
 
 def without_rounding(attention: NDArray[np.floating]) -> NDArray[np.float64]:
@@ -65,36 +86,35 @@ def plausibility(attention: ArrayLike, rationale: ArrayLike, mask: ArrayLike) ->
         - auprc: mean over posts of the area under the precision-recall curve of the attention
           as a score of single tokens, in [0, 1].
     """
+    ranked = _ranked(attention, rationale, mask)
+    measures = {"token_f1": _token_f1, "iou_f1": _iou_f1, "auprc": _auprc}
+    return {name: of(ranked) if ranked else math.nan for name, of in measures.items()}
+
+
+def _ranked(attention: ArrayLike, rationale: ArrayLike, mask: ArrayLike) -> _Ranked | None:
+    """The arguments of `plausibility`, ranked; None: no post has a marked token."""
     real = np.asarray(mask, np.bool_)
     marked = np.asarray(rationale, np.bool_) & real
     known = marked.any(axis=1)
     if not known.any():
-        return dict.fromkeys(("token_f1", "iou_f1", "auprc"), float("nan"))
+        return None
     marked, scores = marked[known], np.where(real, attention, -np.inf)[known]
     # Ascending and stable, as in HateXplain's evaluation: of equal tokens, the later one counts
     # as larger.
     order = np.argsort(scores, axis=1, kind="stable")
     selected = np.zeros_like(marked)
     np.put_along_axis(selected, order[:, -TOP_TOKENS:], True, axis=1)
-    selected &= real[known]
-    falling = order[:, ::-1]
-    return {
-        "token_f1": _token_f1(selected, marked),
-        "iou_f1": _iou_f1(selected, marked),
-        "auprc": _auprc(
-            np.take_along_axis(scores, falling, axis=1),
-            np.take_along_axis(marked, falling, axis=1),
-        ),
-    }
+    return _Ranked(marked, selected & real[known], scores, order[:, ::-1])
 
 
-def _token_f1(selected: Flags, marked: Flags) -> float:
+def _token_f1(ranked: _Ranked) -> float:
     """Mean over posts of 2 |S & M| / (|S| + |M|), which is 2 P R / (P + R), and 0 at P = R = 0."""
+    marked, selected = ranked.marked, ranked.selected
     hits = (selected & marked).sum(axis=1)
     return float(np.mean(2 * hits / (selected.sum(axis=1) + marked.sum(axis=1))))
 
 
-def _iou_f1(selected: Flags, marked: Flags) -> float:
+def _iou_f1(ranked: _Ranked) -> float:
     """F1 of mean precision and mean recall of spans (ERASER: macro-averaged partial match).
 
     Every selected token is a span of one token; the marked spans are the maximal runs of marked
@@ -103,6 +123,7 @@ def _iou_f1(selected: Flags, marked: Flags) -> float:
     matched / selected spans; recall: matched / marked spans. Both tokens of a run of two may match
     it, so as in ERASER recall is at most 2 and the F1 at most 4/3.
     """
+    marked, selected = ranked.marked, ranked.selected
     starts = marked & ~np.pad(marked, ((0, 0), (1, 0)))[:, :-1]
     run = np.cumsum(starts).reshape(marked.shape)  # number of a marked token's run
     length = np.bincount(run[marked], minlength=run.max() + 1)[run]
@@ -112,16 +133,14 @@ def _iou_f1(selected: Flags, marked: Flags) -> float:
     return 2 * precision * recall / (precision + recall) if matched.any() else 0.0
 
 
-def _auprc(scores: NDArray[np.float64], marked: Flags) -> float:
+def _auprc(ranked: _Ranked) -> float:
     """Mean over posts of the trapezoidal area under the precision-recall curve.
 
     The curve starts at recall 0, precision 1. It has a point for each distinct score: precision
     and recall of the tokens with at least this score.
-
-    Args:
-        scores: (B, m), each row falls; -inf at padding.
-        marked: (B, m), in the same order; at least one a row.
     """
+    scores = np.take_along_axis(ranked.scores, ranked.falling, axis=1)
+    marked = np.take_along_axis(ranked.marked, ranked.falling, axis=1)
     m = scores.shape[1]
     last_of_score = np.pad(scores[:, :-1] > scores[:, 1:], ((0, 0), (0, 1)), constant_values=True)
     ends = np.where(last_of_score, np.arange(m), m - 1)

@@ -1,6 +1,7 @@
 """Is what one paradigm is better by more than one class, answered by default?"""
 
 from search_spaces.base import By, Preset, SearchSpace, fresh
+from search_spaces.open_questions.usual import DIGITS
 
 SPACE = SearchSpace(
     name="default-class",
@@ -10,12 +11,10 @@ SPACE = SearchSpace(
         "quick": Preset(
             about="minutes on two CPU cores",
             axes={
+                **DIGITS,
                 # The pairs in the usual foreground, and triples that share little with it.
                 "foreground": ("3+5", "3+8", "5+8", "3+5+8", "1+4+6", "0+2+9", "2+4+7"),
                 "m": (10,),
-                "n": (2_000,),
-                "architecture": ("perceptron",),
-                "batch_size": (64,),
                 "epochs": (60,),
                 "paradigm": ("soft", "hard", "lvml"),
                 "lr": By(
@@ -23,11 +22,7 @@ SPACE = SearchSpace(
                     {"soft": (0.01, 0.05, 0.2), "hard": (0.03, 0.1, 0.3)},
                     otherwise=(0.05, 0.15, 0.4),
                 ),
-                "seed": (0, 1),
                 "confirm": fresh(12),
-                "train_metrics_size": (1_000,),
-                "validation_size": (1_000,),
-                "test_size": (1_000,),
             },
         ),
     },
