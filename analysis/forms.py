@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -50,9 +50,43 @@ def points(difference: float) -> str:
     return f"{round(100 * difference, 1) + 0.0:+.1f}" if known(difference) else "-"
 
 
+def quantity(value: float) -> str:
+    """Four significant digits: ``23.46``, ``1,235``, ``0.001234``; ``-`` if not finite."""
+    if not known(value) or not 1e-6 < abs(value) < 1e9:
+        return "0" if value == 0 else number(value)
+    return f"{value:,.{max(0, 3 - math.floor(math.log10(abs(value))))}f}"
+
+
+def change(difference: float) -> str:
+    """A difference of quantities: ``+1.235``; ``-`` if not finite."""
+    return f"{'+' * (difference >= 0)}{quantity(difference)}"
+
+
 def level(confidence: float) -> str:
     """0.95 -> ``95 %``."""
     return f"{100 * confidence:g} %"
+
+
+class Unit(NamedTuple):
+    """What people read of the values of a measure.
+
+    Attributes:
+        scale: they are shown times this.
+        sign: behind a value.
+        of_change: what a difference is in, behind it.
+        value: a value as text, without the sign.
+        change: a difference as text, without what it is in.
+    """
+
+    scale: int
+    sign: str
+    of_change: str
+    value: Callable[[float], str]
+    change: Callable[[float], str]
+
+
+SHARES = Unit(100, " %", " points", percent, points)
+QUANTITIES = Unit(1, "", "", quantity, change)
 
 
 # --- intervals
@@ -81,8 +115,8 @@ def interval(
     return between(row[f"{metric}_low"], row[f"{metric}_high"], form)
 
 
-def interval_of_pair(row: Mapping[Hashable, Any]) -> str:
-    """``+1.0 to +4.9``, in points, or why there is none."""
+def interval_of_pair(row: Mapping[Hashable, Any], form: Callable[[float], str] = points) -> str:
+    """``+1.0 to +4.9``, by default in points, or why there is none."""
     if row["num_pairs"] == 0:
         return "no common seed"
     if row["num_pairs"] < 2:
@@ -90,7 +124,7 @@ def interval_of_pair(row: Mapping[Hashable, Any]) -> str:
     if known(row.get("above", math.nan)):
         counts = f"{row['learned_first']:g} and {row['learned_second']:g}"
         return f"{counts} of {row['num_pairs']} learned"
-    return between(row["low"], row["high"])
+    return between(row["low"], row["high"], form)
 
 
 # --- amounts of what a comparison may hold equal

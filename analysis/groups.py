@@ -45,6 +45,9 @@ Select = str
 
 Axis = Literal["flops", "seconds", "mosaics"]
 
+AXIS_NAMES: dict[str, Axis] = {"examples": "mosaics"}
+"""What an axis is called, too: recorded runs are trained on examples."""
+
 AXES: dict[Axis, str] = {
     "flops": "compute_flops",
     "seconds": "train_seconds",
@@ -66,20 +69,24 @@ def in_order(table: pd.DataFrame, by: list[str]) -> pd.DataFrame:
 
 
 def best_first(
-    options: pd.DataFrame, group: list[str], score: str, ties: list[str]
+    options: pd.DataFrame, group: list[str], score: str, ties: list[str], sign: int = 1
 ) -> pd.DataFrame:
     """The options that can be chosen, by group, best first.
 
     Args:
         options: one row an option, with `can_be_chosen` and `validation_loss`.
         group: columns that name the group of an option.
-        score: column of the validation score, higher is better; an option without a score cannot
-            be chosen. Ties go to the lower validation loss.
+        score: column of the validation score; an option without a score cannot be chosen. Ties go
+            to the lower validation loss.
         ties: columns whose smaller value decides if the losses are equal, too.
+        sign: times this, a higher score is better.
     """
     table = options[options["can_be_chosen"] & options[score].notna()]
     # Means of the same shares, summed in another order, differ in the last bit: still a tie.
-    rounded = {"_score": -table[score].round(12), "_loss": table["validation_loss"].round(12)}
+    rounded = {
+        "_score": -sign * table[score].round(12),
+        "_loss": table["validation_loss"].round(12),
+    }
     ordered = in_order(table.assign(**rounded), [*group, *rounded, *ties])
     return ordered.drop(columns=[*rounded])
 

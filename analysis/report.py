@@ -91,7 +91,7 @@ def _watch(
 
 
 def _parser() -> Parser:
-    from analysis.groups import AXES
+    from analysis.groups import AXES, AXIS_NAMES
     from study.parts import add_parts
     from study.terminal.options import above_zero, names
 
@@ -106,10 +106,9 @@ def _parser() -> Parser:
     )
     parser.add_argument(
         "--axis",
-        choices=tuple(AXES),
-        default="flops",
-        help="what is made equal: training FLOPs, measured training seconds, or mosaics (of text: "
-        "posts; of recorded runs: examples) seen (default: flops)",
+        choices=(*AXES, *AXIS_NAMES),
+        help="what is made equal: training FLOPs, measured training seconds, or mosaics or other "
+        "examples seen (default: flops, or the only one that recorded runs have)",
     )
     parser.add_argument(
         "--threshold",

@@ -29,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a file, without an 
 from analysis.digest.measures import measures
 from analysis.digest.pairs import decided, of_pair
 from analysis.rules.crossed import CrossedMean, crossed_mean, needed_seeds
-from analysis.rules.learning import share_mean
+from analysis.rules.learning import seed_mean
 from analysis.rules.stages import Looks, Run
 from analysis.rules.statistics import LEVEL
 from benchmarks.support.calibration_claims import KEPT, NOT_KEPT, Border, falsely_decided
@@ -50,7 +50,7 @@ from study.terminal.options import positive
 
 PAIRS = tuple(combinations(range(len(PARADIGMS)), 2))
 FAMILY = tuple(product(METRICS, PAIRS))
-FLOORS = {metric: measures("digits")[metric].floor(NUM_CLASSES) for metric in METRICS}
+SCALES = {metric: measures("digits")[metric].scale(NUM_CLASSES) for metric in METRICS}
 
 LARGEST_FOLLOW_UP = 300  # seeds; advice beyond it is counted, not run
 
@@ -158,7 +158,7 @@ def judged(comparisons: list[Drawn], seeds: int) -> list[dict[str, Any]]:
         common[seeds:] = False
         first, second = (drawn.scores(metric, place, common) for place in reversed(places))
         pair = {"metric": metric, "places": places}
-        tests.append(pair | of_pair(first, second, FLOORS[metric]))
+        tests.append(pair | of_pair(first, second, SCALES[metric]))
     return decided(tests)
 
 
@@ -183,7 +183,7 @@ def rates(replicates: int, study: Study) -> list[str]:
                 found[f"difference, {pair['metric']}"] += covered(pair["low"], 0, pair["high"])
         for drawn, metric, place in product(comparisons, METRICS, places):
             of = drawn.scores(metric, place, ~drawn.failed[place])
-            mean = share_mean(of.mean(), of.by_seed, FLOORS[metric])
+            mean = seed_mean(of.mean(), of.by_seed, SCALES[metric])
             found[f"mean, {metric}"] += covered(mean.low, truth[metric], mean.high)
     return [study.name, *shown(share(found[column]) for column in RATES)]
 

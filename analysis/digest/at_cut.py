@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from analysis.digest.cut import COUNTS, MEASURES, Cut, read_around
-from analysis.digest.measures import measures
+from analysis.digest.measures import declared_names, measures_of
 from analysis.digest.read import Source, with_measures
 from analysis.groups import GROUP, OPTION, finite_evaluations, in_order
 from study.results import KEY
@@ -51,6 +51,8 @@ def cut_cells(source: Source, cut: Cut) -> CutCells:
     recorded = cut.with_saif(found.rows).drop(columns=["task", "heatmap"], errors="ignore")
     rows = with_measures(recorded)
     own = rows.columns.difference(recorded.columns).tolist()
+    if "loss" in {*declared_names(source.cells).explode()}:  # a column, but of few a measure
+        own.append("loss")
     later = rows.pop("next")
     table = in_order(source.cells, _ORDER).merge(found.places, on="cell_id")
     table = table.merge(rows[~later], on=KEY, how="left")
@@ -63,7 +65,7 @@ def _interpolated(table: pd.DataFrame, after: pd.DataFrame, names: Sequence[str]
     weight = table["weight"].fillna(0.0)
     if not weight.any():
         return table
-    moved = [*names, "train_seconds", *_STEPS]
+    moved = [*dict.fromkeys(names), "train_seconds", *_STEPS]
     old = table[moved].astype(float)
     change = table[_PLACE].merge(after, on=_PLACE, how="left")[moved].astype(float) - old
     change[weight == 0] = 0.0  # whatever is known of the evaluation after it
@@ -76,16 +78,19 @@ def _interpolated(table: pd.DataFrame, after: pd.DataFrame, names: Sequence[str]
 def _counted(table: pd.DataFrame, own: Sequence[str]) -> pd.DataFrame:
     """The table with what lost cells count as."""
     table = table.astype(dict.fromkeys(COUNTS, "Int64"))
-    names = [*MEASURES, *own]
+    names = [*dict.fromkeys([*MEASURES, *own])]
     # A value that is not finite is not known: a done cell may have an infinite loss.
     table[names] = table[names].astype(float).replace([np.inf, -np.inf], np.nan)
     for name in ("saif", "accuracy", *own):
         table[f"last_{name}"] = table[name]
+    if "loss" in own:
+        is_measure = declared_names(table).map(lambda names: "loss" in names, na_action="ignore")
+        table["last_loss"] = table["loss"].where(is_measure.eq(True))
     lost = table["diverged"]
     share = table["foreground_share"]  # of the data, whatever became of the cell
     table.loc[lost | table.pop("unknown"), names] = np.nan
-    for task, mine in table[lost].groupby("task"):
-        for name, measure in measures(str(task), own).items():
+    for _, mine in table[lost].groupby("comparison_id"):
+        for name, measure in measures_of(mine, own).items():
             table.loc[mine.index, name] = measure.lost(mine["num_classes"].astype(float))
     most = share.groupby([table["comparison_id"], table["split"]]).transform("max")
     table.loc[lost & most.eq(0), "saif"] = np.nan  # no instance has a known foreground

@@ -16,7 +16,7 @@ import pandas as pd
 
 from analysis.digest.at_cut import cut_cells
 from analysis.digest.cut import Cut
-from analysis.digest.measures import METRICS, measures
+from analysis.digest.measures import METRICS, measures_of
 from analysis.digest.read import CELL_COLUMNS, Source, opened
 from analysis.groups import (
     GROUP,
@@ -93,8 +93,6 @@ def asked_metrics(
                 f"{asked} {name}: name the file that registers it, --with FILE, which tells "
                 "whether more of it is better."
             )
-        if asked == "--test" and not (recorded or measures(task, own)[name].is_share):
-            raise ResultsError(f"--test {name}: it is no share, and verdicts are on shares alone.")
     return select or usual, tuple(dict.fromkeys(tested))
 
 
@@ -173,22 +171,23 @@ def _unvalidated(options: pd.DataFrame) -> bool:
     return bool(options.filter(like="validation_").isna().all(axis=None))
 
 
-def by_preference(options: pd.DataFrame, select: Select) -> pd.DataFrame:
+def by_preference(options: pd.DataFrame, select: Select, sign: int = 1) -> pd.DataFrame:
     """The options that can be chosen, best first within each group.
 
     Args:
         options: as `options` gives them.
         select: see `choose`.
+        sign: of its measure, see `analysis.digest.measures.Measure.sign`.
     """
     if _unvalidated(options):
         lone = options["can_be_chosen"] & (options["num_options"] == 1)
         return in_order(options[lone], GROUP)
-    return best_first(options, GROUP, f"validation_{select}", OPTION)
+    return best_first(options, GROUP, f"validation_{select}", OPTION, sign)
 
 
-def best_of(options: pd.DataFrame, select: Select) -> pd.DataFrame:
-    """The result of `choose`, from given `options`."""
-    best = by_preference(options, select).drop_duplicates(GROUP, ignore_index=True)
+def best_of(options: pd.DataFrame, select: Select, sign: int = 1) -> pd.DataFrame:
+    """The result of `choose`, from given `options`; `sign` as of `by_preference`."""
+    best = by_preference(options, select, sign).drop_duplicates(GROUP, ignore_index=True)
     return best.assign(select=select)
 
 
@@ -213,7 +212,8 @@ def choose(at_budget: pd.DataFrame, select: Select = "accuracy") -> pd.DataFrame
     """
     if select not in METRICS and f"last_{select}" not in at_budget:
         raise ValueError(f"select must be accuracy, saif or a recorded measure, got {select!r}")
-    return best_of(options(at_budget, [*METRICS, select]), select)
+    sign = measures_of(at_budget, [select])[select].sign
+    return best_of(options(at_budget, [*METRICS, select]), select, sign)
 
 
 def chosen(
@@ -269,14 +269,15 @@ def moved_by_choice(
     if off not in at_budget:
         nowhere = pd.DataFrame(columns=[*metrics], dtype=float)
         return nowhere, nowhere
-    tried = by_preference(options(at_budget, [select, off]), select)
+    sign = measures_of(at_budget, [select])[select].sign
+    tried = by_preference(options(at_budget, [select, off]), select, sign)
     rows = tuning(at_budget)
     tests = rows[rows["split"] == "test"].groupby(GROUP + OPTION, dropna=False)
     names, betweens = [*metrics], [f"between_{metric}" for metric in metrics]
     means = tests[names + betweens].mean().reset_index()
     tried = tried.merge(means, "left", GROUP + OPTION).set_index("paradigm")
     best = tried[~tried.index.duplicated()].loc[tried.index]
-    behind = best[f"validation_{select}"] - tried[f"validation_{select}"]
+    behind = sign * (best[f"validation_{select}"] - tried[f"validation_{select}"])
     either_off = best[f"validation_{off}"] + tried[f"validation_{off}"]
     rivals = (either_off > 0) & (behind <= either_off + ROUNDING) & tried.index.duplicated()
     change, off_by = (
@@ -315,7 +316,7 @@ def response(
         part = pd.cut(np.log(part), MAX_RATES, labels=False)
     option, keys = GROUP + OPTION, [*GROUP, "part"]
     tried = options.assign(part=part, chosen=False).dropna(subset="part").sort_values(axis)
-    ranked = by_preference(tried, select)
+    ranked = by_preference(tried, select, measures_of(at_budget, [select])[select].sign)
     best = ranked.assign(chosen=~ranked.duplicated(GROUP)).drop_duplicates(keys)
     best = best.rename(columns=lambda name: name.removeprefix("validation_"))
     metrics = best.columns.difference(tried.columns)

@@ -13,7 +13,7 @@ import pandas as pd
 
 from analysis.digest.scores import Scores, flags, scores
 from analysis.groups import in_order
-from analysis.rules.learning import share_mean
+from analysis.rules.learning import seed_mean
 from analysis.rules.statistics import interval_columns
 
 OUTCOMES = {
@@ -62,7 +62,7 @@ def _rows_of(paradigm: str, cells: pd.DataFrame) -> Iterator[dict[str, object]]:
         row |= {"num_instances": int(of_class.sum()), "num_seeds": len(cells)}
         for name, every in known.items():
             mine = instances.with_values(every.values[:, of_class])
-            found = share_mean(mine.mean(), mine.by_seed)
+            found = seed_mean(mine.mean(), mine.by_seed)
             numbers = found.mean, found.low, found.high
             row |= dict(zip(interval_columns(name), numbers, strict=True))
         yield row

@@ -22,16 +22,15 @@ import pyarrow as pa
 from analysis.digest.at_cut import cut_cells, heatmaps_of, rows_within
 from analysis.digest.choose import asked_metrics, best_of, options
 from analysis.digest.classes import class_parts, class_rows
-from analysis.digest.cut import Cut
+from analysis.digest.cut import Cut, along
 from analysis.digest.means import summarise
-from analysis.digest.measures import METRICS, measures
+from analysis.digest.measures import METRICS, Measure, measures_of, modality_of
 from analysis.digest.pairs import paired_table
 from analysis.digest.read import CELL_COLUMNS, Source, cells_of, each_once, opened
-from analysis.forms import listed
+from analysis.forms import Unit, listed
 from analysis.groups import Axis, Select, is_compared, is_recorded, trains_nothing
 from analysis.rules.stages import Looks, looks, tested_choice
 from analysis.settings import differences, full_name, told_apart
-from study import tasks
 from study.results import (
     CELLS_SCHEMA,
     CONFIRM,
@@ -141,7 +140,13 @@ class Comparison:
     @property
     def modality(self) -> Modality:
         """Of its instances."""
-        return tasks.modality(self.task)
+        return modality_of(self.cells)
+
+    @functools.cached_property
+    def measures(self) -> dict[str, Measure]:
+        """Column -> measure: all that its options were tried with, and those of its modality."""
+        tried = self.options.filter(regex="^validation_").columns
+        return measures_of(self.cells, tried.str.removeprefix("validation_"))
 
     @property
     def noun(self) -> str:
@@ -165,7 +170,7 @@ class Comparison:
     @property
     def axis(self) -> Axis:
         """What was made equal, see `AXES`."""
-        return self.question.axis
+        return self.question.axis or "flops"
 
     @property
     def threshold(self) -> float:
@@ -176,8 +181,7 @@ class Comparison:
     @property
     def names(self) -> dict[str, str]:
         """Tested metric -> its name: ``SAIF``, with its threshold if unusual, ``accuracy``."""
-        known = measures(self.task, self.metrics)
-        return {name: known[name].at(self.threshold) for name in self.metrics}
+        return {name: self.measures[name].at(self.threshold) for name in self.metrics}
 
     @property
     def interpolated(self) -> bool:
@@ -220,7 +224,7 @@ def compare(
     evaluations: pd.DataFrame,
     budget: float | None = None,
     select: Select | None = None,
-    axis: Axis = "flops",
+    axis: Axis | None = None,
     threshold: float | None = None,
     interpolate: bool = False,
     test: Sequence[str] | None = None,
@@ -256,7 +260,7 @@ def compare_results(
     cell_ids: Iterable[str] | None = None,
     budget: float | None = None,
     select: Select | None = None,
-    axis: Axis = "flops",
+    axis: Axis | None = None,
     threshold: float | None = None,
     interpolate: bool = False,
     test: Sequence[str] | None = None,
@@ -293,7 +297,7 @@ def compare_results(
 def equal_compute(
     evaluations: pd.DataFrame,
     budget: float | None = None,
-    axis: Axis = "flops",
+    axis: Axis | None = None,
     threshold: float | None = None,
     interpolate: bool = False,
 ) -> pd.DataFrame:
@@ -321,8 +325,9 @@ def equal_compute(
     Args:
         evaluations: as `analysis.load` gives it; one comparison a (task, m).
         budget: in units of the axis, finite and > 0.
-        axis: `flops`, analytic training compute; `seconds`, measured training time; `mosaics`,
-            seen in training.
+        axis: `flops`, analytic training compute; `seconds`, measured training time; `mosaics` or
+            `examples`, seen in training; None: the only one of these that all cells have, if they
+            are recorded runs, else `flops`.
         threshold: of SAIF, on both a_z and s_y; an inner edge of the heat maps. None: the task's
             own, .8, of captions .3.
         interpolate: interpolate at the budget itself, also where cells could be cut at a fraction.
@@ -343,8 +348,7 @@ def equal_compute(
             a positive finite number, lies beyond what the done cells have reached, or before the
             first evaluation of a trained network of one of them.
     """
-    cut = Cut(budget, axis, interpolate, threshold)
-    rows = each_once(evaluations)
+    rows, cut = each_once(evaluations), Cut(budget, axis, interpolate, threshold)
     cells = rows.drop_duplicates("cell_id")
     trained = cells[~trains_nothing(cells)]
     if trained.empty:
@@ -361,7 +365,8 @@ def equal_compute(
         raise ResultsError(
             f"{listed([*told])} must not be mixed. Take one of analysis.comparisons(evaluations)."
         )
-    found = cut_cells(Source(rows, trained[CELL_COLUMNS]), cut)
+    source = Source(rows, trained[CELL_COLUMNS])
+    found = cut_cells(source, along(source, cut))
     table = found.table.merge(trained[["cell_id", "cell"]])
     table["heatmap"] = heatmaps_of(table, rows)
     # All other columns are those of the evaluation at the cut.
@@ -394,6 +399,11 @@ def metrics_of(found: Iterable[Comparison]) -> list[str]:
     return list(dict.fromkeys(metric for each in found for metric in each.metrics))
 
 
+def units_of(found: Iterable[Comparison]) -> dict[str, Unit]:
+    """Metric -> how its values read."""
+    return {metric: each.measures[metric].unit for each in found for metric in each.metrics}
+
+
 def _compare(
     given: Results | pd.DataFrame,
     every: pd.DataFrame,
@@ -407,6 +417,7 @@ def _compare(
     if compared.empty:
         return []
     source = Source(given, compared)
+    cut = along(source, cut)
     found = cut_cells(source, cut)
     # Of a comparison whose cells all failed nothing is known.
     heads = _heads(source.cells)
@@ -418,7 +429,11 @@ def _compare(
     asked = (asked_metrics(each, found.measures, select, test) for each in tables)
     selects, metrics = zip(*asked, strict=True)
     tried = [options(each, [*METRICS, *found.measures]) for each in tables]
-    choices = [*map(best_of, tried, selects)]
+    signs = [
+        measures_of(each, [select])[select].sign
+        for each, select in zip(tables, selects, strict=True)
+    ]
+    choices = [*map(best_of, tried, selects, signs)]
     chosen_ids = pd.concat(map(tested_choice, tables, choices))["cell_id"].unique()
 
     read = source.of(chosen_ids, None if details else [*KEY, *INSTANCES, "measures"])

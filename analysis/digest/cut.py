@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -24,7 +24,7 @@ import pandas as pd
 
 from analysis.digest.measures import measures
 from analysis.digest.read import Source
-from analysis.groups import AXES, Axis
+from analysis.groups import AXES, AXIS_NAMES, Axis, is_recorded
 from study import tasks
 from study.results import FURTHER, KEY, METRICS, ResultsError
 
@@ -261,7 +261,7 @@ _CELLS_REFUSED = {
 _CUTS_REFUSED = {
     "from spans where unknown > 0 and recorded order by cell_id": (
         "run {cell_id} was recorded without {recorded_as}. Compare on an axis that it has, --axis "
-        "{others}, or name a study with --study."
+        "{recorded_others}, or name a study with --study."
     ),
     "from spans where unknown > 0 order by cell_id": (
         "cell {cell_id} has evaluations without {x}. Compare on another axis (--axis "
@@ -331,8 +331,9 @@ class Cut:
     Args:
         budget: where to cut, in units of `axis`, finite and > 0; None: the largest value that
             every done cell of a comparison has reached.
-        axis: `flops`, training compute; `seconds`, measured training time; `mosaics`, seen in
-            training.
+        axis: `flops`, training compute; `seconds`, measured training time; `mosaics` or
+            `examples`, seen in training; None: the only one of these that all cells have, if they
+            are recorded runs, else `flops`.
         interpolate: also where cells could be cut at a fraction or a moment that they share,
             interpolate linearly at the budget itself, between the last evaluation within it and
             the first beyond it.
@@ -345,7 +346,7 @@ class Cut:
     """
 
     budget: float | None = None
-    axis: Axis = "flops"
+    axis: Axis | None = "flops"
     interpolate: bool = False
     threshold: float | None = None
 
@@ -353,7 +354,8 @@ class Cut:
         for name, value in [*vars(self).items()]:  # DuckDB knows no scalars of NumPy and pandas
             plain = value.item() if isinstance(value, np.generic) else value
             object.__setattr__(self, name, None if plain is pd.NA else plain)
-        if self.axis not in AXES:
+        object.__setattr__(self, "axis", AXIS_NAMES.get(str(self.axis), self.axis))
+        if self.axis is not None and self.axis not in AXES:
             raise ResultsError(f"an axis must be one of {', '.join(AXES)}, got {self.axis!r}.")
         number = type(self.budget) in (int, float)  # a bool is none
         if self.budget is not None and not (number and 0 < self.budget < math.inf):
@@ -363,12 +365,12 @@ class Cut:
 
     @property
     def unit(self) -> str:
-        return "FLOPs" if self.axis == "flops" else self.axis
+        return {"mosaics": "examples", "seconds": "seconds"}.get(str(self.axis), "FLOPs")
 
     @property
     def column(self) -> str:
         """The column of the evaluations that is made equal."""
-        return AXES[self.axis]
+        return AXES[self.axis or "flops"]
 
     def with_saif(self, rows: pd.DataFrame) -> pd.DataFrame:
         """The rows with SAIF at this threshold, from their heat maps where the task's is another.
@@ -409,6 +411,22 @@ def saif_at(heatmaps: pd.Series, threshold: float, edges: Sequence[float]) -> pd
     return shares.reindex(heatmaps.index).astype(float)
 
 
+def along(source: Source, cut: Cut) -> Cut:
+    """The cut with an axis, see `Cut`."""
+    if cut.axis is not None:
+        return cut
+    there: list[Axis] = []
+    if is_recorded(source.cells).all():
+        known = ", ".join(f"count(*) = count({column}) as {name}" for name, column in AXES.items())
+
+        def question(database: DuckDBPyConnection) -> list[Axis]:
+            of_each = database.sql(f"select {known} from evaluations").df().iloc[0]
+            return [name for name in AXES if of_each[name]]
+
+        there = source.ask(question, [*AXES.values(), "split"])
+    return replace(cut, axis=there[0] if len(there) == 1 else "flops")
+
+
 def read_around(source: Source, cut: Cut) -> Evaluations:
     """Finds the evaluations around the cut.
 
@@ -430,7 +448,10 @@ def read_around(source: Source, cut: Cut) -> Evaluations:
         "x": cut.column,
         "early": EARLY,
         "others": " or ".join(name for name in AXES if name != cut.axis),
-        "recorded_as": _RECORDED_AS[cut.axis],
+        "recorded_as": _RECORDED_AS[cut.axis or "flops"],
+        "recorded_others": " or ".join(
+            {"mosaics": "examples"}.get(name, name) for name in AXES if name != cut.axis
+        ),
         "shares": ", ".join({*MEASURES} - unbounded),
     }
 

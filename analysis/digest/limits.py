@@ -64,17 +64,17 @@ def of_seeds(comparison: Comparison) -> pd.DataFrame:
         `of_one_image` of the metric.
     """
     num_classes = float(comparison.cells["num_classes"].max())
-    known = measures(comparison.task, metrics := summarised_metrics(comparison.summary))
     tables = []
-    for metric in metrics:
+    for metric in summarised_metrics(comparison.summary):
+        measure = comparison.measures[metric]
         columns = {metric: "mean"} | {f"{metric}_{name}": name for name in _OF_SEEDS}
         table = comparison.summary.reindex(columns=["paradigm", "num_seeds", *columns])
         tables.append(
             table.rename(columns=columns).assign(
                 metric=metric,
-                measure=known[metric].name,
-                lost=known[metric].lost_text,
-                floor=known[metric].floor(num_classes),
+                measure=measure.name,
+                lost=measure.lost_text,
+                floor=measure.scale(num_classes).floor,
             )
         )
     return pd.concat(tables, ignore_index=True)
@@ -98,7 +98,7 @@ def barred_options(comparison: Comparison) -> pd.DataFrame:
         paradigm's `num_options`. A paradigm without options has `NOTHING`, and zeros.
     """
     options, select = comparison.options, comparison.select
-    words = _WHY | {SCORE: f"no known validation {name_of(comparison.task, select)}"}
+    words = _WHY | {SCORE: f"no known validation {comparison.measures[select].name}"}
     rows = options.assign(why=barred(options, select).map(words), num_barred=1)
     without = pd.DataFrame({"paradigm": comparison.cells["paradigm"].unique()})
     without = without.assign(num_options=0, why=NOTHING, num_barred=0)

@@ -24,7 +24,7 @@ from analysis.groups import (
     is_recorded,
     rows_of,
 )
-from analysis.rules.learning import apart, share_mean
+from analysis.rules.learning import apart, seed_mean
 from analysis.rules.stages import tested
 from analysis.rules.statistics import interval_columns, t_interval
 from study.results import ResultsError
@@ -95,7 +95,7 @@ def summarise(
     records = []
     for _, group in rows.groupby(GROUP):
         first, planned = group.iloc[0], group["planned_seeds"].fillna(group["filled"])
-        table = declared.measures(first["task"], measures)
+        table = declared.measures_of(group, measures)
         record: dict[Any, Any] = first[_SHARED].to_dict() | {
             "num_seeds": len(group),
             "num_diverged": int(group["diverged"].sum()),
@@ -125,12 +125,12 @@ def summarised_metrics(summary: pd.DataFrame) -> list[str]:
 
 def _crossed(group: pd.DataFrame, measure: Measure, confidence: float) -> dict[str, float]:
     """A metric of the cells of one option, over seeds and, where known, images."""
-    known, floor = scores(group, measure.column), measure.floor(group["num_classes"].iloc[0])
+    known, scale = scores(group, measure.column), measure.scale(group["num_classes"].iloc[0])
     by_seed = group[measure.column].to_numpy(np.float64, na_value=np.nan)
-    found = share_mean(known.mean(confidence), known.by_seed, floor)
-    gap = apart(by_seed, floor)
-    above = floor if gap is None else gap
-    learned = by_seed[by_seed > above]
+    found = seed_mean(known.mean(confidence), known.by_seed, scale)
+    gap = apart(by_seed, scale)
+    above = scale.sign * scale.floor if gap is None else gap
+    learned = by_seed[scale.sign * by_seed > scale.sign * above]
     parts = {
         "": by_seed.mean(),  # of recorded scores, whose last digits a mean over images may lose
         "_low": found.low,
@@ -138,7 +138,7 @@ def _crossed(group: pd.DataFrame, measure: Measure, confidence: float) -> dict[s
         **{f"_{se}": getattr(found, se) for se in SPREADS.values()},
         "_of_one_image": known.of_one_image,
         "_above": math.nan if gap is None else gap,
-        "_learned": math.nan if above == -math.inf else len(learned),
+        "_learned": len(learned) if math.isfinite(above) else math.nan,
         "_given": learned.mean() if len(learned) else math.nan,
     }
     counts = {"num_images": found.num_images} if known.instances else {}
@@ -153,7 +153,7 @@ def interval(
 
     Args:
         by_seed: (n,) one value a seed.
-        measure: what they are of; an interval of shares is on the logit scale.
+        measure: what they are of; an interval of shares in [0, 1] is on the logit scale.
         num_classes: C.
         confidence: in (0, 1).
     """
@@ -161,7 +161,7 @@ def interval(
     if not measure.bounded:
         return t_interval(values, confidence)
     together = Scores(values[:, None]).mean(confidence)
-    found = share_mean(together, values, measure.floor(num_classes))
+    found = seed_mean(together, values, measure.scale(num_classes))
     return found.mean, found.low, found.high
 
 
@@ -179,7 +179,7 @@ def learning_curve(
     Args:
         evaluations: of one (task, m) and one option a paradigm, as
             `Comparison.evaluations` holds them.
-        metric: column of fractions.
+        metric: column of a measure.
         split: name of the split.
         confidence: of the intervals, in (0, 1).
         axis: what is compute here, see `analysis.groups.AXES`.
@@ -188,7 +188,7 @@ def learning_curve(
         One row a (paradigm, budget_fraction): the column of the axis (`compute_flops`,
         `train_seconds` or `mosaics_seen`; mean over seeds), `num_seeds`, `num_cells` (seeds of
         the option; `num_seeds` is smaller where some have no evaluation within the cut), `mean`,
-        `low`, `high` (fractions, see `analysis.rules.learning.share_mean`; all NaN where a
+        `low`, `high` (in its unit, see `analysis.rules.learning.seed_mean`; all NaN where a
         seed's metric is NaN).
     """
     if metric not in evaluations:
@@ -200,8 +200,8 @@ def learning_curve(
     columns = [*point, x, "num_seeds", "num_cells", "mean", "low", "high"]
     if there.empty:
         return pd.DataFrame(columns=columns)
-    task, num_classes = there[["task", "num_classes"]].iloc[0]
-    measure = declared.measures(task, [metric])[metric]
+    num_classes = there["num_classes"].iloc[0]
+    measure = declared.measures_of(there, [metric])[metric]
     lost = cells.loc[cells["status"] == "diverged", ["cell_id", "paradigm"]]
     lost = lost.merge(there[point].drop_duplicates()).assign(**{metric: measure.lost(num_classes)})
     rows = pd.concat([there, lost]).drop_duplicates(["cell_id", "budget_fraction"])

@@ -7,12 +7,19 @@ own.
 from __future__ import annotations
 
 import functools
+import json
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+import pandas as pd
+
+from analysis.forms import QUANTITIES, SHARES, Unit
+from analysis.rules.learning import Scale
 from study import tasks
+from study.results import ResultsError
+from study.tasks import Modality
 
 METRICS = ("saif", "accuracy")
 """The two columns by which paradigms are compared; recorded runs may have others."""
@@ -55,15 +62,27 @@ class Measure:
         """
         return self.guess / num_classes if self.of_classes else self.guess
 
-    def floor(self, num_classes: float) -> float:
-        """What a run must exceed to have learned; -inf where that is not known."""
+    def scale(self, num_classes: float) -> Scale:
+        """What is known of its values, with what a run must exceed to have learned."""
         floor = float(self.lost(num_classes) + self.margin)
-        return floor if math.isfinite(floor) else -math.inf
+        return Scale(floor if math.isfinite(floor) else -math.inf, self.sign, self.is_share)
+
+    @property
+    def sign(self) -> int:
+        """Times this, more of it is better."""
+        return 1 if self.larger_is_better else -1
+
+    @property
+    def unit(self) -> Unit:
+        """How its values read."""
+        return SHARES if self.is_share else QUANTITIES
 
     @property
     def lost_text(self) -> str:
-        """What a diverged cell counts as: ``SAIF 0``, ``accuracy 1/C``."""
-        return f"{self.name} {'1/C' if self.of_classes and self.guess else 0}"
+        """What a diverged cell counts as: ``SAIF 0``, ``accuracy 1/C``, ``loss not known``."""
+        if self.of_classes and self.guess:
+            return f"{self.name} 1/C"
+        return f"{self.name} {'not known' if math.isnan(self.guess) else f'{self.guess:g}'}"
 
     def at(self, threshold: float | None) -> str:
         """Its name with the threshold of SAIF, where it is not the usual one."""
@@ -71,20 +90,55 @@ class Measure:
         return self.name if usual else f"{self.name} at threshold {threshold:g}"
 
 
-def measures(task: str, own: Iterable[str] = ()) -> dict[str, Measure]:
+def measures(
+    task: str, own: Iterable[str] = (), declared: Iterable[str] = ()
+) -> dict[str, Measure]:
     """Column -> measure: SAIF, accuracy, those in the column `measures`, then others.
 
     Args:
         task: name of the task; empty: of mosaics.
         own: measures in the column `measures`, of any cells or of recorded runs; perhaps among
             the usual ones.
+        declared: what recorded runs say of theirs, as in the column `declared`.
+
+    Raises:
+        ResultsError: they contradict each other.
     """
-    return _measures(task, tuple(name for name in own if name not in METRICS))
+    return _measures(task, tuple(name for name in own if name not in METRICS), tuple(declared))
+
+
+def measures_of(rows: pd.DataFrame, own: Iterable[str] = ()) -> dict[str, Measure]:
+    """The same of the cells of one comparison.
+
+    Args:
+        rows: of cells, at least one, with `task` and perhaps `declared`.
+        own: as `measures` takes it.
+    """
+    declared = rows["declared"].dropna().unique() if "declared" in rows else ()
+    return measures(rows["task"].iloc[0], own, declared)
+
+
+def declared_names(cells: pd.DataFrame) -> pd.Series:
+    """Of each cell the names of the measures that recorded runs declare; missing: none."""
+    told = {text: [*json.loads(text)["measures"]] for text in cells["declared"].dropna().unique()}
+    return cells["declared"].map(told)
+
+
+def modality_of(rows: pd.DataFrame) -> Modality:
+    """The modality of the cells of one comparison, with what their instances are said to be of.
+
+    Args:
+        rows: as `measures_of` takes them.
+    """
+    found = tasks.modality(rows["task"].iloc[0])
+    declared = rows["declared"].dropna() if "declared" in rows else ()
+    draws = {json.loads(text).get("instances") for text in declared} - {None}
+    return replace(found, draws=" or ".join(sorted(draws))) if draws else found
 
 
 @functools.cache
-def _measures(task: str, own: Sequence[str]) -> dict[str, Measure]:
-    modality = tasks.modality(task)
+def _measures(task: str, own: Sequence[str], declared: Sequence[str]) -> dict[str, Measure]:
+    modality, said = tasks.modality(task), _declared(task, declared)
     rows = [
         Measure(
             "saif",
@@ -102,8 +156,8 @@ def _measures(task: str, own: Sequence[str]) -> dict[str, Measure]:
             of_classes=True,
             margin=modality.margin,
         ),
-        *(_own(name, task in tasks.TASKS) for name in own),
-        Measure("loss", "loss (nats)", is_share=False, bounded=False),
+        *(said.get(name) or _own(name, task in tasks.TASKS) for name in own),
+        said.get("loss", _LOSS),
         Measure("foreground_attention_mean", "attention on the foreground"),
         *(
             Measure(each.column, each.name, each.is_share, each.bounded, guess=each.lost)
@@ -113,10 +167,36 @@ def _measures(task: str, own: Sequence[str]) -> dict[str, Measure]:
     return {each.column: each for each in rows}
 
 
+_LOSS = Measure("loss", "loss (nats)", False, False, larger_is_better=False)
+
+
+def _declared(task: str, texts: Sequence[str]) -> dict[str, Measure]:
+    """The measures that recorded runs declare."""
+    found: dict[str, Measure] = {}
+    for text in texts:
+        for name, of in json.loads(text)["measures"].items():
+            is_share = of["is_share"]
+            measure = Measure(
+                name,
+                of["words"],
+                is_share,
+                is_share,
+                bits=name,
+                larger_is_better=of["larger_is_better"],
+                guess=math.nan if of["chance"] is None else of["chance"],
+            )
+            if str(found.setdefault(name, measure)) != str(measure):  # NaN is not NaN
+                raise ResultsError(
+                    f"runs of {task} were recorded with different words on the measure {name}: "
+                    f"{found[name]} and {measure}. Record them into a directory of their own."
+                )
+    return found
+
+
 def _own(name: str, registered: bool) -> Measure:
     """A measure that a file or package registers for our tasks, or one of recorded runs."""
     if not registered:
-        return Measure(name, name.replace("_", " "), guess=0.0)
+        return Measure(name, name.replace("_", " "), bits=name, guess=0.0)
     if name not in tasks.MEASURES:  # its file is not named here
         return Measure(name, name.replace("_", " "), is_share=False, bounded=False)
     own = tasks.MEASURES[name]

@@ -24,11 +24,11 @@ import numpy as np
 import pandas as pd
 
 from analysis.digest.choose import moved_by_choice
-from analysis.digest.measures import measures
+from analysis.digest.measures import measures_of, modality_of
 from analysis.digest.scores import Scores, scores
 from analysis.groups import paradigm_order
 from analysis.rules.crossed import needed_seeds
-from analysis.rules.learning import apart, learned, without_spread
+from analysis.rules.learning import SHARES, Scale, apart, learned, without_spread
 from analysis.rules.stages import looks, tested_choice
 from analysis.rules.statistics import CONFIDENCE, LEVEL, MIN_SEEDS, ROUNDING, holm, sign_flip
 
@@ -104,27 +104,26 @@ def paired_table(
     return pd.DataFrame(judged, columns=PAIRED_COLUMNS)
 
 
-def of_seeds(differences: pd.Series) -> dict[str, Any]:
+def of_seeds(differences: pd.Series, scale: Scale = SHARES) -> dict[str, Any]:
     """The numbers of a row for `with_verdicts` whose test is over seeds alone.
 
-    Where differences fall apart, it has no interval.
+    Where differences, which are of values of that scale, fall apart, it has no interval.
     """
     both = Scores(differences.to_numpy(np.float64)[:, None])
-    return _numbers(both, apart(differences) is not None)
+    return _numbers(both, apart(differences, scale) is not None)
 
 
-def of_pair(first: Scores, second: Scores, floor: float = -math.inf) -> dict[str, Any]:
+def of_pair(first: Scores, second: Scores, scale: Scale = SHARES) -> dict[str, Any]:
     """The numbers of a row for `with_verdicts` whose test is over seeds and images.
 
     Args:
         first: of some seeds.
         second: of the same seeds and instances.
-        floor: what a run must exceed to have learned, see
-            `analysis.digest.measures.Measure.floor`.
+        scale: of the scores, see `analysis.digest.measures.Measure.scale`.
     """
     sides = first.by_seed, second.by_seed
     means = [by_seed.mean() if len(by_seed) else math.nan for by_seed in sides]
-    found = learned(*sides, floor)
+    found = learned(*sides, scale)
     numbers = _numbers(first - second, bool(found)) | found
     return numbers | {"mean_first": means[0], "mean_second": means[1]}
 
@@ -191,15 +190,15 @@ def _tests(
     looked_at = looks(cells, choice)
     down, up = moved_by_choice(at_budget, choice, metrics)
     shared = at_budget[["task", "m", "comparison_id", "num_classes"]].iloc[0]
-    known = measures(shared["task"], metrics)
+    known, draws = measures_of(at_budget, metrics), modality_of(at_budget).draws
     for metric, (second, first) in product(metrics, combinations(paradigm_order(ran), 2)):
         look = looked_at.of(first, second)
         both = rows[rows["paradigm"].isin([first, second])]
         common = both[both["seed"].duplicated(keep=False)]
         tested = common[common["seed"].isin(look.tested)]
         of_both, is_first = scores(tested, metric), tested["paradigm"].eq(first).to_numpy()
-        floor = known[metric].floor(shared["num_classes"])
-        test = of_pair(of_both[is_first], of_both[~is_first], floor)
+        scale = known[metric].scale(shared["num_classes"])
+        test = of_pair(of_both[is_first], of_both[~is_first], scale)
         ahead, behind = (first, second) if test["difference"] > 0 else (second, first)
         lacks = [
             why.format(" and ".join(names))
@@ -218,7 +217,11 @@ def _tests(
             "planned_seeds": look.planned,
             "between": 2 * tested.get(f"between_{metric}", pd.Series([0.0])).mean(skipna=False),
             "moved_by_choice": down[metric].get(ahead, 0.0) + up[metric].get(behind, 0.0),
-            "lacks": lacks or [*filter(None, [look.doubt]), *test["lacks"]],
+            "lacks": lacks
+            or [
+                *filter(None, [look.doubt]),
+                *(each.format(draws=draws) for each in test["lacks"]),
+            ],
         }
 
 

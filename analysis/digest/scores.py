@@ -6,13 +6,13 @@ import functools
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from analysis.digest.measures import measures
+from analysis.digest.measures import measures_of
 from analysis.rules.backgrounds import Backgrounds
 from analysis.rules.crossed import CrossedMean, Part, crossed_mean, image_df
 from analysis.rules.statistics import CONFIDENCE, ROUNDING
@@ -36,7 +36,8 @@ class Instances(NamedTuple):
         image: (n,) the foreground image of each, in [0, I); 0 where they are not told apart.
         weights: (I,) how many instances each image has, >= 1.
         backgrounds: their background images; None: they have none, or are `lacking`.
-        lacking: why nothing can be said of other images, ``too few test images``; empty: it can.
+        lacking: why nothing can be said of other images, with ``{draws}`` for what people call
+            them; empty: it can.
     """
 
     image: NDArray[np.int64]
@@ -114,8 +115,11 @@ class Scores:
         """The largest share that one image has in what is wrong, or right if that is rarer.
 
         Where it is large, the images at hand may lack those that matter as much: an interval of
-        the mean for other images is too short, whatever its scale. NaN: images are not known.
+        the mean for other images is too short, whatever its scale. NaN: images are not known, or
+        scores are no shares.
         """
+        if np.any((self.values < 0) | (self.values > 1)):
+            return math.nan
         right = self.instances.weights * self.shares.mean(axis=0)
         parts = min(self.instances.weights - right, right, key=np.sum)
         known = self.instances and parts.sum() > 0
@@ -125,10 +129,10 @@ class Scores:
 def scores(rows: pd.DataFrame, metric: str) -> Scores:
     """The scores of cells on one split.
 
-    A diverged cell has the same score on every instance. Images are known where the bits of all
-    other cells are there and average to the scores: not of runs trained elsewhere, at an earlier
-    cut, at another threshold of SAIF, between evaluations, of Bleu, which is no share of
-    instances, or of other measures.
+    A diverged cell has the same score on every instance. Images are known where the bits, or
+    numbers, of all other cells are there and average to the scores: not at an earlier cut, at
+    another threshold of SAIF, between evaluations, of Bleu, which is no share of instances, or of
+    other measures, nor of most runs trained elsewhere.
     Where images are few, or few have most of the instances, they cannot say how much images vary.
 
     Args:
@@ -145,16 +149,17 @@ def scores(rows: pd.DataFrame, metric: str) -> Scores:
     there, together = rows[~lost], Scores(score[:, None])
     if there.empty:
         return together
-    bits = measures(there["task"].iloc[0], [metric])[metric].bits
+    bits = measures_of(there, [metric])[metric].bits
     known = there.reindex(columns=["instances", "instance_known"]).notna().all(axis=None)
-    recorded = flags(there, bits) if known and bits else _NONE
+    recorded = of_instances(there, bits) if known and bits else _NONE
     if len(recorded) < len(there):
         return together
     _refuse_unusable(there)
     count = int(there["num_evaluated"].iloc[0])
     counted = flags(there.head(1), "known")[0] | (metric != "saif")
     right = recorded[:, counted]
-    if not counted.any() or (np.abs(right.mean(axis=1) - score[~lost]) > ROUNDING).any():
+    off = ROUNDING * np.maximum(1, np.abs(score[~lost]))
+    if not counted.any() or (np.abs(right.mean(axis=1) - score[~lost]) > off).any():
         return together
     values = np.repeat(score[:, None], right.shape[1], axis=1)
     values[~lost] = right
@@ -166,6 +171,19 @@ def scores(rows: pd.DataFrame, metric: str) -> Scores:
         images.reshape(count, -1)[counted],
         labels.iloc[0][counted] if len(labels) else None,
     )
+
+
+def of_instances(rows: pd.DataFrame, name: str) -> NDArray[Any]:
+    """What each instance got: (S, n) numbers, or the bits of `flags`, of rows that have any."""
+    told = rows.get("instance_numbers", pd.Series(dtype=object)).dropna().map(dict)
+    numbers = {row: np.asarray(of[name], float) for row, of in told.items() if name in of}
+    if not numbers:
+        return flags(rows, name)
+    others = rows.drop(index=[*numbers])  # where what others got in part is true or false
+    bits = flags(others, name) if len(others) else _NONE
+    if len(bits) == len(others):
+        numbers |= dict(zip(others.index, bits.astype(float), strict=True))
+    return np.array([numbers[row] for row in rows.index if row in numbers])
 
 
 def flags(rows: pd.DataFrame, name: str) -> NDArray[np.bool_]:
@@ -195,7 +213,7 @@ def instances_of(held: NDArray[np.int64]) -> Instances:
     _, image, weights = np.unique(held[:, 0], return_inverse=True, return_counts=True)
     if image_df(weights) < FEWEST_DF:
         together = np.zeros_like(image), np.array([float(len(image))])
-        return Instances(*together, lacking="too few test images")
+        return Instances(*together, lacking="too few test {draws}")
     backgrounds = Backgrounds(image, held[:, 1:]) if held.shape[1] > 1 else None
     lacking = ""
     if backgrounds and backgrounds.df < FEWEST_DF:

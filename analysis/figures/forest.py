@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from analysis.figures.marks import draw_seeds
 from analysis.figures.style import BLACK, BLUE, GREY, TEXT, WHITE, WIDTH, label, own_settings
-from analysis.forms import interval_of_pair, points
+from analysis.forms import SHARES, Unit, interval_of_pair
 
 _ABOVE, _ROW, _LINE = 1.05, 0.36, 0.15  # inches around the rows, of a row, of a further line
 _LETTERS = 22  # of a name on one line: of longer ones little would be left for the rows
@@ -22,20 +22,26 @@ _MOST = 102.0  # no difference of shares is beyond 100 points
 
 @own_settings()
 def forest_figure(
-    paired: pd.DataFrame, seeds: pd.DataFrame | None = None, measure: str = ""
+    paired: pd.DataFrame,
+    seeds: pd.DataFrame | None = None,
+    measure: str = "",
+    unit: Unit = SHARES,
 ) -> Figure:
     """A row per pair of paradigms: mean difference and interval, each seed's own below.
 
     Args:
         paired: as `analysis.digest.pairs` gives it, of one comparison and one metric; at least
             one row.
-        seeds: `first`, `second`, `seed` and `difference` (a fraction) of the common seeds.
+        seeds: `first`, `second`, `seed` and `difference` of the common seeds.
         measure: name of the metric for people; empty: as the table has it.
+        unit: of the metric.
     """
+    times, change, of_change = unit.scale, unit.change, unit.of_change
     rows = paired.assign(place=range(len(paired)))
     rows["pair"] = rows["first"] + " \N{MINUS SIGN} " + rows["second"]
     rows["says"] = [
-        f"{row['pair']}: {points(row['difference'])} points ({interval_of_pair(row)}), "
+        f"{row['pair']}: {change(row['difference'])}{of_change} "
+        f"({interval_of_pair(row, change)}), "
         f"{row['verdict']}, n={row['num_pairs']}"
         for row in rows.to_dict("records")
     ]
@@ -50,23 +56,26 @@ def forest_figure(
         (rows[undecided], GREY, WHITE, "undecided"),
     ):
         place, says = mine["place"], [*mine["says"]]
-        axes.hlines(place, 100 * mine["low"], 100 * mine["high"], colour, linewidth=3, urls=says)
+        ends = times * mine["low"], times * mine["high"]
+        axes.hlines(place, *ends, colour, linewidth=3, urls=says)
         look: dict[str, Any] = {"edgecolors": colour, "linewidths": 1.5, "zorder": 3, "urls": says}
-        axes.scatter(100 * mine["difference"], place, 49, face, label=name, **look)
+        axes.scatter(times * mine["difference"], place, 49, face, label=name, **look)
     if seeds is not None:
         seeds = seeds.merge(rows[["first", "second", "pair", "place"]])
         says = [
-            f"{each['pair']}, seed {each['seed']}: {points(each['difference'])} points"
+            f"{each['pair']}, seed {each['seed']}: {change(each['difference'])}{of_change}"
             for each in seeds.to_dict("records")
         ]
-        draw_seeds(axes, 100 * seeds["difference"], seeds["place"] + _SEEDS, BLACK, says)
-    label(axes, f"{measure or paired['metric'].iloc[0]} difference (percentage points)")
+        draw_seeds(axes, times * seeds["difference"], seeds["place"] + _SEEDS, BLACK, says)
+    of_shares = " (percentage points)" if unit is SHARES else ""
+    label(axes, f"{measure or paired['metric'].iloc[0]} difference{of_shares}")
     axes.grid(False, axis="y")
     axes.spines["left"].set_visible(False)
     axes.tick_params(axis="y", length=0)
     axes.set_yticks(rows["place"], names, fontsize=TEXT, parse_math=False)
     axes.set_ylim(len(rows) - 0.4, -0.5)
     axes.margins(x=_MARGIN)
-    axes.set_xlim(*np.clip(axes.get_xlim(), -_MOST, _MOST))
+    if unit is SHARES:
+        axes.set_xlim(*np.clip(axes.get_xlim(), -_MOST, _MOST))
     figure.legend(loc="outside upper center", ncols=2)
     return figure

@@ -15,6 +15,7 @@ from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
 from analysis.figures.style import MARKER_SIZE, SEED_SIZE, WHITE, LineStyle
+from analysis.forms import Unit
 
 _NEAR = 0.03  # of the range of the means: two marks that are nearer hide each other
 _APART = 0.018  # of the range of x, between two such marks
@@ -27,11 +28,12 @@ def number(value: float) -> str:
     return f"{value:.4g}"
 
 
-def in_percent(
-    rows: pd.DataFrame, mean: str = "mean", low: str = "low", high: str = "high"
+def scaled(
+    rows: pd.DataFrame, unit: Unit, mean: str = "mean", low: str = "low", high: str = "high"
 ) -> pd.DataFrame:
-    """Rows as `draw` takes them, of columns of fractions."""
-    return rows.assign(mean=100 * rows[mean], low=100 * rows[low], high=100 * rows[high])
+    """Rows as `draw` takes them, of columns of a measure: fractions become per cent."""
+    times = unit.scale
+    return rows.assign(mean=times * rows[mean], low=times * rows[low], high=times * rows[high])
 
 
 def draw(

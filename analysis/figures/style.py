@@ -14,6 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from analysis.forms import SHARES, Unit
 from analysis.groups import paradigm_order
 
 TEXT = 9.5
@@ -140,19 +141,20 @@ def legend_above(figure: Figure, entries: Mapping[str, Any]) -> None:
         text.set_parse_math(False)
 
 
-def finished(figure: Figure, x_label: str, y_label: str) -> Figure:
-    """A figure with one panel of shares, which holds its data: labels, limits and legend."""
+def finished(figure: Figure, x_label: str, y_label: str, unit: Unit = SHARES) -> Figure:
+    """A figure with one panel of a measure, which holds its data: labels, limits and legend."""
     (axes,) = figure.axes
     label(axes, x_label, y_label)
-    limit_shares(axes, *axes.get_ylim())
+    limit_values(axes, *axes.get_ylim(), unit)
     shared_legend(figure)  # above the panel, where it never lies over the data
     return figure
 
 
-def limit_shares(axes: Axes, low: float, high: float) -> None:
-    """Limits y to shares in per cent, with room for half a mark at 0 and at 100 %."""
-    low, high = max(low, 0.0), min(high, 100.0)
-    if low == high:
+def limit_values(axes: Axes, low: float, high: float, unit: Unit) -> None:
+    """Limits y to what is shown, with room for half a mark; of shares to 0 to 100 %."""
+    if unit is SHARES:
+        low, high = max(low, 0.0), min(high, 100.0)
+    if low == high and unit is SHARES:
         low, high = max(low - 1.0, 0.0), min(high + 1.0, 100.0)
     beside = _BESIDE * (high - low)
     axes.yaxis.set_major_locator(MaxNLocator(nbins=7, steps=[1, 2, 5, 10]))

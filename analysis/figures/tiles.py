@@ -26,7 +26,7 @@ from analysis.figures.style import (
     label,
     own_settings,
 )
-from analysis.forms import percent, points
+from analysis.forms import SHARES, Unit, percent
 from analysis.groups import paradigm_order
 from study import tasks
 
@@ -87,7 +87,9 @@ def heatmap_figure(
 
 
 @own_settings()
-def grid_figure(grid: pd.DataFrame, row: str, column: str, what: str) -> Figure:
+def grid_figure(
+    grid: pd.DataFrame, row: str, column: str, what: str, unit: Unit = SHARES
+) -> Figure:
     """A difference of two paradigms over a grid of two factors.
 
     Args:
@@ -107,7 +109,7 @@ def grid_figure(grid: pd.DataFrame, row: str, column: str, what: str) -> Figure:
         colour = BLUE if each["difference"] > 0 else VERMILION
         face = to_rgba(colour, float(np.nan_to_num(abs(each["difference"]) / strongest)))
         undecided = each["verdict"] == "undecided"
-        text = points(each["difference"]) + undecided * "\nundecided"
+        text = unit.change(each["difference"]) + undecided * "\nundecided"
         _tile(axes, x, y, face, text, GREY if undecided else BLACK)
         if each["base"]:
             _outline(axes, x, y, 1, BLACK)

@@ -7,10 +7,10 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.digest.compare import Comparison, metrics_of
+from analysis.digest.compare import Comparison, metrics_of, units_of
 from analysis.digest.factors.effects import VERDICTS, effects, verdicts
 from analysis.digest.factors.families import factor_name, families, setting_names, value_text
-from analysis.forms import points
+from analysis.forms import SHARES, Unit
 from analysis.section.templates import Table, paragraphs, table
 
 _TEXTS = (0, 1, 2, 3, 4, 6, 7)
@@ -19,13 +19,15 @@ _TEXTS = (0, 1, 2, 3, 4, 6, 7)
 
 def across_facts(found: Sequence[Comparison]) -> dict[str, Any]:
     """What `comparisons.j2` reads: what varies, every verdict side by side, and effects."""
-    names, measures = setting_names(found), _names(found)
+    names, measures, units = setting_names(found), _names(found), units_of(found)
     orders = [
-        order_table(rows, [*names.values()], f"setting: {measures[str(metric)]} in points")
+        order_table(
+            rows, [*names.values()], f"setting: {measures[str(metric)]}", units[str(metric)]
+        )
         for metric, rows in verdicts([*names]).groupby("metric", sort=False)
     ]
     rows = effects(found).to_dict("records")
-    cells = table("table_effects.j2", effects=rows, measures=measures)
+    cells = table("table_effects.j2", effects=rows, measures=measures, units=units)
     return {
         "varied": paragraphs(
             "across.j2", families=families(found), name=factor_name, text=value_text
@@ -47,26 +49,30 @@ def count_sentences(found: Sequence[Comparison]) -> list[str]:
     return paragraphs("across_counts.j2", **facts)
 
 
-def order_table(verdicts: pd.DataFrame, names: Sequence[str], title: str) -> pd.DataFrame:
+def order_table(
+    verdicts: pd.DataFrame, names: Sequence[str], title: str, unit: Unit = SHARES
+) -> pd.DataFrame:
     """One row per setting, one column per pair, and last rows that count each verdict, all text.
 
     Args:
         verdicts: rows of one metric, see the function of this name in
             `analysis.digest.factors.effects`.
         names: of all settings.
-        title: of the column of names.
+        title: of the column of names, without what differences are in.
+        unit: of the metric.
 
     Returns:
-        Cells such as ``+10.6 better``, the difference in points, or the verdict alone; ``-`` where
-        a setting has no such pair.
+        Cells such as ``+10.6 better``, the difference in its unit, or the verdict alone; ``-``
+        where a setting has no such pair.
     """
     pair = verdicts["first"] + " - " + verdicts["second"]
-    known = verdicts["difference"].map(points) + " " + verdicts["verdict"]
+    known = verdicts["difference"].map(unit.change) + " " + verdicts["verdict"]
     text = known.where(verdicts["difference"].notna(), verdicts["verdict"])
     cells = text.set_axis([verdicts["setting"], pair]).unstack().reindex(range(len(names)))
     counts = pd.crosstab(verdicts["verdict"], pair).reindex(VERDICTS, fill_value=0).map(str)
     table = pd.concat([cells.set_axis([*names]).fillna("-"), counts])
-    return table[pair.unique()].reset_index(names=title)
+    in_unit = f" in{unit.of_change}" if unit.of_change else ""
+    return table[pair.unique()].reset_index(names=title + in_unit)
 
 
 def _names(found: Sequence[Comparison]) -> dict[str, str]:

@@ -17,7 +17,6 @@ from analysis.digest.claims import claims
 from analysis.digest.compare import Comparison, compare_results
 from analysis.digest.factors.effects import across_tables
 from analysis.digest.factors.families import families, setting_names
-from analysis.digest.measures import measures
 from analysis.page.across import across_facts, count_sentences
 from analysis.page.exports import cell_rows, comparison_tables, for_papers
 from analysis.page.pictures import (
@@ -182,7 +181,7 @@ def _facts(comparison: Comparison, is_one_of_many: bool) -> dict[str, Any]:
         "means": _mean_table,
         "pairs": lambda of: Table(*pair_cells(of)),
         "looks": (lambda of: None) if is_one_of_many else looks,
-        "verdicts": lambda of: verdict_table(of.paired),
+        "verdicts": verdict_table,
         "further": lambda of: [Table(*each, csv="comparison.csv") for each in further_cells(of)],
         "by_class": class_tables,
         "cut": lambda of: "".join(said("cut", of)),
@@ -193,8 +192,8 @@ def _facts(comparison: Comparison, is_one_of_many: bool) -> dict[str, Any]:
     return {name: functools.partial(make, comparison) for name, make in makers.items()} | {
         "c": comparison,
         "said": lambda name: said(name, comparison),
-        "over": over_what(comparison.paired),
-        "chosen_by": measures(comparison.task, [comparison.select])[comparison.select].name,
+        "over": over_what(comparison),
+        "chosen_by": comparison.measures[comparison.select].name,
     }
 
 

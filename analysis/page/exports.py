@@ -32,7 +32,7 @@ from analysis.section.templates import Table, paragraphs, printed
 from study import tasks
 from study.results import FOUND, FURTHER, METRICS, OF_DATA, SET_UP
 
-LONG_COLUMNS = ["cell", "package_versions", "data_notes", "network_digest"]
+LONG_COLUMNS = ["cell", "package_versions", "data_notes", "network_digest", "declared"]
 """Long columns of cells, nearly the same in every row."""
 
 _AT_THE_CUT = ("cut", "step", "mosaics_seen", "budget_fraction", "compute_flops", "train_seconds")
@@ -185,10 +185,10 @@ def for_papers(found: Sequence[Comparison]) -> dict[str, str]:
 def _paired(comparison: Comparison) -> tuple[str, str]:
     """The paired differences in Markdown and in LaTeX."""
     paired = comparison.paired
-    facts = {"conditions": conditions([comparison]), "over": over_what(paired)}
+    facts = {"conditions": conditions([comparison]), "over": over_what(comparison)}
     (caption,) = paragraphs("caption_paired.j2", c=comparison, **facts)
     notes = [*said("tuned", comparison), *said("stages", comparison), *pair_notes(paired)]
-    header, rows = paired_cells(paired)
+    header, rows = paired_cells(comparison)
     cells, label = pd.DataFrame(rows, columns=header), f"tab:paired-{comparison.key}"
     return (
         _markdown(Table(header, rows, range(3)), caption, notes),

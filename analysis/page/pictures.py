@@ -17,11 +17,11 @@ from analysis.digest.compare import Comparison
 from analysis.digest.factors.effects import verdicts
 from analysis.digest.factors.families import Family, by_value, factor_name, value_text
 from analysis.digest.means import common, heatmap_seeds, learning_curve, mean_heatmaps
-from analysis.digest.measures import METRICS, measures
+from analysis.digest.measures import METRICS
 from analysis.figures.curves import compute_figure, factors_figure, response_figure
 from analysis.figures.forest import forest_figure
 from analysis.figures.tiles import grid_figure, heatmap_figure
-from analysis.forms import of_planned
+from analysis.forms import SHARES, of_planned
 from analysis.rules.statistics import CONFIDENCE
 from analysis.section.picture import Picture, file_stem
 from analysis.section.templates import paragraphs
@@ -86,14 +86,15 @@ def _differences(comparison: Comparison) -> Iterator[Picture]:
             of_pairs[first, second] = scores[first] - scores[second]
         seeds = pd.concat(of_pairs, names=["first", "second"]).dropna().rename("difference")
         name = comparison.names[str(metric)]
-        figure = forest_figure(paired, seeds.reset_index(), name)
-        of = {"comparison": comparison, "name": name, "paired": paired}
+        unit = comparison.measures[str(metric)].unit
+        figure = forest_figure(paired, seeds.reset_index(), name, unit)
+        of = {"comparison": comparison, "name": name, "paired": paired, "unit": unit}
         yield _picture(figure, "differences", str(metric), **of)
 
 
 def _heat_maps(comparison: Comparison) -> Iterator[Picture]:
     modality, threshold = comparison.modality, comparison.threshold
-    saif = measures(comparison.task)["saif"].at(threshold)
+    saif = comparison.measures["saif"].at(threshold)
     of_chosen = comparison.chosen, comparison.choice
     maps = {split: mean_heatmaps(*of_chosen, split) for split in ("test", "validation", "train")}
     if maps["train"] and not modality.partly:
@@ -121,7 +122,7 @@ def _of_class(comparison: Comparison, name: str | None) -> Iterator[Picture]:
     if heatmaps := mean_heatmaps(*of_chosen):
         seeds = _of_planned(comparison, heatmap_seeds(*of_chosen))
         figure = heatmap_figure(heatmaps, comparison.threshold, seeds, comparison.task)
-        saif = measures(comparison.task)["saif"].at(comparison.threshold)
+        saif = comparison.measures["saif"].at(comparison.threshold)
         of = {"comparison": comparison, "name": name, "saif": saif, "seeds": seeds}
         yield _picture(figure, "heatmaps-class", name, **of)
 
@@ -136,10 +137,11 @@ def _curves(comparison: Comparison) -> Iterator[Picture]:
             continue
         seeds = _of_planned(comparison, curve.groupby("paradigm", sort=False)["num_cells"].max())
         label, scores = _label(comparison, metric), ends.assign(score=ends[metric])
-        figure = compute_figure(curve, label, scores, axis, comparison.noun, seeds)
+        measure = comparison.measures[metric]
+        figure = compute_figure(curve, label, scores, axis, comparison.noun, seeds, measure.unit)
         early = len(curve) < len(whole)
-        lost = measures(comparison.task, comparison.metrics)[metric].lost_text
-        of = {"comparison": comparison, "name": name, "seeds": seeds, "lost": lost, "early": early}
+        of = {"comparison": comparison, "name": name, "seeds": seeds, "early": early}
+        of |= {"lost": measure.lost_text}
         yield _picture(figure, "compute", metric, **of)
 
 
@@ -153,7 +155,8 @@ def _responses(comparison: Comparison) -> Iterator[Picture]:
         reached = response(comparison.at_budget, options, axis, comparison.select)
         of = {"options": options, "response": reached, "levels": beside}
         for metric, name in comparison.names.items() if reached[axis].nunique() > 1 else ():
-            figure = response_figure(reached, axis, metric, _label(comparison, metric), beside)
+            drawn = reached, axis, metric, _label(comparison, metric), beside
+            figure = response_figure(*drawn, comparison.measures[metric].unit)
             yield _picture(figure, kind, metric, **of, name=name, most=MAX_RATES)
 
 
@@ -165,8 +168,11 @@ def _gallery(comparison: Comparison) -> Iterator[Picture]:
 
 def _label(comparison: Comparison, metric: str) -> str:
     """The axis of a metric, with its unit."""
+    name = comparison.names[metric]
+    if comparison.measures[metric].unit is not SHARES:
+        return name
     of_instances = metric in METRICS and comparison.modality.chance
-    return f"{comparison.names[metric]} ({'% of instances' if of_instances else '%'})"
+    return f"{name} ({'% of instances' if of_instances else '%'})"
 
 
 def _of_planned(comparison: Comparison, counts: Mapping[Any, int] | pd.Series) -> dict[str, str]:
@@ -177,11 +183,14 @@ def _of_planned(comparison: Comparison, counts: Mapping[Any, int] | pd.Series) -
 
 def family_pictures(family: Family) -> Iterator[Picture]:
     """Scores against each factor that varies alone, and a difference over each grid of two."""
-    task, names = family.task, family.base.comparison.names
+    task, base = family.task, family.base.comparison
+    names = base.names
     of: dict[str, Any] = {"family": family, "confidence": CONFIDENCE, "names": [*names.values()]}
     if each_level := [*_levels(family)]:
         levels = pd.concat(each_level)
-        yield _picture(factors_figure(levels), "across-factors", task, **of, levels=levels)
+        units = {_label(base, metric): base.measures[metric].unit for metric in base.metrics}
+        figure = factors_figure(levels, units)
+        yield _picture(figure, "across-factors", task, **of, levels=levels)
     metric, name = next(iter(names.items()))
     for grid in family.grids():
         settings = family.plane(grid)  # the base first
@@ -194,8 +203,11 @@ def family_pictures(family: Family) -> Iterator[Picture]:
         for (first, second), table in [*found.groupby(["first", "second"], sort=False)][:1]:
             row, column = (factor_name(factor, task) for factor in grid)
             what = f"{name}, {first} minus {second}"
-            figure = grid_figure(table, row, column, f"{what} (points)")
-            yield _picture(figure, "across-grid", task, *grid, **of, what=what, axes=[row, column])
+            unit = base.measures[metric].unit
+            in_unit = f"{what} ({unit.of_change.strip()})" if unit.of_change else what
+            figure = grid_figure(table, row, column, in_unit, unit)
+            of |= {"what": what, "axes": [row, column], "unit": unit}
+            yield _picture(figure, "across-grid", task, *grid, **of)
 
 
 def _levels(family: Family) -> Iterator[pd.DataFrame]:

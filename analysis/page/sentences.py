@@ -10,7 +10,6 @@ import pandas as pd
 from analysis.digest import published
 from analysis.digest.compare import Comparison
 from analysis.digest.limits import soft_epochs
-from analysis.digest.measures import measures
 from analysis.forms import listed
 from analysis.groups import paradigm_order
 from analysis.section.templates import paragraphs
@@ -75,15 +74,15 @@ def pair_notes(paired: pd.DataFrame) -> list[str]:
     return paragraphs("pairs.j2", paired=paired.reindex(columns=list(columns)))
 
 
-def over_what(paired: pd.DataFrame) -> str:
+def over_what(comparison: Comparison) -> str:
     """What the intervals and tests are over, and what is fixed."""
-    (text,) = paragraphs("over.j2", paired=paired)
+    (text,) = paragraphs("over.j2", paired=comparison.paired, of=comparison.modality)
     return text
 
 
 def method(found: Sequence[Comparison]) -> list[str]:
     """How all was computed, a paragraph each."""
-    known = [measures(each.task, each.metrics)[name] for each in found for name in each.metrics]
+    known = [each.measures[name] for each in found for name in each.metrics]
     paired = pd.concat([each.paired for each in found])
     return paragraphs("method.j2", found=found, measures=known, paired=paired)
 

@@ -10,10 +10,9 @@ import pandas as pd
 
 from analysis.digest.compare import Comparison
 from analysis.digest.means import common, learning_curve, mean_heatmaps
-from analysis.digest.measures import measures
-from analysis.forms import known, percent
+from analysis.forms import SHARES, Unit, known, percent
 from analysis.page.sentences import answer, said
-from analysis.page.tables import comparison_cells, measures_of, rates, seeds_there
+from analysis.page.tables import comparison_cells, rates, seeds_there
 from analysis.page.where_it_looks import looks
 from analysis.section.section import Section
 from analysis.section.summary import summary_run
@@ -40,7 +39,7 @@ def group_summaries(section: Section[Comparison], alone: bool = True) -> list[Ru
     answer_table = markdown_table(Table(*comparison_cells(comparison)))
     about = [text for name in ("setting", "tuned", "limits") for text in said(name, comparison)]
     note = "\n\n".join([*answer([comparison]), answer_table, *about])
-    metrics = [each.column for each in measures_of(comparison) if each.column in summary]
+    metrics = [name for name in comparison.measures if name in summary]
     return [
         summary_run(
             key=f"{comparison.id}/{row['paradigm']}",
@@ -48,7 +47,7 @@ def group_summaries(section: Section[Comparison], alone: bool = True) -> list[Ru
                 row["paradigm"],
                 "" if alone else comparison.name,
                 *(
-                    f"{name} {percent(row[metric], 0)} %"
+                    f"{name} {_short(comparison.measures[metric].unit, row[metric])}"
                     for metric, name in comparison.names.items()
                     if known(row[metric])
                 ),
@@ -65,6 +64,11 @@ def group_summaries(section: Section[Comparison], alone: bool = True) -> list[Ru
     ]
 
 
+def _short(unit: Unit, value: float) -> str:
+    """``86 %``, ``23.46``."""
+    return f"{percent(value, 0)} %" if unit is SHARES else unit.value(value)
+
+
 def _params(comparison: Comparison, row: Mapping[Hashable, Any]) -> dict[str, str]:
     """What differs between paradigms comes first where MLflow compares runs, by the alphabet."""
     first, others = table(
@@ -73,7 +77,7 @@ def _params(comparison: Comparison, row: Mapping[Hashable, Any]) -> dict[str, st
         row=row,
         there=[name for name, value in row.items() if not pd.isna(value)],
         of_data=[*OF_DATA, "inference"],
-        select=measures(comparison.task, [comparison.select])[comparison.select],
+        select=comparison.measures[comparison.select],
         rates=rates,
     )
     return {each[0]: each[1] for each in (first, *others)}

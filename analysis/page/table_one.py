@@ -9,10 +9,10 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from analysis.digest.compare import Comparison, metrics_of
-from analysis.digest.measures import METRICS, measures
+from analysis.digest.compare import Comparison, metrics_of, units_of
+from analysis.digest.measures import METRICS
 from analysis.digest.published import of, row_of
-from analysis.forms import percent, points
+from analysis.forms import Unit
 from analysis.groups import paradigm_order
 from analysis.settings import setting_words
 
@@ -74,13 +74,14 @@ def table_one_cells(found: Sequence[Comparison]) -> pd.DataFrame:
         nothing, then the paradigms below each metric; ``62.5 (62.0, +0.5)`` are per cent, per
         cent and points. Of text, the task says which of the paper's models a row is.
     """
-    table = table_one(found)
+    table, units = table_one(found), units_of(found)
     cells = {("", "task"): [*map(_label, found)], ("", "m"): [str(m or "-") for m in table["m"]]}
     for metric, name in zip(metrics_of(found), names_of(found), strict=True):
         for paradigm in _paradigms(found):
             columns = [f"{metric}_{paradigm}{end}" for end in ("", "_published", "_difference")]
             rows = table[columns].itertuples(index=False, name=None)
-            cells[f"{name} %", paradigm] = [_cell(*row) for row in rows]
+            unit = units[metric]
+            cells[name + unit.sign, paradigm] = [_cell(unit, *row) for row in rows]
     return pd.DataFrame(cells)
 
 
@@ -92,9 +93,11 @@ def table_one_rows(found: Sequence[Comparison]) -> tuple[list[str], list[list[st
 
 def names_of(found: Sequence[Comparison]) -> list[str]:
     """What the metrics of the table are called, by each of its tasks."""
-    metrics = metrics_of(found)
-    known = [measures(comparison.task, metrics) for comparison in found]
-    return [" or ".join(dict.fromkeys(each[name].name for each in known)) for name in metrics]
+    known = [comparison.measures for comparison in found]
+    return [
+        " or ".join(dict.fromkeys(each[name].name for each in known if name in each))
+        for name in metrics_of(found)
+    ]
 
 
 def _paradigms(found: Sequence[Comparison]) -> list[str]:
@@ -104,10 +107,10 @@ def _paradigms(found: Sequence[Comparison]) -> list[str]:
     return paradigm_order(names.union(*(paper.paradigms for paper in papers)))
 
 
-def _cell(ours: float, published: float, difference: float) -> str:
+def _cell(unit: Unit, ours: float, published: float, difference: float) -> str:
     if pd.isna(published):
-        return percent(ours)
-    return f"{percent(ours)} ({percent(published)}, {points(difference)})"
+        return unit.value(ours)
+    return f"{unit.value(ours)} ({unit.value(published)}, {unit.change(difference)})"
 
 
 def _label(comparison: Comparison) -> str:

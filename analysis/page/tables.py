@@ -15,22 +15,15 @@ import pandas as pd
 from analysis.digest.classes import UNSEEN
 from analysis.digest.compare import Comparison
 from analysis.digest.means import SPREADS
-from analysis.digest.measures import Measure, measures
-from analysis.forms import MANY, Row, known, level, number, of_planned, percent, three_decimals
+from analysis.digest.measures import Measure
+from analysis.forms import MANY, Row, known, level, number, of_planned, three_decimals
 from analysis.groups import GROUP, OPTION, with_chosen
 from analysis.page.table_one import beside
 from analysis.rules.statistics import CONFIDENCE, MIN_SEEDS
 from analysis.section.templates import Table, table
-from study import tasks
 
 Cells = tuple[list[str], list[list[str]]]
 """Header and rows."""
-
-
-def measures_of(comparison: Comparison) -> list[Measure]:
-    """The measures of a comparison, with those that only recorded runs have."""
-    tried = comparison.options.filter(regex="^validation_").columns
-    return [*measures(comparison.task, tried.str.removeprefix("validation_")).values()]
 
 
 def comparison_cells(comparison: Comparison, published: bool = False) -> Cells:
@@ -47,23 +40,20 @@ def comparison_cells(comparison: Comparison, published: bool = False) -> Cells:
 def further_cells(comparison: Comparison) -> list[Cells]:
     """A table of each further measure that is known: mean and interval over seeds."""
     there, shown = comparison.summary.dropna(axis="columns", how="all"), _scores(comparison)
-    further = [each for each in measures_of(comparison) if each not in shown]
+    further = [each for each in comparison.measures.values() if each not in shown]
     return [_means(comparison, [each]) for each in further if each.column in there]
 
 
-def paired_cells(paired: pd.DataFrame) -> Cells:
-    """The verdicts of one comparison, one row per metric and pair.
-
-    Args:
-        paired: as `analysis.digest.pairs` gives it.
-    """
-    task = next(iter(paired["task"]), "")
+def paired_cells(comparison: Comparison) -> Cells:
+    """The verdicts of one comparison, one row per metric and pair."""
+    paired = comparison.paired
     return table(
         "table_verdicts.j2",
         rows=paired.to_dict("records"),
         level=level(CONFIDENCE),
-        measures=measures(task, paired["metric"].unique()),
-        draws=tasks.modality(task).draws,
+        measures=comparison.measures,
+        tested=_tested(comparison),
+        draws=comparison.modality.draws,
         spreads={
             factor: column
             for factor, column in SPREADS.items()
@@ -77,24 +67,24 @@ def paired_cells(paired: pd.DataFrame) -> Cells:
 def pair_cells(comparison: Comparison) -> Cells:
     """The same for the terminal: one row per pair of the paradigms that have numbers."""
     return table(
-        "table_pairs.j2",
-        c=comparison,
-        level=level(CONFIDENCE),
-        measures=measures(comparison.task, comparison.metrics),
+        "table_pairs.j2", c=comparison, level=level(CONFIDENCE), tested=_tested(comparison)
     )
 
 
-def verdict_table(paired: pd.DataFrame) -> Table:
+def _tested(comparison: Comparison) -> list[Measure]:
+    return [comparison.measures[name] for name in comparison.metrics]
+
+
+def verdict_table(comparison: Comparison) -> Table:
     """`paired_cells` for the page, with what is decided marked."""
-    decided = np.flatnonzero(paired["verdict"] != "undecided").tolist()
-    return Table(*paired_cells(paired), range(3), decided, csv="paired.csv")
+    decided = np.flatnonzero(comparison.paired["verdict"] != "undecided").tolist()
+    return Table(*paired_cells(comparison), range(3), decided, csv="paired.csv")
 
 
 def option_table(comparison: Comparison) -> Table:
     """Every option that was tried with its validation scores, the chosen ones marked."""
     options = with_chosen(comparison.options, comparison.choice, GROUP + OPTION)
-    measured = measures_of(comparison)
-    facts = {"c": comparison, "options": options, "measures": measured, "rates": rates}
+    facts = {"c": comparison, "options": options, "rates": rates}
     header, rows = table("table_options.j2", **facts)
     marked = np.flatnonzero(options["chosen"]).tolist()
     return Table(header, rows, (0, len(header) - 1), marked, csv="options.csv")
@@ -113,9 +103,12 @@ def class_tables(comparison: Comparison) -> list[Table]:
     rows, parts = comparison.classes, comparison.class_parts
     if rows.empty:
         return []
-    score = measures(comparison.task)["accuracy"].name
     headings = [
-        {"saif": "SAIF", "accuracy": score, UNSEEN: "right outside SAIF"},
+        {
+            "saif": "SAIF",
+            "accuracy": comparison.measures["accuracy"].name,
+            UNSEEN: "right outside SAIF",
+        },
         {
             "ftpt": "both true",
             "ffpt": "prediction alone",
@@ -180,8 +173,7 @@ def _means(
         c=comparison,
         level=level(CONFIDENCE),
         measures=shown,
-        names=measures(comparison.task),
-        forms={True: percent, False: number, "loss": three_decimals},
+        three_decimals=three_decimals,
         paper={} if paper is None else paper.to_dict(),
         seeds=seeds_there,
     )
@@ -189,5 +181,6 @@ def _means(
 
 def _scores(comparison: Comparison) -> list[Measure]:
     """The measures that its summary has spreads of."""
-    every = measures_of(comparison)
+    tested = _tested(comparison)
+    every = [*tested, *(each for each in comparison.measures.values() if each not in tested)]
     return [each for each in every if f"{each.column}_seed_se" in comparison.summary]

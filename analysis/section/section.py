@@ -40,7 +40,7 @@ class Question:
     cell_ids: Collection[str] | None = None
     budget: float | None = None
     select: Select | None = None
-    axis: Axis = "flops"
+    axis: Axis | None = None
     threshold: float | None = None
     interpolate: bool = False
     test: Sequence[str] | None = None

@@ -17,8 +17,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from analysis.digest.measures import measures_of
 from analysis.digest.read import opened
-from chapters.recorded.table import COSTS, KNOWN, SETTING, Runs, by_run, checked_table
+from chapters.recorded.each_instance import columns_of, graded, instances_of
+from chapters.recorded.own_measures import Measures, as_text
+from chapters.recorded.table import COSTS, KNOWN, SETTING, Checked, Runs, by_run, checked_table
 from study.results import RECORDED, SPLITS, Results, ResultsError, as_seen
 
 _STUDY = re.compile(r"[A-Za-z0-9][\w.-]*")
@@ -30,7 +33,8 @@ def record(
     runs: Runs,
     *,
     options: Sequence[str] = (),
-    measures: Sequence[str] = (),
+    measures: Measures = (),
+    instances: Mapping[str, Sequence[Any]] | None = None,
     study: str = RECORDED,
 ) -> list[str]:
     """Records runs that another training loop trained.
@@ -43,14 +47,16 @@ def record(
         results_dir: local path, fsspec URL or an open `Results`; made if missing.
         runs: one row an evaluation, with the columns
 
-            - `paradigm`, what is compared; `seed`, a whole number: paradigms are paired by it;
+            - `paradigm`, what is compared; `seed`, any number or text: paradigms are paired by it;
             - `compute`, training FLOPs spent until the evaluation, or `seconds` of training (or
               durations), or `examples` trained on, or several of them;
-            - `accuracy`, `saif` or a measure of its own, fractions in [0, 1], the larger the
-              better; NaN: not measured there;
+            - `accuracy` or `saif`, fractions in [0, 1], or a measure of its own; NaN: not measured
+              there; of the test split perhaps a list of what each instance got, whose mean it is:
+              then test instances are a sample, as seeds are;
 
             and perhaps `split` (train, validation or test; without the column all rows are of the
-            test split), `loss` (nats), `status` (done or diverged: its last evaluation is where
+            test split), `loss` (nats; a measure where it is named as one, or the only one),
+            `status` (done or diverged: its last evaluation is where
             that was seen, and from there on it counts as 0, in accuracy as 1 / num_classes),
             `stage` (tune: options are tried on this seed; confirm: it is a fresh one), and those
             of the setting: `task` (by default ``runs``), `m` (segments), `num_classes`, `n`
@@ -59,7 +65,11 @@ def record(
             is chosen on the validation split, which is needed where there are several; NaN: the
             option is not for this paradigm. Durations become seconds, moments and complex
             numbers text.
-        measures: columns of measures with names of their own.
+        measures: columns of measures with names of their own: fractions, of which more is better;
+            or what is said of each, by the names of `study.parts.register_measure`, such as
+            ``{"perplexity": {"is_share": False, "larger_is_better": False, "chance": 50257}}``.
+        instances: what each test instance belongs to, in the order of the lists, by what people
+            call these: ``{"users": [...]}``; None: each stands for itself.
         study: name under which the runs are found again.
 
     Returns:
@@ -67,8 +77,8 @@ def record(
 
     Raises:
         ResultsError: a column is missing or neither named nor known, a value is out of range, a
-            run has two rows of one evaluation, it was recorded with other numbers, or the
-            directory cannot be written; the message names the row.
+            run has two rows of one evaluation, it was recorded with other numbers or other words
+            on its measures, or the directory cannot be written; the message names the row.
     """
     if runs is None or isinstance(runs, str | os.PathLike):
         raise ResultsError(
@@ -76,34 +86,33 @@ def record(
         )
     if not isinstance(results_dir, Results) and not str(results_dir):
         raise ResultsError("results_dir is empty. Name a directory, such as 'results'.")
-    options, measures = (
-        list(dict.fromkeys(map(as_seen, [names] if isinstance(names, str) else names)))
-        for names in (() if each is None else each for each in (options, measures))
-    )
-    measures = [name for name in measures if name not in KNOWN]
+    names = [options] if isinstance(options, str) else options or ()
+    options = list(dict.fromkeys(map(as_seen, names)))
     if not _STUDY.fullmatch(study):
         raise ResultsError(
             f"the name of a study has letters, digits, _, . and - only, got {study!r}."
         )
-    table = checked_table(runs, options, measures)
-    cells = _cells(table, options, measures, study)
+    found = checked_table(runs, options, measures)
+    held, draws = instances_of(found.lists, instances)
+    cells = _cells(found, options, study, as_text(found.told, draws))
     results = opened(results_dir)
     results.prepare()
     with results.recording():
         there = _unchanged(results, cells)
         for cell, evaluations in cells:
             if cell["cell_id"] not in there:
-                results.write_cell(cell, evaluations)
+                results.write_cell(cell, evaluations, held)
     return [str(cell["cell_id"]) for cell, _ in cells]
 
 
 def _cells(
-    table: pd.DataFrame, options: Sequence[str], measures: Sequence[str], study: str
+    found: Checked, options: Sequence[str], study: str, declared: str | None
 ) -> list[tuple[dict[str, Any], list[dict[str, Any]]]]:
     """The row of `cells` and the rows of `evaluations` of each run, in the order of the table."""
+    table, many = found.table, graded(found.lists)
     setting = [name for name in SETTING if name in table]
     now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-    found = []
+    cells = []
     alike: dict[str, dict[str, Any]] = {}
     for _, rows in by_run(table, options):
         first = {name: _plain(value) for name, value in rows.iloc[0].items()}
@@ -116,12 +125,17 @@ def _cells(
             )
         comparison = {"kind": RECORDED, **own}
         schedule: dict[str, Any] = {"paradigm": first["paradigm"], "options": option}
-        run = {**comparison, "schedule": schedule, "seed": first["seed"]}
+        run = {**comparison, "schedule": schedule, "seed": first["seed_name"]}
         run_id = _hash(run)
-        evaluations = _evaluations(rows, measures, run_id)
+        lists = found.lists.loc[rows.index]
+        evaluations = _evaluations(rows, [*found.told], lists, many, run_id)
         # What follows is no part of the id: a run has one result.
         points = {row["budget_fraction"] for row in evaluations}
-        numbers = _hash({"evaluations": evaluations, "status": first["status"]})
+        plain = [
+            {name: value for name, value in row.items() if not name.startswith("instance_")}
+            for row in evaluations
+        ]
+        numbers = _hash({"evaluations": plain, "status": first["status"]})
         schedule |= {"evaluation_points": sorted(points), "numbers": numbers}
         cell = {
             **own,
@@ -141,12 +155,19 @@ def _cells(
             "pack": 1,
             "shared_prefix": False,
             "finished_at": now,
+            "declared": declared,
         }
-        found.append((cell, evaluations))
-    return found
+        cells.append((cell, evaluations))
+    return cells
 
 
-def _evaluations(rows: pd.DataFrame, measures: Sequence[str], run_id: str) -> list[dict[str, Any]]:
+def _evaluations(
+    rows: pd.DataFrame,
+    measures: Sequence[str],
+    lists: pd.DataFrame,
+    many: Sequence[str],
+    run_id: str,
+) -> list[dict[str, Any]]:
     """Rows of `evaluations`: one for each amount spent and each split, as whole cells have.
 
     Where a run diverged, its last evaluation is where that was seen, and has no values.
@@ -159,7 +180,11 @@ def _evaluations(rows: pd.DataFrame, measures: Sequence[str], run_id: str) -> li
     fractions = place / (place + 1)
     lost_at = fractions.max() if rows["status"].eq("diverged").any() else None
     keys = zip(fractions, rows["split"], strict=True)
-    at = dict(zip(keys, rows.to_dict("records"), strict=True))
+    of_each = (columns_of(each, many) for each in lists.to_dict("records"))
+    at = {
+        key: row | {"of_each": each}
+        for key, row, each in zip(keys, rows.to_dict("records"), of_each, strict=True)
+    }
     found = []
     for fraction, point in rows[costs].groupby(fractions):
         shared = {COSTS[name]: _plain(point[name].max()) for name in costs}
@@ -174,22 +199,32 @@ def _evaluations(rows: pd.DataFrame, measures: Sequence[str], run_id: str) -> li
                     **shared,
                     **{name: _plain(given.get(name)) for name in KNOWN},
                     "measures": json.dumps(own, sort_keys=True) if own else None,
+                    **given.get("of_each", {}),
                 }
             )
     return found
 
 
 def _unchanged(results: Results, cells: Sequence[tuple[dict[str, Any], Any]]) -> set[str]:
-    """Ids of the runs that the directory has; refuses those that it has with other numbers."""
+    """Ids of the runs that the directory has.
+
+    Refuses those that it has with other numbers, and words on measures other than those there.
+    """
     new = {str(cell["cell_id"]): cell for cell, _ in cells}
+    columns = ["task", "comparison_id", "declared"]
+    every = [results.cells(None, columns), pd.DataFrame([*new.values()])[columns]]
+    told = pd.concat(every).dropna(subset="declared").drop_duplicates()
+    for _, mine in told.groupby("comparison_id"):
+        measures_of(mine)
     there = results.cells(new, ["cell_id", "cell"])
     for run_id, text in zip(there["cell_id"], there["cell"], strict=True):
         if text != new[run_id]["cell"]:
             cell = new[run_id]
             which = ", ".join(filter(None, [cell["paradigm"], cell["schedule"]]))
+            seed = json.loads(cell["cell"])["seed"]
             raise ResultsError(
-                f"{which}, seed {cell['seed']} is in {results.url} with other numbers (run "
-                f"{run_id}). Nothing was recorded: record these runs into another directory."
+                f"{which}, seed {seed} is in {results.url} with other numbers (run {run_id}). "
+                "Nothing was recorded: record these runs into another directory."
             )
     return set(there["cell_id"])
 

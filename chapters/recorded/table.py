@@ -7,14 +7,17 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import hashlib
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
+from chapters.recorded.each_instance import apart
+from chapters.recorded.own_measures import LOSS, Measures, Told, measured
 from study.results import CONFIRM, SPLITS, ResultsError, as_seen, is_taken, unknown
 
 COSTS = {"compute": "compute_flops", "seconds": "train_seconds", "examples": "mosaics_seen"}
@@ -34,11 +37,29 @@ _ROUNDING = 1e-6
 _LONGEST = 60  # characters of a name: longer ones fit into no table
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
+_SMALLEST = 1e-6
+"""Of a measure that is no fraction: differences of smaller values count as none."""
+
+
+class Checked(NamedTuple):
+    """A table with plain values, every column that has a usual value, and nothing amiss.
+
+    Attributes:
+        table: one row an evaluation.
+        told: what is said of its measures, accuracy and SAIF excepted.
+        lists: what each test instance got, see `chapters.recorded.each_instance.apart`.
+    """
+
+    table: pd.DataFrame
+    told: Mapping[str, Told]
+    lists: pd.DataFrame
+
+
 Runs = pd.DataFrame | Mapping[str, Any] | Iterable[Mapping[str, Any]]
 
 
-def checked_table(runs: Runs, options: Sequence[str], measures: Sequence[str]) -> pd.DataFrame:
-    """The rows with plain values, every column that has a usual value, and nothing amiss.
+def checked_table(runs: Runs, options: Sequence[str], measures: Measures) -> Checked:
+    """The rows of runs, checked.
 
     Args:
         runs, options, measures: as `chapters.recorded.recorder.record` takes them.
@@ -47,12 +68,20 @@ def checked_table(runs: Runs, options: Sequence[str], measures: Sequence[str]) -
         ResultsError: as there; the message names the row.
     """
     table = _plain_table(runs)
-    _refuse_columns(table, options, measures)
-    table = _with_values_in_range(table, [*measures, *(n for n in KNOWN if n in table)], options)
-    _refuse_untold_choice(table, options, measures)
+    told = measured(table.columns, measures)
+    own = [name for name in told if name not in KNOWN]
+    _refuse_columns(table, options, own, told)
+    if "split" not in table:
+        table["split"] = "test"
+    every = [*own, *(name for name in KNOWN if name in table)]
+    lists = apart(table, every)
+    table = _with_values_in_range(table, {name: told.get(name) for name in every}, options)
+    counted = [name for name in every if name != LOSS or name in told]
+    _refuse_unmeasured(table, counted)
+    _refuse_untold_choice(table, options, counted)
     for _, rows in by_run(table, options):
         _refuse_rows(rows)
-    return table
+    return Checked(table, told, lists)
 
 
 def by_run(table: pd.DataFrame, options: Sequence[str]) -> Any:
@@ -92,16 +121,18 @@ def _plain(value: Any) -> Any:
     return str(value) if isinstance(value, complex) else value
 
 
-def _refuse_columns(table: pd.DataFrame, options: Sequence[str], measures: Sequence[str]) -> None:
+def _refuse_columns(
+    table: pd.DataFrame, options: Sequence[str], measures: Sequence[str], told: Collection[str]
+) -> None:
     if table.empty:
         raise ResultsError("there is no run to record: the table has no rows.")
     if table.columns.has_duplicates:
         twice = table.columns[table.columns.duplicated()][0]
         raise ResultsError(f"the table has two columns {twice!r}. Leave one out.")
-    lacking = [name for name in ("paradigm", "seed", *options, *measures) if name not in table]
+    lacking = [name for name in ("paradigm", "seed", *options, *told) if name not in table]
     if not any(name in table for name in COSTS):
         lacking.append("compute (training FLOPs, or else seconds or examples)")
-    if not measures and not {"accuracy", "saif"} & set(table):
+    if not told and not {"accuracy", "saif"} & set(table):
         lacking.append("accuracy or saif, or one that measures=[...] names")
     if lacking:
         raise ResultsError(
@@ -128,22 +159,24 @@ def _refuse_columns(table: pd.DataFrame, options: Sequence[str], measures: Seque
 
 
 def _with_values_in_range(
-    table: pd.DataFrame, shares: Sequence[str], options: Sequence[str]
+    table: pd.DataFrame, measures: Mapping[str, Told | None], options: Sequence[str]
 ) -> pd.DataFrame:
     """The table with all columns but those of costs and measures, and every value in range."""
     usual: dict[str, Any] = {
         "task": "runs",
         "m": 0,
-        "split": "test",
         "status": "done",
         "stage": None,
     }
     for name, value in usual.items():
         if name not in table:
             table[name] = value
+    table["seed_name"] = [_seed_name(value) for value in table["seed"]]
+    table["seed"] = [_seed(name) for name in table["seed_name"]]
     whole = {"seed": 0, "m": 0, "num_classes": 2, "n": 1}
     for name, least in whole.items():
         rule = f"a whole number from {least} to 2**63 - 1"
+        rule = "a number or text" if name == "seed" else rule
         _refuse(table, name, rule, least, 2**63 - 1, of_whole=True, missing=name in SETTING)
     for name in ("compute", "examples"):
         rule = "a whole number from 0 to 9e18 (of more, count billions)"
@@ -156,13 +189,12 @@ def _with_values_in_range(
     if "seconds" in table:  # 3 * .1 and .3 are one moment
         table["seconds"] = table["seconds"].round(9)
     _refuse(table, "lr", "a number > 0, or missing", sys.float_info.min, missing=True)
-    for name in shares:
-        if name == "loss":
-            _refuse(table, name, "nats, or missing", -np.inf, np.inf, missing=True)
-            table[name] = table[name].where(np.isfinite(table[name]))
+    for name, told in measures.items():
+        if name == LOSS or (told and not told.is_share):
+            _refuse_quantity(table, name)
         else:
             rule = "a fraction in [0, 1], or missing (87 % is .87)"
-            _refuse(table, name, rule, 0, 1, missing=True)
+            _refuse(table, name, rule + (told.hint(name) if told else ""), 0, 1, missing=True)
     table["status"] = table["status"].fillna("done")
     for name, valid in {"split": SPLITS, **_OF_A_RUN}.items():
         is_known = table[name].isin(valid) | ((name == "stage") & table[name].isna())
@@ -171,15 +203,45 @@ def _with_values_in_range(
     for name in ("paradigm", "task"):
         rule = f"a name of at most {_LONGEST} printable characters"
         _refuse_unfit(table, name, table[name].map(_is_name), rule)
-    measured = [name for name in shares if name != "loss"]
-    for name in measured:
+    return table
+
+
+def _refuse_unmeasured(table: pd.DataFrame, measures: Sequence[str]) -> None:
+    for name in measures:
         if table[name].isna().all():
             raise ResultsError(f"{name} has no value in any row. Leave it out.")
-    if not table.loc[table["split"].eq("test"), measured].notna().any(axis=None):
+    if not table.loc[table["split"].eq("test"), [*measures]].notna().any(axis=None):
         raise ResultsError(
             "no row of the test split has a value, and all numbers and verdicts are of that split."
         )
-    return table
+
+
+def _refuse_quantity(table: pd.DataFrame, name: str) -> None:
+    """Makes a measure that is no fraction numbers; what is infinite is not known."""
+    _refuse(table, name, "a number, or missing", -np.inf, np.inf, missing=True)
+    table[name] = table[name].where(np.isfinite(table[name]))
+    largest = table[name].abs().max()
+    if not (largest == 0 or largest >= _SMALLEST or np.isnan(largest)):
+        raise ResultsError(
+            f"{name} is at most {largest:g}, so small that differences count as rounding: record "
+            "it in a smaller unit, as 1000 times as much."
+        )
+
+
+def _seed_name(value: Any) -> int | str | None:
+    """A seed: the whole number that it is, or else its text; None: it is missing, or neither."""
+    if not pd.api.types.is_scalar(value) or pd.isna(value):
+        return None
+    number = pd.to_numeric(value, errors="coerce")
+    is_whole = pd.notna(number) and 0 <= number < 2**63 and float(number).is_integer()
+    return int(number) if is_whole else str(value)
+
+
+def _seed(name: int | str | None) -> int | None:
+    """Its number in results; text has one of its own."""
+    return (
+        int(hashlib.sha256(name.encode()).hexdigest()[:10], 16) if isinstance(name, str) else name
+    )
 
 
 def _simple(value: Any) -> Any:
@@ -254,8 +316,7 @@ def _refuse_untold_choice(
     table: pd.DataFrame, options: Sequence[str], measures: Sequence[str]
 ) -> None:
     """Refuses several options of a paradigm where no validation split can choose among them."""
-    shares = [name for name in (*measures, "accuracy", "saif") if name in table]
-    validated = table["split"].eq("validation") & table[shares].notna().any(axis=1)
+    validated = table["split"].eq("validation") & table[[*measures]].notna().any(axis=1)
     group = [*(name for name in SETTING if name in table), "paradigm"]
     for _, rows in table[~table["stage"].eq(CONFIRM)].groupby(group, sort=False, dropna=False):
         several = bool(options) and len(rows[[*options]].drop_duplicates()) > 1
@@ -267,4 +328,5 @@ def _refuse_untold_choice(
 
 
 def _row(table: pd.DataFrame, row: int) -> str:
-    return f"row {row} ({table['paradigm'][row]}, seed {table['seed'][row]})"
+    seed = table.get("seed_name", table["seed"])[row]
+    return f"row {row} ({table['paradigm'][row]}, seed {seed})"

@@ -27,12 +27,13 @@ load(())  # the columns of installed packages are read here, once
 _TEXT, _WHOLE, _NUMBER, _FLAG = pa.string(), pa.int64(), pa.float64(), pa.bool_()
 _TEXTS, _WHOLES, _NUMBERS = pa.list_(_TEXT), pa.list_(pa.int32()), pa.list_(_NUMBER)
 _BITS = pa.binary()
-_BITS_BY_NAME = pa.map_(_TEXT, _BITS)
+_BITS_BY_NAME, _NUMBERS_BY_NAME = pa.map_(_TEXT, _BITS), pa.map_(_TEXT, _NUMBERS)
 _OF_WORD = dict(zip(TYPES, (_TEXT, _WHOLE, _NUMBER, _TEXTS, _WHOLES, _NUMBERS), strict=True))
 _IN_WORDS = {kind: word for word, kind in _OF_WORD.items()} | {
     _FLAG: "yes or no",
     _BITS: "bits",
     _BITS_BY_NAME: "bits by name",
+    _NUMBERS_BY_NAME: "numbers by name",
 }
 
 Columns = Mapping[str, tuple[pa.DataType, str]]
@@ -131,13 +132,17 @@ INSTANCES: Columns = {
         "`focus`: those whose focus is on the foreground; and, by their names, measures that are "
         "true or false of an instance",
     ),
+    "instance_numbers": (
+        _NUMBERS_BY_NAME,
+        "of recorded runs, what each got in a measure that is more than true or false of it",
+    ),
     "class_heatmaps": (
         _NUMBERS,
         "the heat map of each class, if they are few, in the order of their names",
     ),
 }
 """Of the last evaluation on the test split of a cell that ended: a bit an instance, as
-`numpy.packbits` gives them, in the order of the file."""
+`numpy.packbits` gives them, in the order of the file. Recorded runs may have them at each."""
 
 _EXAMPLES: Columns = {
     "examples": (
@@ -162,6 +167,14 @@ GIVEN_UP: Columns = {
     ),
 }
 """Of a cell that failed before it was run to its end."""
+
+DECLARED: Columns = {
+    "declared": (
+        _TEXT,
+        "JSON: what was said of its `measures` (name -> `words`, `larger_is_better`, `chance`, "
+        "`is_share`), and what people call that to which its `instances` belong",
+    ),
+}
 
 _OF_CELLS: Mapping[str, Columns] = {
     "The cell": {
@@ -226,6 +239,7 @@ _OF_CELLS: Mapping[str, Columns] = {
         ),
         **GIVEN_UP,
     },
+    "Of a recorded run": DECLARED,
     **_brought("found"),
     "Of a trained network that was kept": NETWORK,
     "With what, and when": {
@@ -263,7 +277,8 @@ _OF_EVALUATIONS: Mapping[str, Columns] = {
 
 FAMILIES = (
     {"data_notes", *OF_DATA}, {"alpha"}, *(group.columns for group in GROUPS.values()), _EXAMPLES,
-    _FURTHER_MEASURES, GIVEN_UP, NETWORK, HELD, {"instance_bits"}, {"class_heatmaps"},
+    _FURTHER_MEASURES, GIVEN_UP, NETWORK, HELD, DECLARED, {"instance_bits"},
+    {"instance_numbers"}, {"class_heatmaps"},
 )  # fmt: skip
 """Columns that a file without any value of the family leaves out: so files of one kind of study
 have the same, and a folder of them is read as one table."""

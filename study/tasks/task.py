@@ -174,7 +174,7 @@ class Modality:
 
 
 MOSAICS = Modality("mosaics", counted="instances", m="segments m", backgrounds="background images")
-OTHERS = Modality("instances", counted="instances", m="segments m", draws="instances")
+OTHERS = Modality("examples", counted="examples", m="segments m", draws="examples")
 """Of tasks that are not known here: those of others' parts, and of recorded runs."""
 
 

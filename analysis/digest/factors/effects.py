@@ -21,6 +21,7 @@ from analysis.digest.compare import Comparison
 from analysis.digest.factors.families import Family, families, settings_table, value_text
 from analysis.digest.pairs import decided, of_seeds
 from analysis.groups import STAND_INS, paradigm_order
+from analysis.rules.learning import Scale
 
 EFFECT_COLUMNS = [
     "task", "factor", "level", "base", "first", "second", "subject", "metric", "num_pairs",
@@ -77,6 +78,7 @@ def effects(found: Sequence[Comparison]) -> pd.DataFrame:
 def _of_factor(family: Family, factor: str) -> Iterator[dict[str, Any]]:
     """The rows of one factor, without verdicts."""
     base = family.base
+    known = base.comparison.measures
     for level in family.levels(factor):
         both = level.comparison, base.comparison
         for subject in _subjects(*both):
@@ -84,7 +86,7 @@ def _of_factor(family: Family, factor: str) -> Iterator[dict[str, Any]]:
             differences = _minus(*(_scores(each, subject) for each in both))
             for metric, values in differences.items():
                 yield {
-                    **of_seeds(values),
+                    **of_seeds(values, Scale(is_share=known[str(metric)].is_share)),
                     "lacks": sorted(doubts - {""}),
                     "task": family.task,
                     "factor": factor,

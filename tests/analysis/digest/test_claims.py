@@ -14,6 +14,7 @@ import pytest
 
 from analysis.digest.claims import LEAD, NEARLY_EMPTY, OF_PAIRS, OF_SHARES, Declared, claim_of
 from analysis.digest.compare import Comparison
+from analysis.digest.measures import measures
 from analysis.rules.claim import Claim, Evidence, Finding
 from analysis.rules.rises import half_rise
 from analysis.rules.stages import Looks, Run
@@ -66,6 +67,7 @@ def comparison(runs: Mapping[str, Maps], **changes: Any) -> Comparison:
         "axis": "flops",
         "modality": MOSAICS,
         "metrics": ["saif", "accuracy"],
+        "measures": measures("digits"),
         "names": {"saif": "SAIF", "accuracy": "accuracy"},
         "select": "accuracy",
         "cells": cells.assign(task="digits"),

@@ -16,6 +16,7 @@ from analysis.digest.compare import compare_results
 from analysis.digest.pairs import PAIRED_COLUMNS, SAME_EVERYWHERE, of_pair, with_verdicts
 from analysis.digest.scores import Scores
 from analysis.rules.crossed import crossed_mean, needed_seeds
+from analysis.rules.learning import Scale
 from analysis.rules.statistics import holm, mcnemar, on_logit_scale, sign_flip
 from study.results import Results
 from tests.made_up.comparisons import compared, make_cell, write
@@ -33,7 +34,7 @@ def above(*differences: float) -> list[float]:
 def judged(hard: Sequence[float], soft: Sequence[float], **known: Any) -> dict[str, Any]:
     """Soft minus hard, in a family of two equal tests, with these scores of seeds."""
     sides = (Scores(np.array(side, float)[:, None]) for side in (soft, hard))
-    pair = {"metric": "accuracy", **of_pair(*sides, floor=0.3), **known}
+    pair = {"metric": "accuracy", **of_pair(*sides, Scale(floor=0.3)), **known}
     return with_verdicts([pair, pair])[0]
 
 

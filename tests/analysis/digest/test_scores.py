@@ -89,7 +89,7 @@ def test_few_images_cannot_say_how_images_vary(counts):
     """Two, or two that have nearly all instances."""
     rows = cells(counts, counts)
     found = scores(rows, "accuracy")
-    assert found.instances.lacking == "too few test images"
+    assert found.instances.lacking == "too few test {draws}"
     assert not found.instances
     np.testing.assert_allclose(found.shares, rows[["accuracy"]])
 

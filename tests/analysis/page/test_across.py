@@ -78,9 +78,9 @@ def test_every_verdict_is_a_cell_and_is_counted_once():
         ],
         columns=["first", "second", "setting", "difference", "verdict"],
     )
-    table = order_table(verdicts, ["digits m=10 (base)", "m=5"], "SAIF")
+    table = order_table(verdicts, ["digits m=10 (base)", "m=5"], "setting: SAIF")
     assert table.to_csv(index=False).splitlines() == [
-        "SAIF,soft - hard,lvml - soft",
+        "setting: SAIF in points,soft - hard,lvml - soft",
         "digits m=10 (base),-,+10.0 better",
         "m=5,-2.0 worse,undecided",
         "better,0,1",

@@ -83,7 +83,7 @@ def test_it_shows_numbers_settings_and_end_states(small):
     rows = rows_of(small.page)
     for header, cells in (
         comparison_cells(small.comparison),
-        paired_cells(small.comparison.paired),
+        paired_cells(small.comparison),
     ):
         assert all(row in rows for row in (header, *cells))
     for row in (["segments m", "10"], ["package versions", "numpy 2.4.6, torch 2.15.0"]):

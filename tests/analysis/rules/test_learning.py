@@ -9,10 +9,11 @@ import pytest
 from scipy import stats
 
 from analysis.rules.crossed import crossed_mean
-from analysis.rules.learning import apart, learned, share_mean
+from analysis.rules.learning import Scale, apart, learned, seed_mean
 from analysis.rules.statistics import clopper_pearson, mcnemar, sign_flip
 
 FLOOR = 0.3
+SCALE = Scale(FLOOR)
 
 
 @pytest.mark.parametrize(
@@ -29,10 +30,38 @@ FLOOR = 0.3
     ],
 )
 def test_seeds_fall_apart_at_a_guess_or_at_a_large_gap(values, place):
-    assert apart(values, FLOOR) == pytest.approx(place)
-    assert apart(values[::-1], FLOOR) == pytest.approx(place)
-    found = share_mean(crossed_mean(np.array(values)[:, None]), values, FLOOR)
+    assert apart(values, SCALE) == pytest.approx(place)
+    assert apart(values[::-1], SCALE) == pytest.approx(place)
+    found = seed_mean(crossed_mean(np.array(values)[:, None]), values, SCALE)
     assert math.isnan(found.low) == (place is not None or len(values) < 4)
+
+
+@pytest.mark.parametrize(
+    ("values", "place"),
+    [
+        ([31.2, 30.8, 30.5, 31.0, 30.9, 912.0], (31.2 + 912) / 2),
+        ([31.2, 30.8, 30.5, 31.0, 30.9, 36.0], None),  # an outlier of one law
+        ([0.0012, 0.0011, 0.0013, 0.0012, 0.9, 0.0012], (0.0013 + 0.9) / 2),  # in any unit
+        ([5.0] * 6, None),
+    ],
+)
+def test_seeds_of_a_quantity_fall_apart_at_a_gap_far_wider_than_they_lie(values, place):
+    quantity = Scale(sign=-1, is_share=False)
+    assert apart(values, quantity) == pytest.approx(place)
+    found = seed_mean(crossed_mean(np.array(values)[:, None]), values, quantity)
+    assert math.isnan(found.low) == (place is not None or np.ptp(values) == 0)
+
+
+def test_where_less_is_better_seeds_that_learned_lie_below():
+    rng = np.random.default_rng(0)
+    first, second = 0.2 + 0.02 * rng.random((2, 8))
+    first[:2] = 0.9
+    less = learned(first, second, Scale(sign=-1))
+    assert (less["learned_first"], less["learned_second"]) == (6, 8)
+    assert less["given_first"] == pytest.approx(first[2:].mean())
+    more = learned(1 - first, 1 - second)
+    assert less["above"] == pytest.approx(1 - more["above"])
+    assert less["p_learned"] == more["p_learned"]
 
 
 def test_what_parts_the_seeds_of_a_pair_does_not_depend_on_whose_they_are():

@@ -123,8 +123,9 @@ def test_any_cost_is_an_axis_and_equal_amounts_are_one_moment(results, axis, col
     found = compared(results, axis=axis)
     assert (found.budget, found.interpolated) == (1_529_000, False)
     assert found.summary["dice"].notna().all()
-    with pytest.raises(ResultsError, match=f"recorded without compute. .*--axis .*{axis}"):
-        compare_results(results)
+    assert compare_results(results)[0].axis == axis  # the only one that there is
+    with pytest.raises(ResultsError, match=f"recorded without compute. .*--axis .*{column}"):
+        compare_results(results, axis="flops")
 
 
 def test_a_run_without_an_evaluation_in_what_all_have_spent_is_named(results):
@@ -244,12 +245,11 @@ def test_names_that_look_alike_are_one(results, tmp_path):
         ({"compute": None}, r"no column compute \(training FLOPs, or else seconds or examples\)"),
         ({"step": 3}, "record knows no column 'step'. Name it in options"),
         ({"dice": 87.2}, r"row 0 \(a, seed 0\): dice must be a fraction .*87 % is .87.*got 87.2"),
-        ({"seed": "1 a"}, "seed must be a whole number from 0 to .* got '1 a'"),
+        ({"seed": [None, *range(7)]}, "row 0 .*: seed must be a number or text, got nan"),
         ({"compute": 1.5}, "compute must be a whole number from 0 to 9e18 .* got 1.5"),
         ({"compute": pd.Timedelta(5)}, "compute must be a whole number .* got 0 days"),
         ({"seconds": pd.Timestamp(2026, 1, 1)}, "seconds must be a number >= 0, or a duration"),
         ({"dice": 0.5 + 0.1j}, r"dice must be a fraction .* got '\(0.5\+0.1j\)'"),
-        ({"seed": 2**63}, "seed must be a whole number .* got 9223372036854775808"),
         ({"seconds": range(8, 0, -1)}, "seconds fall where compute rises"),
         ({"dice": np.nan}, "dice has no value in any row"),
         ({"split": "validation"}, "no row of the test split has a value"),
