@@ -80,7 +80,9 @@ def windows_of(train: TsFile, test: TsFile, window: int) -> BaseSegments:
     )
     notes = _notes(train, test, window, [len(values) for values, _ in cuts])
     digest = digest_of((*of_train, *of_test), train.classes)
-    return BaseSegments("series", *of_train, *of_test, train.classes, None, digest, notes)
+    carried = {"means": mean.tolist(), "deviations": scale.tolist()}
+    of_both = *of_train, *of_test
+    return BaseSegments("series", *of_both, train.classes, None, digest, notes, carried)
 
 
 def cut(series: Sequence[np.ndarray], window: int) -> tuple[np.ndarray, np.ndarray]:
@@ -125,6 +127,10 @@ def _notes(train: TsFile, test: TsFile, window: int, counts: Sequence[int]) -> t
 
 def shown(split: Mosaics, row: int) -> dict[str, Any]:
     """The windows of a mosaic, see `study.tracking.looks.Example`."""
-    segments = split.images[split.index[row].long()].cpu().numpy()
+    return windows_shown(split.images[split.index[row].long()].cpu().numpy())
+
+
+def windows_shown(segments: np.ndarray) -> dict[str, Any]:
+    """The same of windows (m, W, 1, C)."""
     kept = segments[:, :: -(-segments.shape[1] // _STEPS), 0].transpose(0, 2, 1)
     return {"windows": kept.astype(float).round(2).tolist()}

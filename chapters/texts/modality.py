@@ -24,6 +24,8 @@ POSTS = Modality(
     shown="chapters.texts.texts:shown",
     how_shown="The shade of a word grows with the attention on it, and the rationale is "
     "underlined.",
+    reads="chapters.texts.given_texts:given_texts",
+    example='"a text of yours"',
     published="chapters.texts.published:POSTS",
     named_by="architecture",
 )

@@ -12,7 +12,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -27,8 +27,9 @@ from study.tasks.task import SPLITS, Batch, Facts
 
 PADDING, UNKNOWN = 0, 1
 """Word numbers of padding, and of every word that is not in the vocabulary."""
+FIRST_WORD = 2
+"""Number of the first word of the vocabulary."""
 
-_FIRST_WORD = 2
 _SEGMENT_FLOATS = 100  # size of a word vector, by which passes through the networks are sized
 
 
@@ -135,6 +136,7 @@ class TextTask:
         facts: of the data.
         tested: the posts of the test split as they were written.
         classes: the name of each label.
+        vocabulary: the known words, of which the first has the number `FIRST_WORD`.
     """
 
     name: str
@@ -142,12 +144,18 @@ class TextTask:
     facts: Facts
     tested: Sequence[Post]
     classes: tuple[str, ...]
+    vocabulary: Sequence[str]
 
     encoder_weights = None
 
     def __post_init__(self) -> None:
         self.num_classes = len(self.classes)
         self._fixed = functools.lru_cache(maxsize=8)(self._drawn)
+
+    @property
+    def carried(self) -> dict[str, Any]:
+        """See `study.tasks.task.carried`."""
+        return {"classes": self.classes, "vocabulary": self.vocabulary}
 
     def splits(self, cell: Cell, device: torch.device | str = "cpu") -> dict[str, Texts]:
         """The splits of a cell: `train`, `validation`, `test`, as the data set has them.
@@ -184,17 +192,17 @@ def text_task(name: str, posts: Posts, options: Options) -> TextTask:
     """
     train = (post.tokens for post in posts.splits["train"])
     vocabulary = make_vocabulary(name, train, options["min_count"])
-    number_of = {word: i for i, word in enumerate(vocabulary, start=_FIRST_WORD)}
+    number_of = {word: i for i, word in enumerate(vocabulary, start=FIRST_WORD)}
     numbered = {split: _numbered(posts.splits[split], number_of) for split in SPLITS}
     facts = Facts(
         digest=_digest(numbered, vocabulary),
         num_classes=len(posts.classes),
-        input_shape=(len(vocabulary) + _FIRST_WORD,),
+        input_shape=(len(vocabulary) + FIRST_WORD,),
         sizes={split: len(each.labels) for split, each in numbered.items()},
         lengths=Counter(numbered["train"].lengths.tolist()),
         notes=tuple(_notes(posts, numbered, len(vocabulary), options)),
     )
-    return TextTask(name, numbered, facts, posts.splits["test"], posts.classes)
+    return TextTask(name, numbered, facts, posts.splits["test"], posts.classes, vocabulary)
 
 
 def _numbered(posts: Sequence[Post], number_of: Mapping[str, int]) -> NumberedPosts:

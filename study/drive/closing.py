@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from study import terminal
-from study.cell import AnyCell
+from study import tasks, terminal
+from study.cell import AnyCell, Cell
 from study.drive.launcher import Trained
 from study.launch.failures import say
 from study.launch.workplace import Workplace
@@ -112,6 +112,29 @@ def report(request: Request, place: Workplace, trained: Trained) -> None:
         print(f"runs:   {trained.tracker.ui_command}")
     if trained.tracker.view:
         print(f"view:   {trained.tracker.view}")
+    if request.keep_weights:
+        _tell_of_networks(request.results, place, cells)
+
+
+def _tell_of_networks(results: str, place: Workplace, cells: Sequence[AnyCell]) -> None:
+    """Prints where networks are kept, and how to ask the first of these cells that has one."""
+    from study.models import kept
+
+    names = {*place.results.storage.names(kept.FOLDER)}
+    for cell in cells:
+        if isinstance(cell, Cell) and kept.file_of(cell.id) in names:
+            example = tasks.modality(cell.task).example
+            print(
+                f"networks: {len(names):,} in {results.rstrip('/')}/{kept.FOLDER}. Ask one:\n"
+                "    from attention_study import load_network\n"
+                f'    network = load_network("{results}", "{cell.id}")'
+            )
+            if example:
+                print(
+                    f"    print(network.predict({example}).T)\n"
+                    f'    network.show({example}).save("where-it-looks.html")'
+                )
+            return
 
 
 def _of_the_study(study: str, cells: Sequence[AnyCell], held: pd.DataFrame) -> set[str]:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import base64
 import contextlib
-import io
 import json
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,18 +15,13 @@ from study.cell.seeds import stream_seed
 from study.cell.work import MOST_EXAMPLES
 from study.door import imported
 from study.tasks.mosaics.mosaics import Mosaics
+from study.tasks.mosaics.strip import strip
 from study.tasks.task import Split
-
-if TYPE_CHECKING:
-    from PIL import Image
 
 MOST_BYTES = 100_000
 """Of the examples of a cell, which are fewer than `MOST_EXAMPLES` where those take more."""
 
 _BYTES_A_SEGMENT, _BYTES_BESIDES = 16, 500  # of an example, besides what shows its input
-
-_TILE = 48  # pixels a side: a larger tile is made smaller
-_WIDEST_JPEG = 2**16 - 1
 
 Outputs = Iterable[tuple[Tensor, Tensor, Tensor]]
 """Of parts of a split: rows (B,), attention (B, m), class probabilities (B, C)."""
@@ -96,27 +89,8 @@ def _shown(split: Split, row: int) -> dict[str, Any]:
     _, height, _, channels = segments.shape
     if height > 1 and channels in (1, 3) and split.max_value:
         with contextlib.suppress(ImportError):  # without Pillow a worker trains all the same
-            return {"tiles": base64.b64encode(_strip(segments / split.max_value)).decode()}
+            return {"tiles": strip(segments / split.max_value)}
     return {}
-
-
-def _strip(tiles: NDArray[np.float64]) -> bytes:
-    """(m, H, W, 1 or 3) in [0, 1] -> an image file with the tiles side by side."""
-    from PIL import Image
-
-    pixels = (255 * tiles).round().astype(np.uint8)
-    images = [Image.fromarray(each[..., 0] if each.shape[2] == 1 else each) for each in pixels]
-    for image in images:
-        image.thumbnail((_TILE, _TILE), Image.Resampling.LANCZOS)
-    strip = Image.fromarray(np.concatenate([np.asarray(each) for each in images], axis=1))
-    forms = ("PNG", "JPEG") if strip.width <= _WIDEST_JPEG else ("PNG",)
-    return min((_file(strip, form) for form in forms), key=len)
-
-
-def _file(image: Image.Image, form: str) -> bytes:
-    with io.BytesIO() as sink:
-        image.save(sink, form, optimize=True)
-        return sink.getvalue()
 
 
 def _classes(split: Split, label: int, probabilities: NDArray[np.floating]) -> dict[str, Any]:

@@ -57,11 +57,16 @@ def names(task: str) -> list[str]:
 
 def model_of(cell: Cell, task: Task) -> Model:
     """The freshly initialised model of a cell on its task."""
+    return network_of(cell, task.facts.input_shape, task.num_classes)
+
+
+def network_of(cell: Cell, input_shape: tuple[int, ...], num_classes: int) -> Model:
+    """As `model_of`, of a task whose data is not at hand; arguments as of `build`."""
     return build(
         cell.architecture,
-        task.name,
-        task.facts.input_shape,
-        task.num_classes,
+        cell.task,
+        input_shape,
+        num_classes,
         width=cell.width,
         seed=cell.seed,
         precision=cell.precision,

@@ -1,13 +1,16 @@
 """Trained networks that are kept: for cells that take them apart, and for whoever asks for them.
 
 A results directory keeps one file a network, `networks/<cell_id>.safetensors`: its weights by
-their names in the model's state. Equal weights make equal files.
+their names in the model's state, and as metadata what else it takes to ask it
+(`study.tasks.task.carried`). Equal weights make equal files.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import torch
@@ -18,14 +21,19 @@ from study.storage.storage import Storage
 
 FOLDER = "networks"
 
+_CARRIED = "attention-study"
+"""The one entry of the metadata: JSON."""
+
 
 def file_of(cell_id: str) -> str:
     """The file of a network in its results directory."""
     return f"{FOLDER}/{cell_id}.safetensors"
 
 
-def keep(storage: Storage, cell_id: str, weights: Mapping[str, Tensor]) -> str:
-    """Writes a network and returns the digest of its weights.
+def keep(
+    storage: Storage, cell_id: str, weights: Mapping[str, Tensor], carried: Mapping[str, Any]
+) -> str:
+    """Writes a network, and what it carries, and returns the digest of its weights.
 
     Raises:
         ResultsError: it cannot be written.
@@ -37,7 +45,8 @@ def keep(storage: Storage, cell_id: str, weights: Mapping[str, Tensor]) -> str:
         name: weight.detach().cpu().clone(memory_format=torch.contiguous_format)
         for name, weight in weights.items()
     }
-    storage.write(file_of(cell_id), save(tensors))
+    metadata = {_CARRIED: json.dumps(carried, sort_keys=True)}
+    storage.write(file_of(cell_id), save(tensors, metadata))
     return digest(tensors)
 
 
@@ -51,7 +60,12 @@ def digest(weights: Mapping[str, Tensor]) -> str:
 
 
 def load(storage: Storage, cell_id: str) -> dict[str, Tensor]:
-    """Reads a network.
+    """Reads the weights of a network; errors as of `read`."""
+    return read(storage, cell_id)[0]
+
+
+def read(storage: Storage, cell_id: str) -> tuple[dict[str, Tensor], dict[str, Any] | None]:
+    """Reads a network: its weights, and what it carries; None: it was kept without that.
 
     Raises:
         RequestError: it is missing or damaged.
@@ -61,12 +75,15 @@ def load(storage: Storage, cell_id: str) -> dict[str, Tensor]:
     from safetensors.torch import load as tensors_of
 
     name = file_of(cell_id)
-    mend = (
-        "Copy it from where the cell was trained, or train in another directory (--results DIR)."
-    )
+    mend = "Copy it from where the cell was trained, or train in another results directory."
     try:
-        return tensors_of(storage.read(name))
+        data = storage.read(name)
+        weights = tensors_of(data)
     except FileNotFoundError as error:
         raise RequestError(f"{storage.url} lacks the network {name}. {mend}") from error
     except SafetensorError as error:
         raise RequestError(f"{storage.path(name)} is damaged ({error}). {mend}") from error
+    # Its length in 8 bytes, then JSON: of what is in memory safetensors gives no metadata.
+    header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
+    carried = header.get("__metadata__", {}).get(_CARRIED)
+    return weights, carried and json.loads(carried)

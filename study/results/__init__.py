@@ -25,7 +25,6 @@ from study.results.columns import SPLITS as SPLITS
 from study.results.columns import TRAINED as TRAINED
 from study.results.columns import cell_columns as cell_columns
 from study.results.columns import is_taken as is_taken
-from study.results.one_cell import TrainedNetwork as TrainedNetwork
 from study.results.one_cell import load_network as load_network
 from study.results.records import ENDED as ENDED
 from study.results.records import KEY as KEY
@@ -36,6 +35,7 @@ from study.results.report_folder import report_files as report_files
 from study.results.report_folder import report_folder as report_folder
 from study.results.results import FOLDERS as FOLDERS
 from study.results.results import Results as Results
+from study.results.trained_network import TrainedNetwork as TrainedNetwork
 from study.storage.storage import ResultsError as ResultsError
 from study.storage.storage import Storage as Storage
 from study.storage.urls import local_path as local_path

@@ -5,85 +5,39 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import pandas as pd
 
-from study import models, paradigms, parts, tasks
+from study import models, parts, tasks
 from study.cell import AnyCell, Cell
-from study.errors import RequestError, nearest
+from study.errors import RequestError, as_given, in_python, nearest
 from study.results.results import Results
+from study.results.trained_network import TrainedNetwork
 from study.tasks.sources.places import Places, absolute
-from study.tasks.task import Task
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from study.models.model import Model
-    from study.paradigms.paradigm import Paradigm
+from study.tasks.task import carried
 
 C = TypeVar("C", bound=AnyCell)
 
 
-@dataclass(frozen=True, eq=False)
-class TrainedNetwork:
-    """The network that a cell trained.
-
-    Attributes:
-        cell: that trained it.
-        task: its task; `task.splits(cell)["test"]` is what it was tested on.
-        model: with the trained weights, on the CPU, in evaluation mode.
-    """
-
-    cell: Cell
-    task: Task
-    model: Model
-
-    @property
-    def paradigm(self) -> Paradigm:
-        """The paradigm whose formula predicts, as at the last evaluation."""
-        last = paradigms.get(self.cell.schedule.phases[-1].paradigm)
-        return paradigms.get(self.cell.inference or last.exact)
-
-    def predict(self, segments: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """Where it looks, and what it predicts.
-
-        Args:
-            segments: (B, m, ...), as in a `study.tasks.task.Batch`.
-            mask: (B, m) bool, True = real segment; None: all are.
-
-        Returns:
-            Attention (B, m), whose rows sum to 1, and class probabilities (B, C).
-
-        Raises:
-            RequestError: it writes captions or compares images: its model has functions for that.
-        """
-        import torch
-
-        if tasks.modality(self.cell.task).evaluation != tasks.MOSAICS.evaluation:
-            raise RequestError(
-                f"a network of {self.cell.task} does not classify segments: call its `model`."
-            )
-        with torch.no_grad():
-            heads = self.model.focus, self.model.classifier
-            return self.paradigm.predict(*heads, self.model.encode(segments, mask), mask)
-
-
+@in_python()
 def load_network(
     results: str | os.PathLike[str], cell_id: str, **places: str | None
 ) -> TrainedNetwork:
-    """The network of a cell that was trained with `--keep-weights`, with its task.
+    """The network of a cell that was trained with `--keep-weights`; its data is not opened.
+
+    Of a network that an earlier version kept it is, as that knows neither classes nor vocabulary.
 
     Args:
         results: the results directory, local path or URL.
         cell_id: of the cell, or the beginning of it.
-        places: of the task's files, as the command's options: `data_dir`, `cache_dir`, and those
-            of its task. Without, they are found as the command finds them.
+        places: of the task's files, for `TrainedNetwork.task`, as the command's options:
+            `data_dir`, `cache_dir`, and those of its task. Without, they are found as the command
+            finds them.
 
     Raises:
-        RequestError: no such cell or several; its network was not kept, or is damaged; its data
-            or parts are missing or changed.
+        RequestError: no such cell or several; its network was not kept, or is damaged; its parts
+            are missing or changed; or a place is of no use to its task.
         ResultsError: the directory cannot be read.
     """
     from study.models import kept
@@ -94,20 +48,22 @@ def load_network(
     row = row_of(directory, cell_id)
     if row["kind"] != "training" or not directory.storage.exists(kept.file_of(row["cell_id"])):
         raise RequestError(
-            f"{directory.url} holds no network of cell {row['cell_id']}. Train its study with "
-            "--keep-weights in another directory (--results DIR), which keeps the networks of "
-            "confirming cells."
+            f"{directory.url} holds no network of cell {row['cell_id']}. The command `study.run "
+            f"{row['study']} --keep-weights --results DIR`, with another directory, keeps the "
+            "networks of confirming cells."
         )
     cell = cell_of(row, Cell)
     parts.require(cell)
-    weights = kept.load(directory.storage, cell.id)
+    weights, facts = kept.read(directory.storage, cell.id)
     if pd.notna(row["network_digest"]) and row["network_digest"] != kept.digest(weights):
         where = directory.storage.path(kept.file_of(cell.id))
         raise RequestError(f"{where} is damaged: its weights are not those of the cell's record.")
-    task = task_of(cell, Places.of({name: absolute(place) for name, place in places.items()}))
-    model = models.model_of(cell, task)
+    found = Places.of({name: absolute(place) for name, place in places.items()})
+    tasks.require_use(found, [cell.task])
+    facts = facts or carried(task_of(cell, found))
+    model = models.network_of(cell, tuple(facts["input_shape"]), facts["num_classes"])
     model.load_state_dict(weights)
-    return TrainedNetwork(cell, task, model.eval())
+    return TrainedNetwork(cell, model.eval(), facts | {"m": cell.m}, found)
 
 
 def row_of(results: Results, asked: str) -> dict[Any, Any]:
@@ -152,7 +108,8 @@ def cell_of(row: Mapping[Any, Any], of: type[C]) -> C:
             raise ValueError(f"here the same settings make cell {cell.id}")
     except (KeyError, TypeError, ValueError) as error:
         raise RequestError(
-            f"cell {cell_id} was trained by another trainer, or with parts that --with does not "
-            f"name now ({error}). Name them, or take code version {row['code_version']}."
+            f"cell {cell_id} was trained by another trainer, or with parts that "
+            f"{as_given('--with', 'study.parts.load')} does not name now ({error}). Name them, or "
+            f"take code version {row['code_version']}."
         ) from error
     return cell

@@ -47,6 +47,22 @@ class Outputs(NamedTuple):
     mask: NDArray[np.bool_]
 
 
+class Asked(NamedTuple):
+    """An input that a person asks a network about, made of what they gave.
+
+    Attributes:
+        name: of the input: its file, or its number among those given.
+        segments: (m, ...), m >= 1, as in a `Batch`; all are real.
+        parts: (m,) what each segment is: its file, its word, or its number in the input.
+        shown: gives what shows the input, see `study.tracking.looks.Example`.
+    """
+
+    name: str | int
+    segments: Tensor
+    parts: Sequence[str | int]
+    shown: Callable[[], dict[str, Any]]
+
+
 class Measure(NamedTuple):
     """A measure that tables show beside SAIF and score: of one modality, or of any.
 
@@ -117,6 +133,10 @@ class Modality:
             nothing does.
         how_shown: how to read that; empty: as of tiles.
         gallery: of its inputs, instead.
+        reads: makes inputs of what a person asks a network about: (what `carried` gives, and the
+            cell's m; what is given; `tiles`, or None) -> `Asked` of each; empty: none can be asked
+            about.
+        example: such an input, as Python, for people.
         published: what the paper printed, a `analysis.digest.published.Published`.
         settings: key of the settings of its models, see `study.cell.settings`; empty: they have
             none.
@@ -149,6 +169,8 @@ class Modality:
     shown: Place = ""
     how_shown: str = ""
     gallery: Gallery | None = None
+    reads: Place = ""
+    example: str = ""
     published: Place = "analysis.digest.published:MOSAICS"
     settings: str = ""
     rare: tuple[str, ...] = ()
@@ -173,7 +195,14 @@ class Modality:
         return {"accuracy": self.chance / num_classes, "saif": 0.0}
 
 
-MOSAICS = Modality("mosaics", counted="instances", m="segments m", backgrounds="background images")
+MOSAICS = Modality(
+    "mosaics",
+    counted="instances",
+    m="segments m",
+    backgrounds="background images",
+    reads="study.tasks.mosaics.given_images:given_images",
+    example='"picture.png"',
+)
 OTHERS = Modality("examples", counted="examples", m="segments m", draws="examples")
 """Of tasks that are not known here: those of others' parts, and of recorded runs."""
 
@@ -342,6 +371,17 @@ class Task(Protocol):
         The cell's seed draws the train split; the others are fixed, but for episodes.
         """
         ...
+
+
+def carried(task: Task) -> dict[str, Any]:
+    """What networks of a task keep beside their weights, to be built and asked without its data.
+
+    Returns:
+        Plain values: `input_shape`, `num_classes`, and what the task has as `carried`, if it has
+        that: `classes`, their names, and what the `reads` of its modality takes.
+    """
+    facts = {"input_shape": task.facts.input_shape, "num_classes": task.num_classes}
+    return facts | getattr(task, "carried", {})
 
 
 @dataclass(frozen=True)

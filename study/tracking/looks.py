@@ -48,6 +48,8 @@ _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#
 class Example(TypedDict):
     """Where a model looks in an input of m segments, one of which `tiles`, `windows` or `words`.
 
+    Of an input that a person asks about, `input` stands for label and foreground.
+
     Attributes:
         tiles: an image file (PNG or JPEG) in base64: the m tiles side by side.
         windows: of each window, of each channel, its values.
@@ -55,6 +57,8 @@ class Example(TypedDict):
         attention: on each segment.
         foreground: the true segments, by their places.
         label: the true class.
+        input: its file or number.
+        across: tiles side by side, if they are of one picture.
         predicted: the class of highest score.
         score: its probability.
     """
@@ -64,7 +68,9 @@ class Example(TypedDict):
     words: NotRequired[list[str]]
     attention: list[float]
     foreground: list[int]
-    label: str
+    label: NotRequired[str]
+    input: NotRequired[str | int]
+    across: NotRequired[int]
     predicted: str
     score: float
 
@@ -110,8 +116,9 @@ def _style(example: Example) -> str:
     if "words" in example:
         return ""
     m = len(example["attention"])
+    across = example.get("across", min(m, _ACROSS))
     width = _WINDOW[0] / _WINDOW[1] if "windows" in example else 1
-    return f"--s:url({_strip(example)});--m:{m};--n:{min(m, _ACROSS)};--w:{width:g}"
+    return f"--s:url({_strip(example)});--m:{m};--n:{across};--w:{width:g}"
 
 
 def _strip(example: Example) -> str:

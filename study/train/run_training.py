@@ -14,12 +14,12 @@ from study.cell import Cell, Options
 from study.cell.events import Ended, Instances, Report
 from study.cell.work import MOST_EXAMPLES, TUNE, Work
 from study.door import imported
-from study.errors import RequestError
+from study.errors import RequestError, as_given
 from study.evaluate.examples import first
 from study.models import kept
 from study.storage.storage import Storage
 from study.tasks.sources.places import Places
-from study.tasks.task import Split, Task, class_names
+from study.tasks.task import Split, Task, carried, class_names
 from study.train.steps.checkpoints import Checkpoints
 from study.train.steps.loop import train_pack
 from study.train.steps.pack_member import OnEvaluation, Outcome
@@ -45,18 +45,18 @@ class Trainer:
         tell = _reporter(cells, task, self._report)
         outcomes = train_pack(cells, task, self._device, tell, work.micro_batch, self._checkpoints)
         return [
-            _ended(task, work, cell, outcome, self._kept(cell, outcome))
+            _ended(task, work, cell, outcome, self._kept(cell, task, outcome))
             for cell, outcome in zip(cells, outcomes, strict=True)
         ]
 
-    def _kept(self, cell: Cell, outcome: Outcome) -> str | None:
+    def _kept(self, cell: Cell, task: Task, outcome: Outcome) -> str | None:
         """Keeps a trained network and gives the digest of its weights; None: it is not kept."""
         work = self._work
         asked = work.keep_weights and work.stage(cell) != TUNE
         keeps = asked or tasks.modality(cell.task).keeps_networks
         if outcome.weights is None or work.dry_run or not keeps:
             return None
-        return kept.keep(Storage(work.results), cell.id, outcome.weights)
+        return kept.keep(Storage(work.results), cell.id, outcome.weights, carried(task))
 
 
 def loaded(cell: Cell, work: Work) -> Task:
@@ -86,7 +86,8 @@ def _require_same_data(cell: Cell, task: Task) -> None:
         raise RequestError(
             f"cell {cell.id} was planned on data with digest {cell.data_digest}, but here "
             f"{task.name} has digest {task.facts.digest}: the data changed. Run the command again "
-            "to plan it anew, or name the folder of the data that it had with --data-dir DIR."
+            "to plan it anew, or name the folder of the data that it had with "
+            f"{as_given('--data-dir DIR')}."
         )
 
 

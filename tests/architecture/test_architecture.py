@@ -48,7 +48,7 @@ STOREYS = [
     ["study.tasks.task", "study.terminal"],
     ["study.tasks.sources", "study.cell"],
     ["study.paradigms", "study.storage", "study.terminal.working"],
-    ["search_spaces", "study.hardware", "study.reported"],
+    ["search_spaces", "study.hardware", "study.reported", "study.tracking.looks"],
     ["search_spaces.open_questions"],
     ["search_spaces.base", "study.door"],
     ["study.errors", "study"],

@@ -5,6 +5,7 @@ Data that would be downloaded are small and made up here, in the layout of the r
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Iterator
@@ -18,8 +19,9 @@ from study import tasks
 from study.cell import NO_OPTIONS, Cell, Options, Schedule
 from study.check.of_tasks import PROMISES, Loaded
 from study.check.promises import Skipped
+from study.door import imported
 from study.errors import RequestError
-from study.tasks.task import MOSAICS, SPLITS, Batch, Split
+from study.tasks.task import MOSAICS, SPLITS, Batch, Split, carried, class_names
 from tests.made_up.gpu import waits
 from tests.made_up.layouts import LAYOUTS, OF_TASK
 
@@ -127,6 +129,17 @@ def test_what_is_prepared_is_prepared_once_until_a_file_changes(known):
         os.utime(path, ns=(0, 0))
     Known(known.name, known.places).task.splits(known.cell)
     assert (len(prepared()) > len(first)) == OF_TASK[known.name].prepares
+
+
+def test_what_networks_carry_is_plain_and_names_the_classes_of_who_can_be_asked(known):
+    modality = tasks.modality(known.name)
+    found = json.loads(json.dumps(carried(known.task)))
+    assert tuple(found["input_shape"]) == known.task.facts.input_shape
+    assert found["num_classes"] == known.task.num_classes
+    assert bool(modality.reads) == bool(modality.example)
+    if modality.reads:
+        assert callable(imported(modality.reads))
+        assert found["classes"] == class_names(known.splits()["test"])
 
 
 # --- batches

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -30,6 +31,7 @@ class BaseSegments:
         max_value: the uint8 value that stands for 1; None: float32, as networks take it.
         digest: 16 hexadecimal digits that stand for all but the notes.
         notes: sentences about the data, for people.
+        carried: how further segments are made as these are, plain values.
     """
 
     noun: str
@@ -43,6 +45,7 @@ class BaseSegments:
     max_value: int | None
     digest: str
     notes: tuple[str, ...] = ()
+    carried: Mapping[str, Any] = field(default_factory=dict)
 
 
 def first_alike(segments: Iterable[np.ndarray]) -> np.ndarray:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
+from study.errors import as_given
 from study.tasks.mosaics.layouts import ImageSet, may_belong
 from study.tasks.sources.downloading import downloading
 
@@ -53,7 +54,7 @@ def _cifar(
     )
 
     def download(partial: Path, where: str) -> None:
-        remedy = f"Pass it with --data-dir DIR: {accepted}."
+        remedy = f"Pass it with {as_given('--data-dir DIR')}: {accepted}."
         with downloading(title, 170, partial, where, remedy):
             from torchvision import datasets
 

@@ -69,20 +69,48 @@ def fitted(image: Image, side: int) -> np.ndarray:
     It is turned upright as its camera says, if that can be read, put on white where it is
     transparent, cut to the square in its middle, and resized with antialiasing (bicubic).
     """
+    image.draft("RGB", (2 * side, 2 * side))  # a large JPEG is decoded no larger than needed
+    return np.asarray(squared(upright(image), side))
+
+
+def upright(image: Image) -> Image:
+    """An image in RGB, turned as its camera says, if that can be read, on white.
+
+    Raises:
+        ValueError: it has more than 8 bits a channel.
+        Exception: of any sort: it is damaged.
+    """
     from PIL import Image as images
     from PIL import ImageOps
 
-    image.draft("RGB", (2 * side, 2 * side))  # a large JPEG is decoded no larger than needed
+    if image.mode.startswith(("I", "F")):  # conversion would clip it
+        raise ValueError(f"it has more than 8 bits a channel ({image.mode})")
     image.load()
     with contextlib.suppress(Exception):  # EXIF that cannot be read: it stays as it is
         ImageOps.exif_transpose(image, in_place=True)
     if image.has_transparency_data:
         white = images.new("RGBA", image.size, "white")
         image = images.alpha_composite(white, image.convert("RGBA"))
-    image = image if image.mode == "RGB" else image.convert("RGB")
-    if image.size != (side, side):
-        image = ImageOps.fit(image, (side, side), images.Resampling.BICUBIC)
-    return np.asarray(image)
+    return image if image.mode == "RGB" else image.convert("RGB")
+
+
+def squared(image: Image, side: int) -> Image:
+    """The square in the middle of an image in RGB, of side x side pixels."""
+    from PIL import Image as images
+    from PIL import ImageOps
+
+    if image.size == (side, side):
+        return image
+    return ImageOps.fit(image, (side, side), images.Resampling.BICUBIC)
+
+
+def image_of(content: Content) -> Image:
+    """The image of a content; raises as `opened`."""
+    from PIL import Image
+
+    if isinstance(content, np.ndarray):
+        return Image.fromarray(content)
+    return opened(content.read_bytes() if isinstance(content, Path) else content or b"")
 
 
 def decoded(content: Content, side: int, resized: bool) -> np.ndarray:
@@ -97,20 +125,12 @@ def decoded(content: Content, side: int, resized: bool) -> np.ndarray:
         ValueError: it has more than 8 bits, or another size that is refused.
         Exception: as `opened`.
     """
-    from PIL import Image
-
-    if isinstance(content, np.ndarray):
-        if content.shape == (side, side, 3):
-            return content
-        image = Image.fromarray(content)
-    else:
-        image = opened(content.read_bytes() if isinstance(content, Path) else content or b"")
-    with image:
+    if isinstance(content, np.ndarray) and content.shape == (side, side, 3):
+        return content
+    with image_of(content) as image:
         if not resized and image.size != (side, side):
             width, height = image.size
             raise ValueError(f"it is {width} x {height} pixels, must be {side} x {side}")
-        if image.mode.startswith(("I", "F")):  # conversion would clip it
-            raise ValueError(f"it has more than 8 bits a channel ({image.mode})")
         return fitted(image, side)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -77,11 +77,7 @@ class Mosaics:
 
     def segments(self, images: Tensor) -> Tensor:
         """The base images of these rows of `images` as float32 (N, C, H, W), uint8 in [-1, 1]."""
-        pixels = self.images.index_select(0, images)
-        if self.max_value is not None:
-            pixels = pixels.float().mul_(2 / self.max_value).sub_(1)
-        # A view, which keeps channels last in memory: convolutions are faster so.
-        return pixels.permute(0, 3, 1, 2)
+        return as_segments(self.images.index_select(0, images), self.max_value)
 
     @property
     def base_images(self) -> Tensor | None:
@@ -106,6 +102,14 @@ class Mosaics:
             labels=self.labels[:count],
             foreground=self.foreground[:count],
         )
+
+
+def as_segments(pixels: Tensor, max_value: int | None) -> Tensor:
+    """Images (N, H, W, C) as networks take them: (N, C, H, W), with `max_value` in [-1, 1]."""
+    if max_value is not None:
+        pixels = pixels.float().mul_(2 / max_value).sub_(1)
+    # A view, which keeps channels last in memory: convolutions are faster so.
+    return pixels.permute(0, 3, 1, 2)
 
 
 class _Content(NamedTuple):
@@ -172,6 +176,12 @@ class MosaicTask:
             ("disjoint", "test"): self._pool("test", tests, np.full(len(tests), True)),
             **{("shared-base", split): shared for split in SPLITS},
         }
+
+    @property
+    def carried(self) -> dict[str, Any]:
+        """See `study.tasks.task.carried`."""
+        base = self.base
+        return {"classes": self.foreground, "max_value": base.max_value, **base.carried}
 
     def splits(self, cell: Cell, device: torch.device | str = "cpu") -> dict[str, Mosaics]:
         """The splits of a cell: `train`, `validation`, `test`.

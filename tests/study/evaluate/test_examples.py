@@ -83,7 +83,7 @@ def test_they_are_fewer_where_they_would_be_large(split, monkeypatch):
         assert len(text) <= room
         counts.append(len(json.loads(text)))
     assert counts[0] == MOST_EXAMPLES > counts[1] > counts[2] == 0
-    monkeypatch.setattr(module, "_strip", None)  # nothing is drawn where there is no room
+    monkeypatch.setattr(module, "strip", None)  # nothing is drawn where there is no room
     assert at_random(split) == "[]"
 
 

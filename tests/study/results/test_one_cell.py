@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import pkgutil
+import shutil
+import textwrap
 import uuid
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
+from PIL import Image
+from safetensors.torch import save
 
 from study import paradigms, run, tasks
 from study.cell import Cell, NetworkSettings, Schedule
@@ -17,8 +22,11 @@ from study.errors import RequestError
 from study.models import kept
 from study.results import FURTHER, METRICS, Results, TrainedNetwork, load_network
 from study.results.merging import compact
+from study.terminal.command import DONE
+from study.train.run_training import opened_task
 from tests.chapters.texts.post_files import load, text_cell, write_posts
 from tests.conftest import tiny_cell
+from tests.made_up.commands import called
 from tests.made_up.jobs import trained
 
 STUDY = """digits --shard 1/1 --threads 1 --pack seed,lr --keep-weights --set n=100 m=3 epochs=2
@@ -52,16 +60,18 @@ def assert_as_recorded(network: TrainedNetwork, row: Mapping[str, Any]) -> None:
     for name in (*METRICS, *FURTHER, "heatmap", "instance_right", "instance_saif"):
         assert np.array_equal(again.get(name, np.nan), row[name], equal_nan="inst" not in name)
     segments, _, foreground, mask = test.batch(torch.arange(len(test)))
-    attention, scores = network.predict(segments, mask)
+    attention, scores = network.outputs(segments, mask)
     known = foreground.any(dim=1)
     a_z = (attention * foreground).sum(dim=1)[known].mean()
     assert a_z == pytest.approx(row["foreground_attention_mean"], abs=1e-6)
     assert (scores.argmax(dim=1) == test.labels).double().mean() == row["accuracy"]
 
 
+@pytest.mark.usefixtures("no_pictures")
 def test_the_command_keeps_the_networks_of_confirming_cells_each_of_a_pack(
-    tmp_path, monkeypatch, digits
+    tmp_path, monkeypatch, capsys, digits
 ):
+    """And the lines that it ends with ask one of them about a picture."""
     monkeypatch.setattr("study.plan.estimate.TIMED_FLOPS", {"cpu": 1})
     assert run.main([*STUDY.split(), "--results", str(tmp_path)]) == 0
     results = Results(tmp_path)
@@ -73,6 +83,17 @@ def test_the_command_keeps_the_networks_of_confirming_cells_each_of_a_pack(
     compact(results)
     for cell_id in confirming["cell_id"]:
         assert_as_recorded(load_network(tmp_path, cell_id[:12]), last(results, cell_id))
+    alone = STUDY.replace("--shard 1/1", "--tracking none")
+    status, printed, errors = called(run.main, capsys, *alone.split(), "--results", str(tmp_path))
+    assert status == DONE, errors
+    said, *lines = printed[printed.index("networks: ") :].splitlines()
+    assert said == f"networks: 4 in {tmp_path}/networks. Ask one:"
+    monkeypatch.chdir(tmp_path)
+    Image.new("L", (30, 10)).save("picture.png")
+    code = textwrap.dedent("\n".join(lines)).replace("from attention_study", "from study.results")
+    exec(code, {})
+    assert "picture.png" in (tmp_path / "where-it-looks.html").read_text()
+    assert "predicted" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("architecture", ["embedding", "self-attention", "perceptron"])
@@ -87,6 +108,29 @@ def test_of_a_study_of_one_stage_all_are_kept_behind_a_url_too(architecture, tmp
     train(results, cell, places=(data_dir,))
     network = load_network(results.url, cell.id, data_dir=data_dir)
     assert_as_recorded(network, last(results, cell.id))
+
+
+def test_a_network_needs_no_data_but_one_that_an_earlier_version_kept_does(results, tmp_path):
+    """What is missing is an argument of Python, not an option of a command."""
+    data_dir = str(write_posts(tmp_path / "posts"))
+    cell = text_cell(load(tmp_path / "posts"))
+    train(results, cell, places=(data_dir,))
+    weights = kept.load(results.storage, cell.id)
+    carrying = load_network(results.url, cell.id, data_dir=data_dir)
+    expected = carrying.predict("a red fruit1")
+    results.storage.write(kept.file_of(cell.id), save(weights))
+    without = load_network(results.url, cell.id, data_dir=data_dir)
+    pd.testing.assert_frame_equal(without.predict("a red fruit1"), expected)
+    shutil.rmtree(data_dir)
+    opened_task.cache_clear()
+    pd.testing.assert_frame_equal(carrying.predict("a red fruit1"), expected)
+    missing = "posts does not exist. Pass the directory that holds HateXplain with data_dir"
+    with pytest.raises(RequestError, match=missing):
+        _ = carrying.task
+    with pytest.raises(RequestError, match=missing):
+        load_network(results.url, cell.id, data_dir=data_dir)
+    with pytest.raises(RequestError, match=r"^folder is of no use to hatexplain"):
+        load_network(results.url, cell.id, folder=data_dir)
 
 
 def test_written_twice_it_is_the_same_file(tmp_path, digits):

@@ -50,6 +50,15 @@ def test_inputs_that_only_some_have_are_left_out():
     assert html.count('class="tiles"') == 2
 
 
+def test_an_input_whose_class_nobody_knows_is_named_and_neither_right_nor_wrong():
+    asked = mosaic(6, input="a.png", across=3, foreground=[])
+    html = looks_html({"soft": [{key: asked[key] for key in asked if key != "label"}]})
+    assert "<th>input</th>" in html
+    assert "<th>a.png</th>" in html
+    assert "--n:3;" in html
+    assert '<p class="said">dog, 61 %</p>' in html
+
+
 def test_no_text_of_results_is_markup():
     bad = '<b>"&'
     example = Example(

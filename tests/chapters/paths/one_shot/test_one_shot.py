@@ -62,8 +62,9 @@ def test_a_network_is_loaded_but_does_not_predict_as_it_classifies_no_segments(f
     loaded = load_network(finished.url, cell_id)
     weights = kept.load(finished.storage, cell_id)
     assert kept.digest(loaded.model.state_dict()) == kept.digest(weights)
-    with pytest.raises(RequestError, match="does not classify segments"):
-        loaded.predict(torch.zeros(1))
+    for ask in (loaded.outputs, loaded.predict, loaded.show):
+        with pytest.raises(RequestError, match="does not classify segments"):
+            ask(torch.zeros(1))
 
 
 def test_a_cell_repeats_to_its_numbers_and_other_predictions_are_a_difference(

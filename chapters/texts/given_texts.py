@@ -1,0 +1,50 @@
+"""Texts that a person asks a network about, in its words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+import torch
+
+from chapters.texts.own_texts import WORDS
+from chapters.texts.posts import checked_tokens
+from chapters.texts.texts import FIRST_WORD, UNKNOWN
+from study.errors import RequestError
+from study.tasks.sources.reading import reading
+from study.tasks.task import Asked
+
+_TEXT = (
+    "Give a text, a list of texts, or a list of lists of words, such as [['a', 'fine', 'film']]."
+)
+
+
+def given_texts(carried: Mapping[str, Any], given: Any, tiles: Any) -> list[Asked]:
+    """See `study.tasks.task.Modality.reads`.
+
+    Args:
+        carried: `vocabulary`, and m, at which texts are cut.
+        given: a text or a list of texts, whose words are those of `WORDS` in lower case; or a list
+            of lists of words, which are taken as they are.
+        tiles: None.
+
+    Raises:
+        RequestError: it is none of these, a text is empty, or tiles are given.
+    """
+    if tiles is not None:
+        raise RequestError("tiles= cuts pictures, no texts: leave it out.")
+    texts = [given] if isinstance(given, str) else given
+    if not isinstance(texts, list | tuple) or not texts:
+        raise RequestError(f"no text is given. {_TEXT}")
+    number_of = {word: n for n, word in enumerate(carried["vocabulary"], start=FIRST_WORD)}
+    asked = []
+    for place, text in enumerate(texts):
+        with reading(f"text {place}", _TEXT):
+            tokens = WORDS.findall(text.lower()) if isinstance(text, str) else [*text]
+            if not "".join(checked_tokens(tokens)).strip():
+                raise ValueError("it holds no word")
+        words = tokens[: carried["m"]]
+        numbers = torch.tensor([number_of.get(word, UNKNOWN) for word in words])
+        asked.append(Asked(place, numbers, words, partial(dict, words=words)))
+    return asked
