@@ -12,6 +12,7 @@ import json
 import os
 import re
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -20,8 +21,10 @@ import pandas as pd
 from analysis.digest.measures import measures_of
 from analysis.digest.read import opened
 from chapters.recorded.each_instance import columns_of, graded, instances_of
-from chapters.recorded.own_measures import Measures, as_text
-from chapters.recorded.table import COSTS, KNOWN, SETTING, Checked, Runs, by_run, checked_table
+from chapters.recorded.exports import as_recorded
+from chapters.recorded.own_measures import Measures, as_text, told_of
+from chapters.recorded.table import COSTS, KNOWN, SETTING, Checked, by_run, checked_table
+from chapters.recorded.taken import taken
 from study.results import RECORDED, SPLITS, Results, ResultsError, as_seen
 
 _STUDY = re.compile(r"[A-Za-z0-9][\w.-]*")
@@ -30,8 +33,9 @@ _VERSION = {"recorded": 1}
 
 def record(
     results_dir: str | os.PathLike[str] | Results,
-    runs: Runs,
+    runs: Any,
     *,
+    columns: Mapping[str, str] = MappingProxyType({}),
     options: Sequence[str] = (),
     measures: Measures = (),
     instances: Mapping[str, Sequence[Any]] | None = None,
@@ -45,7 +49,9 @@ def record(
 
     Args:
         results_dir: local path, fsspec URL or an open `Results`; made if missing.
-        runs: one row an evaluation, with the columns
+        runs: a data frame of pandas, Polars, PyArrow or DuckDB, dictionaries, or paths of CSV or
+            Parquet files: runs as W&B, MLflow or TensorBoard export them, of which it says what
+            was taken for what (docs/your-own/runs.md), or one row an evaluation, with the columns
 
             - `paradigm`, what is compared; `seed`, any number or text: paradigms are paired by it;
             - `compute`, training FLOPs spent until the evaluation, or `seconds` of training (or
@@ -61,6 +67,9 @@ def record(
             `stage` (tune: options are tried on this seed; confirm: it is a fresh one), and those
             of the setting: `task` (by default ``runs``), `m` (segments), `num_classes`, `n`
             (training examples), `architecture`.
+        columns: where a column has another name, the one above -> theirs, such as
+            ``{"paradigm": "config.optimizer", "test/accuracy": "best_acc"}``; what has no name
+            above is then left out.
         options: columns of what was tried for each paradigm, such as ``lr``. One option a paradigm
             is chosen on the validation split, which is needed where there are several; NaN: the
             option is not for this paradigm. Durations become seconds, moments and complex
@@ -80,10 +89,6 @@ def record(
             run has two rows of one evaluation, it was recorded with other numbers or other words
             on its measures, or the directory cannot be written; the message names the row.
     """
-    if runs is None or isinstance(runs, str | os.PathLike):
-        raise ResultsError(
-            f"runs are a table or rows, as pandas.read_csv gives them, got {runs!r}."
-        )
     if not isinstance(results_dir, Results) and not str(results_dir):
         raise ResultsError("results_dir is empty. Name a directory, such as 'results'.")
     names = [options] if isinstance(options, str) else options or ()
@@ -92,7 +97,8 @@ def record(
         raise ResultsError(
             f"the name of a study has letters, digits, _, . and - only, got {study!r}."
         )
-    found = checked_table(runs, options, measures)
+    table = as_recorded(taken(runs), columns or {}, options, [*told_of(measures)])
+    found = checked_table(table, options, measures)
     held, draws = instances_of(found.lists, instances)
     cells = _cells(found, options, study, as_text(found.told, draws))
     results = opened(results_dir)

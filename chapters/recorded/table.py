@@ -5,12 +5,11 @@ Messages name the row, counted from 0.
 
 from __future__ import annotations
 
-import contextlib
 import datetime
 import hashlib
 import re
 import sys
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +17,7 @@ import pandas as pd
 
 from chapters.recorded.each_instance import apart
 from chapters.recorded.own_measures import LOSS, Measures, Told, measured
-from study.results import CONFIRM, SPLITS, ResultsError, as_seen, is_taken, unknown
+from study.results import CONFIRM, SPLITS, ResultsError, is_taken, unknown
 
 COSTS = {"compute": "compute_flops", "seconds": "train_seconds", "examples": "mosaics_seen"}
 """What a run has spent: column of the table -> column of the results. Training FLOPs, seconds of
@@ -55,19 +54,16 @@ class Checked(NamedTuple):
     lists: pd.DataFrame
 
 
-Runs = pd.DataFrame | Mapping[str, Any] | Iterable[Mapping[str, Any]]
-
-
-def checked_table(runs: Runs, options: Sequence[str], measures: Measures) -> Checked:
+def checked_table(table: pd.DataFrame, options: Sequence[str], measures: Measures) -> Checked:
     """The rows of runs, checked.
 
     Args:
-        runs, options, measures: as `chapters.recorded.recorder.record` takes them.
+        table: as `chapters.recorded.taken.taken` gives it; it is changed.
+        options, measures: as `chapters.recorded.recorder.record` takes them.
 
     Raises:
         ResultsError: as there; the message names the row.
     """
-    table = _plain_table(runs)
     told = measured(table.columns, measures)
     own = [name for name in told if name not in KNOWN]
     _refuse_columns(table, options, own, told)
@@ -89,36 +85,6 @@ def by_run(table: pd.DataFrame, options: Sequence[str]) -> Any:
     setting = [name for name in SETTING if name in table]
     by = [*setting, "paradigm", *options, "seed"]
     return table.groupby(by, sort=False, dropna=False)
-
-
-def _plain_table(runs: Runs) -> pd.DataFrame:
-    """The table with plain values in place of tensors, categories and such."""
-    if isinstance(runs, pd.DataFrame):
-        table = runs.reset_index(drop=True)
-    else:
-        rows: Any = runs if isinstance(runs, Mapping) else list(runs)
-        if not isinstance(rows, Mapping) and not all(isinstance(row, Mapping) for row in rows):
-            raise ResultsError("a row of a list is a dictionary: name of a column -> value.")
-        # As objects, since whole numbers beside a missing one would become floats.
-        table = pd.DataFrame(rows, dtype=object)
-    table.columns = [as_seen(name) if isinstance(name, str) else name for name in table.columns]
-    for place, dtype in enumerate(table.dtypes):
-        if isinstance(dtype, pd.ArrowDtype) or dtype.kind not in "biuf":
-            plain = [_plain(value) for value in table.iloc[:, place]]
-            values: Any = pd.Series(plain, table.index, dtype=object)
-            table.isetitem(place, values)
-    return table
-
-
-def _plain(value: Any) -> Any:
-    """A value without tensor, and text as it is seen; what is no real number is text."""
-    if isinstance(value, np.timedelta64 | np.datetime64):  # its item may be a mere whole number
-        return pd.Series([value])[0]
-    with contextlib.suppress(AttributeError, ValueError, RuntimeError):  # plain, or several values
-        value = value.item()
-    if isinstance(value, str):
-        return as_seen(value)
-    return str(value) if isinstance(value, complex) else value
 
 
 def _refuse_columns(

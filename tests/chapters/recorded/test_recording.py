@@ -260,7 +260,6 @@ def test_names_that_look_alike_are_one(results, tmp_path):
         ({"stage": ["tune", "confirm"] * 4}, "the rows of this run differ in stage"),
         ({"status": "diverged", "accuracy": 0.5}, "it diverged and counts as accuracy 1/C: give"),
         ([], "the table has no rows"),
-        ("runs.csv", r"as pandas.read_csv gives them, got 'runs.csv'"),
         (lambda table: pd.concat([table, table[["seed"]]], axis=1), "two columns 'seed'"),
     ],
 )
