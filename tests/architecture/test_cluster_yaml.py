@@ -98,7 +98,7 @@ def test_no_value_looks_like_a_secret():
 
 
 def test_the_project_and_the_token_are_copied_and_nothing_else():
-    packages = PACKAGE["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
+    packages = PACKAGE["tool"]["hatch"]["build"]["targets"]["wheel"]["only-include"]
     project = {*packages, "pyproject.toml", "hatch_build.py", PACKAGE["project"]["readme"]}
     copied = {f"~/attention-study/{name}": name for name in project}
     assert CLUSTER["file_mounts"] == {**copied, "~/.ray/auth_token": "~/.ray/auth_token"}

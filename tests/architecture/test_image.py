@@ -45,7 +45,7 @@ def test_python_and_uv_are_those_of_a_cluster():
 
 def test_it_holds_what_the_package_is_built_from_and_no_more():
     allowed = {line[1:] for line in read(".dockerignore").splitlines() if line[:1] == "!"}
-    packages = PACKAGE["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
+    packages = PACKAGE["tool"]["hatch"]["build"]["targets"]["wheel"]["only-include"]
     files = {"pyproject.toml", "hatch_build.py", PACKAGE["project"]["readme"], "LICENSE"}
     assert allowed == {*packages, *files}
     assert all((PROJECT / name).exists() for name in allowed)
