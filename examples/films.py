@@ -1,4 +1,4 @@
-"""Makes up 1,500 reviews of films in which one word tells, in `films/`, for docs/your-own.md."""
+"""Makes up 1,500 reviews in which one word tells, in `films/`, for docs/your-own/texts.md."""
 
 import json
 import random

@@ -1,4 +1,4 @@
-"""Draws 300 images of each of five shapes into `shapes/`, for docs/your-own.md."""
+"""Draws 300 images of each of five shapes into `shapes/`, for docs/your-own/pictures.md."""
 
 import random
 from pathlib import Path

@@ -182,7 +182,7 @@ _OF_CELLS: Mapping[str, Columns] = {
         "kind": (
             _TEXT,
             "`training`, `posterior` (solves or samples), `heads` (takes a trained network apart) "
-            "or `recorded` (trained by [another loop](your-own.md#your-own-training-loop))",
+            "or `recorded` (trained by [another loop](your-own/training-loop.md))",
         ),
         "cell_id": (_TEXT, "hash of everything that determines its result"),
         "comparison_id": (_TEXT, "hash of the same without schedule and seed, which are compared"),
