@@ -134,8 +134,7 @@ def register_measure(
         words: for people, in tables; empty: as its name.
         larger_is_better: whether a paradigm is better that has more of it.
         chance: what a guess gives, as which a diverged cell counts; NaN: not known.
-        is_share: whether it is a fraction, which people read in per cent; verdicts are on
-            fractions alone.
+        is_share: whether it is a fraction, which people read in per cent.
 
     Raises:
         RequestError: its name is taken.

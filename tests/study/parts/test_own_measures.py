@@ -11,6 +11,7 @@ import pytest
 
 import analysis
 from analysis import report
+from analysis.page.tables import comparison_cells
 from study import check, parts, run, tasks
 from study.results import Results, ResultsError
 from study.terminal.command import DONE, FAILED
@@ -71,8 +72,10 @@ def test_every_evaluation_has_them_and_a_report_tests_those_that_are_asked_for(
     status, out, _ = called(report.main, capsys, place, "--with", file, "--test", "unsure")
     assert status == DONE
     assert "unsure of the class %" in out
-    with pytest.raises(ResultsError, match="--test margin: it is no share"):
-        analysis.compare_results(place, test=["margin"])
+    (of_margin,) = analysis.compare_results(place, test=["margin"])
+    assert [*of_margin.paired["metric"].unique()] == ["margin"]
+    header, _ = comparison_cells(of_margin)
+    assert header[1] == "margin"  # in no per cent
 
 
 def test_where_less_is_better_the_lower_is_better(file, tmp_path):
