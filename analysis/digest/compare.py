@@ -179,6 +179,11 @@ class Comparison:
         return self.modality.saif_threshold if asked is None else asked
 
     @property
+    def tested_measures(self) -> list[Measure]:
+        """Those of its metrics."""
+        return [self.measures[name] for name in self.metrics]
+
+    @property
     def names(self) -> dict[str, str]:
         """Tested metric -> its name: ``SAIF``, with its threshold if unusual, ``accuracy``."""
         return {name: self.measures[name].at(self.threshold) for name in self.metrics}

@@ -51,9 +51,7 @@ def paired_cells(comparison: Comparison) -> Cells:
         "table_verdicts.j2",
         rows=paired.to_dict("records"),
         level=level(CONFIDENCE),
-        measures=comparison.measures,
-        tested=_tested(comparison),
-        draws=comparison.modality.draws,
+        c=comparison,
         spreads={
             factor: column
             for factor, column in SPREADS.items()
@@ -66,13 +64,7 @@ def paired_cells(comparison: Comparison) -> Cells:
 
 def pair_cells(comparison: Comparison) -> Cells:
     """The same for the terminal: one row per pair of the paradigms that have numbers."""
-    return table(
-        "table_pairs.j2", c=comparison, level=level(CONFIDENCE), tested=_tested(comparison)
-    )
-
-
-def _tested(comparison: Comparison) -> list[Measure]:
-    return [comparison.measures[name] for name in comparison.metrics]
+    return table("table_pairs.j2", c=comparison, level=level(CONFIDENCE))
 
 
 def verdict_table(comparison: Comparison) -> Table:
@@ -181,6 +173,6 @@ def _means(
 
 def _scores(comparison: Comparison) -> list[Measure]:
     """The measures that its summary has spreads of."""
-    tested = _tested(comparison)
+    tested = comparison.tested_measures
     every = [*tested, *(each for each in comparison.measures.values() if each not in tested)]
     return [each for each in every if f"{each.column}_seed_se" in comparison.summary]
