@@ -423,7 +423,8 @@ def along(source: Source, cut: Cut) -> Cut:
             of_each = database.sql(f"select {known} from evaluations").df().iloc[0]
             return [name for name in AXES if of_each[name]]
 
-        there = source.ask(question, [*AXES.values(), "split"])
+        one_each = replace(source, cells=source.cells.drop_duplicates("comparison_id"))
+        there = one_each.ask(question, [*AXES.values(), "split"])
     return replace(cut, axis=there[0] if len(there) == 1 else "flops")
 
 

@@ -218,10 +218,11 @@ def _unchanged(results: Results, cells: Sequence[tuple[dict[str, Any], Any]]) ->
     """
     new = {str(cell["cell_id"]): cell for cell, _ in cells}
     columns = ["task", "comparison_id", "declared"]
-    every = [results.cells(None, columns), pd.DataFrame([*new.values()])[columns]]
-    told = pd.concat(every).dropna(subset="declared").drop_duplicates()
-    for _, mine in told.groupby("comparison_id"):
-        measures_of(mine)
+    told = pd.DataFrame([*new.values()])[columns].dropna()
+    if len(told):
+        every = pd.concat([results.cells(None, columns).dropna(), told]).drop_duplicates()
+        for _, mine in every.groupby("comparison_id"):
+            measures_of(mine)
     there = results.cells(new, ["cell_id", "cell"])
     for run_id, text in zip(there["cell_id"], there["cell"], strict=True):
         if text != new[run_id]["cell"]:
