@@ -50,11 +50,18 @@ def points(difference: float) -> str:
     return f"{round(100 * difference, 1) + 0.0:+.1f}" if known(difference) else "-"
 
 
-def quantity(value: float) -> str:
-    """Four significant digits: ``23.46``, ``1,235``, ``0.001234``; ``-`` if not finite."""
-    if not known(value) or not 1e-6 < abs(value) < 1e9:
+def quantity(value: float, beside: Sequence[float] = ()) -> str:
+    """``23.46``, ``1,235``, ``0.001234``; ``-`` if not finite.
+
+    Four significant digits, or as many as tell it from the values beside it.
+    """
+    if not known(value) or not 1e-6 < abs(value) < 1e15:
         return "0" if value == 0 else number(value)
-    return f"{value:,.{max(0, 3 - math.floor(math.log10(abs(value))))}f}"
+    there = [each for each in beside if known(each)]
+    decimals = 3 - math.floor(math.log10(abs(value)))
+    if len({*there}) > 1:
+        decimals = max(decimals, 2 - math.floor(math.log10(max(there) - min(there))))
+    return f"{value:,.{min(max(0, decimals), 15)}f}"
 
 
 def change(difference: float) -> str:

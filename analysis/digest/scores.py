@@ -151,10 +151,12 @@ def scores(rows: pd.DataFrame, metric: str) -> Scores:
         return together
     bits = measures_of(there, [metric])[metric].bits
     known = there.reindex(columns=["instances", "instance_known"]).notna().all(axis=None)
-    recorded = of_instances(there, bits) if known and bits else _NONE
-    if len(recorded) < len(there):
+    if not (known and bits):
         return together
     _refuse_unusable(there)
+    recorded = of_instances(there, bits)
+    if len(recorded) < len(there):
+        return together
     count = int(there["num_evaluated"].iloc[0])
     counted = flags(there.head(1), "known")[0] | (metric != "saif")
     right = recorded[:, counted]
@@ -243,7 +245,7 @@ def _refuse_unusable(rows: pd.DataFrame) -> None:
     if len(others):
         raise ResultsError(
             "cells of one comparison were tested on other instances than the rest "
-            f"({', '.join(others.head(3))}). Train these again."
+            f"({', '.join(others.head(3))}). Train these again, or record them with the same."
         )
 
 

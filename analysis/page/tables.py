@@ -5,9 +5,10 @@ Fractions become per cent and points (hundredths) here and nowhere earlier.
 
 from __future__ import annotations
 
+import functools
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pandas as pd
@@ -16,10 +17,20 @@ from analysis.digest.classes import UNSEEN
 from analysis.digest.compare import Comparison
 from analysis.digest.means import SPREADS
 from analysis.digest.measures import Measure
-from analysis.forms import MANY, Row, known, level, number, of_planned, three_decimals
+from analysis.forms import (
+    MANY,
+    Row,
+    known,
+    level,
+    number,
+    of_planned,
+    percent,
+    quantity,
+    three_decimals,
+)
 from analysis.groups import GROUP, OPTION, with_chosen
 from analysis.page.table_one import beside
-from analysis.rules.statistics import CONFIDENCE, MIN_SEEDS
+from analysis.rules.statistics import CONFIDENCE, MIN_SEEDS, interval_columns
 from analysis.section.templates import Table, table
 
 Cells = tuple[list[str], list[list[str]]]
@@ -165,10 +176,20 @@ def _means(
         c=comparison,
         level=level(CONFIDENCE),
         measures=shown,
-        three_decimals=three_decimals,
+        forms={each.column: _form(comparison.summary, each) for each in shown},
         paper={} if paper is None else paper.to_dict(),
         seeds=seeds_there,
     )
+
+
+def _form(summary: pd.DataFrame, measure: Measure) -> Callable[[float], str]:
+    """How the values of a measure read beside each other."""
+    if measure.name == "loss (nats)":
+        return three_decimals
+    if measure.is_share:
+        return percent
+    ends = summary[interval_columns(measure.column)].to_numpy(float).ravel().tolist()
+    return functools.partial(quantity, beside=ends)
 
 
 def _scores(comparison: Comparison) -> list[Measure]:

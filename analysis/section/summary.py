@@ -63,7 +63,8 @@ def summary_run(
     note += f"\n\nNot known: {', '.join(unknown)}." if unknown else ""
     points = [Point(name, round(value, DIGITS)) for name, value in known.items()]
     for of, curve in (curves or {}).items():
-        finite = curve[np.isfinite(curve.astype(float))]
+        spent = curve.index.to_numpy(float)  # not known of runs that were recorded without
+        finite = curve[np.isfinite(curve.astype(float)) & np.isfinite(spent)]
         points += [
             Point(of, float(y), step=int(x // METRIC_STEP_FLOPS))
             for x, y in zip(finite.index, finite, strict=True)
