@@ -41,7 +41,8 @@ def _run(argv: Sequence[str] | None) -> int:
     try:
         studies = _studies(results, args.study)
         with results.lock():  # a running study would log the same cells
-            missing = sum(_log(results, name, studies[name], args.tracking) for name in studies)
+            asked = args.tracking, args.select
+            missing = sum(_log(results, name, studies[name], *asked) for name in studies)
     except OSError as error:  # raised by a store
         raise RequestError(str(error)) from error
     return FAILED if missing else DONE
@@ -63,7 +64,9 @@ def _studies(results: Results, wanted: str | None) -> dict[str, dict[str, str]]:
     return {wanted: studies[wanted]}
 
 
-def _log(results: Results, study: str, statuses: Mapping[str, str], uri: str | None) -> int:
+def _log(
+    results: Results, study: str, statuses: Mapping[str, str], uri: str | None, select: str | None
+) -> int:
     """Logs what MLflow lacks of one study; returns the number of runs that it still lacks."""
     with importing():
         from analysis.conclude import Question, conclude
@@ -72,7 +75,9 @@ def _log(results: Results, study: str, statuses: Mapping[str, str], uri: str | N
         from study.tracking.store import Store
         from study.tracking.tracker import Tracker
 
-    found = conclude(results, Question(cell_ids=statuses))  # first: it may find a damaged file
+    found = conclude(
+        results, Question(cell_ids=statuses, select=select)
+    )  # first: it may find a damaged file
     store = Store(results, study, uri)
     store.connect()
     tracker = Tracker(store)
@@ -106,6 +111,11 @@ def _parser() -> Parser:
         "directory",
     )
     add("--study", metavar="NAME", help="only this study; default: all in the results")
+    add(
+        "--select",
+        metavar="MEASURE",
+        help="validation score that chooses among options, as of analysis.report",
+    )
     return parser
 
 
