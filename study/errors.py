@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import difflib
 import functools
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
-from contextvars import ContextVar
+from collections.abc import Iterable, Sequence
 
 
 class RequestError(Exception):
@@ -20,32 +18,6 @@ class RequestError(Exception):
 
 class ResultsError(RequestError):
     """A results directory cannot be read or written; the message says which file and why."""
-
-
-_IN_PYTHON = ContextVar("in Python", default=False)
-
-
-@contextlib.contextmanager
-def in_python() -> Iterator[None]:
-    """A context, or decorator, of what people call in Python: its errors name their arguments."""
-    before = _IN_PYTHON.set(True)
-    try:
-        yield
-    finally:
-        _IN_PYTHON.reset(before)
-
-
-def as_given(option: str, call: str = "") -> str:
-    """What people are told to give, to a command or in Python.
-
-    Args:
-        option: of a command, such as ``--data-dir DIR``.
-        call: what it is in Python; empty: the argument of that name, ``data_dir="DIR"``.
-    """
-    if not _IN_PYTHON.get():
-        return option
-    name, _, value = option.removeprefix("--").partition(" ")
-    return call or name.replace("-", "_") + (value and f'="{value}"')
 
 
 SYNONYMS = {

@@ -172,25 +172,26 @@ _LOSS = Measure("loss", "loss (nats)", False, False, larger_is_better=False)
 
 def _declared(task: str, texts: Sequence[str]) -> dict[str, Measure]:
     """The measures that recorded runs declare."""
-    found: dict[str, Measure] = {}
+    said: dict[str, dict[str, Any]] = {}
     for text in texts:
         for name, of in json.loads(text)["measures"].items():
-            is_share = of["is_share"]
-            measure = Measure(
-                name,
-                of["words"],
-                is_share,
-                is_share,
-                bits=name,
-                larger_is_better=of["larger_is_better"],
-                guess=math.nan if of["chance"] is None else of["chance"],
-            )
-            if str(found.setdefault(name, measure)) != str(measure):  # NaN is not NaN
+            if said.setdefault(name, of) != of:
                 raise ResultsError(
                     f"runs of {task} were recorded with different words on the measure {name}: "
-                    f"{found[name]} and {measure}. Record them into a directory of their own."
+                    f"{said[name]} and {of}. Record them into a directory of their own."
                 )
-    return found
+    return {
+        name: Measure(
+            name,
+            of["words"],
+            of["is_share"],
+            of["is_share"],
+            bits=name,
+            larger_is_better=of["larger_is_better"],
+            guess=math.nan if of["chance"] is None else of["chance"],
+        )
+        for name, of in said.items()
+    }
 
 
 def _own(name: str, registered: bool) -> Measure:

@@ -13,47 +13,39 @@ from numpy.typing import NDArray
 from study.results import Instances, ResultsError, as_seen
 
 _BITS = {"accuracy": "right", "saif": "saif"}
-"""Measure -> the name of what each instance got, where it is not that of the measure."""
+"""Measure -> what each instance got, where that has a column."""
 
 
 def apart(table: pd.DataFrame, measures: Sequence[str]) -> pd.DataFrame:
     """Takes the lists out of the columns of measures, in place; their means stay there.
 
     Returns:
-        The lists, (n,) float64, in these columns and rows; None where a value is none.
+        The lists of the test split, (n,) float64, in these rows; missing where a value is none. A
+        column is called as what each instance got.
 
     Raises:
         ResultsError: a list holds what is no finite number, none at all, or, on the test split,
             another number of values than others; the message names the row.
     """
-    found: dict[str, dict[Any, NDArray[np.float64]]] = {name: {} for name in measures}
-    count = 0
-    for name in measures:
-        means: dict[Any, float] = {}
-        for row in table.index[[_is_list(value) for value in table[name]]]:
-            values = _numbers(table.loc[row, name])
-            where = f"row {row}: {name}"
-            if values is None or not len(values) or not np.isfinite(values).all():
-                raise ResultsError(
-                    f"{where} is a list of other things than a number for each test instance. "
-                    "Leave out what is not known of all."
-                )
-            if table["split"][row] == "test":
-                count = count or len(values)
-                if len(values) != count:
-                    raise ResultsError(
-                        f"{where} has {len(values)} values, another has {count}: all runs are "
-                        "tested on the same instances, in one order."
-                    )
-                found[name][row] = values
-            means[row] = float(values.mean())
-        if means:
-            table[name] = [means.get(row, value) for row, value in table[name].items()]
-    of_each = {
-        name: pd.Series([mine.get(row) for row in table.index], table.index, dtype=object)
-        for name, mine in found.items()
-    }
-    return pd.DataFrame(of_each, table.index)
+    lists = table[[*measures]].map(_listed)
+    every: Any = lists.stack().dropna()
+    for (row, name), values in every.items():
+        if not (values.ndim == 1 and len(values) and np.isfinite(values).all()):
+            raise ResultsError(
+                f"row {row}: {name} is a list of other things than a number for each test "
+                "instance. Leave out what is not known of all."
+            )
+    for name in lists.columns[lists.notna().any()]:
+        means = lists[name].map(np.mean, na_action="ignore")
+        table[name] = means.where(means.notna(), table[name])
+    lists = lists.where(table["split"].eq("test"))
+    counts: Any = lists.stack().dropna().map(len)
+    for (row, name), count in counts[counts != counts.max()].items():
+        raise ResultsError(
+            f"row {row}: {name} has {count} values, another has {counts.max()}: all runs are "
+            "tested on the same instances, in one order."
+        )
+    return lists.rename(columns=_BITS)
 
 
 def instances_of(
@@ -67,76 +59,65 @@ def instances_of(
             each stands for itself.
 
     Raises:
-        ResultsError: it is no such mapping, there are no lists, or they are of another length.
+        ResultsError: it is no such mapping, or not as long as the lists.
     """
-    found = lists.stack().dropna()
+    count = max(lists.stack().dropna().map(len), default=0)
     if given is None:
-        if found.empty:
-            return None, None
-        return Instances(np.arange(len(found.iloc[0]), dtype=np.int64)[:, None]), None
+        each_alone = Instances(np.arange(count, dtype=np.int64)[:, None])
+        return (each_alone if count else None), None
     if not isinstance(given, Mapping) or len(given) != 1:
         raise ResultsError(
             "instances says what each test instance belongs to, by what these are, such as "
             f"instances={{'users': [...]}}, got {given!r:.60}."
         )
     ((draws, names),) = given.items()
-    if found.empty:
+    if len(names) != count:
         raise ResultsError(
-            "instances are given, but no measure has a list of what each test instance got."
+            f"instances has {len(names)} {draws}, the lists of measures {count} values: a measure "
+            "has a list of what each test instance got."
         )
     ids = [hashlib.sha256(str(name).encode()).digest()[:8] for name in names]
-    if len(ids) != len(found.iloc[0]):
-        raise ResultsError(
-            f"instances has {len(ids)} {draws}, the lists of measures {len(found.iloc[0])} values."
-        )
-    held = np.frombuffer(b"".join(ids), "<i8")
-    return Instances(held[:, None]), as_seen(str(draws))
+    return Instances(np.frombuffer(b"".join(ids), "<i8")[:, None]), as_seen(str(draws))
 
 
 def columns_of(lists: Mapping[Any, Any], graded: Sequence[str]) -> dict[str, Any]:
     """The columns of `study.results.INSTANCES` of one evaluation; empty: it has no lists.
 
     Args:
-        lists: measure -> what each instance got, or None.
+        lists: measure -> what each instance got, or what is missing.
         graded: measures that are more than true or false of some instance.
     """
-    known = {_BITS.get(name, name): each for name, each in lists.items() if each is not None}
+    known = {name: each for name, each in lists.items() if isinstance(each, np.ndarray)}
     if not known:
         return {}
-    numbers = {_BITS.get(name, name) for name in graded}
     count = len(next(iter(known.values())))
-    bits = {name: _packed(each > 0) for name, each in known.items() if name not in numbers}
+    bits = {name: _packed(each > 0) for name, each in known.items() if name not in graded}
+    numbers = {name: each for name, each in known.items() if name in graded}
     own = {f"instance_{name}": bits.pop(name) for name in _BITS.values() if name in bits}
     return own | {
         "num_evaluated": count,
         "instance_known": _packed(np.ones(count, bool)),
         "instance_bits": bits or None,
-        "instance_numbers": {name: known[name] for name in numbers.intersection(known)} or None,
+        "instance_numbers": numbers or None,
     }
 
 
 def graded(lists: pd.DataFrame) -> list[str]:
     """The measures that are more than true or false of some instance."""
-    return [
-        str(name)
-        for name, column in lists.items()
-        if any(not np.isin(each, (0, 1)).all() for each in column.dropna())
-    ]
+    beyond = lists.map(lambda each: not np.isin(each, (0, 1)).all(), na_action="ignore")
+    return [str(name) for name in beyond if beyond[name].eq(True).any()]
 
 
-def _is_list(value: Any) -> bool:
-    return np.ndim(value) > 0 if not isinstance(value, str | bytes) else False
-
-
-def _numbers(value: Any) -> NDArray[np.float64] | None:
-    """(n,) of a list, array or tensor; None: it is none of numbers."""
+def _listed(value: Any) -> NDArray[np.float64] | None:
+    """A list, array or tensor as numbers, of which what is none is NaN; None: it is no list."""
+    if isinstance(value, str) or not hasattr(value, "__len__"):
+        return None
     if hasattr(value, "detach"):
         value = value.detach().cpu()
     try:
-        found = np.asarray(value, np.float64)
+        return np.asarray(value, np.float64)
     except (TypeError, ValueError):
-        return None
-    return found if found.ndim == 1 else None
+        return np.array([np.nan])
 
 
 def _packed(bits: NDArray[np.bool_]) -> bytes:

@@ -1,14 +1,14 @@
 """Runs of W&B, MLflow and TensorBoard: which of their columns is which of `record`'s.
 
-A column is known by its name; what no name tells, what is compared above all, is asked for.
+A column is known by its name; what no name tells, what is compared above all, is asked for. What
+the runs hold is checked where all tables are, in `chapters.recorded.table`.
 """
 
 from __future__ import annotations
 
 import contextlib
-import re
 import textwrap
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -37,11 +37,12 @@ _CLOCKS: Mapping[str, Any] = {
 """Column of moments -> its unit, if they are numbers."""
 
 _SINCE = "time since start"
-_OF_A_VALUE = {"key", "tag", "value", *_CLOCKS, "model_id", "dataset_name", "dataset_digest"}
+_OF_A_VALUE = {"tag", "value", *_CLOCKS, _SINCE, "model_id", "dataset_name", "dataset_digest"}
 """Columns of a table of single values that do not say of which run and step one is."""
 
+_ALIASES = {"Wall time": "wall_time", "Step": "step", "Value": "value", "key": "tag"}
+
 _SETTINGS = ("config.", "params.")
-_NO_SETTINGS = ("_", "step", "metrics.", "tags.")
 _OF_RUNS = ("split", "status", "stage", "task", "num_classes", "architecture")
 """Further columns of `record` that are known by its own names; m and n may be anything."""
 
@@ -51,7 +52,8 @@ _SPLITS = {
     "test": "test",
 }
 _WORD = "|".join(_SPLITS)
-_METRIC = re.compile(rf"(?:metrics\.)?(?:({_WORD})[/_.])?(.*?)(?:[/_.]({_WORD}))?", re.I)
+_TOOLS_OWN = r"^(?:config|params|metrics)\."
+_METRIC = rf"(?i)^(?:(?P<before>{_WORD})[/_.])?(?P<measure>.*?)(?:[/_.](?P<after>{_WORD}))?$"
 _OF = ", "  # between a measure and its split
 _WIDTH = 99
 
@@ -71,26 +73,25 @@ def as_recorded(
         columns, options, measures: as `chapters.recorded.recorder.record` takes them.
 
     Raises:
-        ResultsError: a column that is told is not there, it has to be told which one is what, or
-            two runs would be one; the message lists what there is.
+        ResultsError: a column that is told is not there, or it has to be told which one is what;
+            the message lists what there is.
     """
     begins = {str(name).split(".")[0] for name in table} - {*options, *measures}
     tool = next((tool for mark, tool in _TOOLS.items() if mark in begins), None)
     if not (tool or columns):
         return table
-    table, lost = _ended(_moments(_flat(table)) if tool else table)
+    table = _ended(_moments(_flat(table)) if tool else table)
     if table.empty or table.columns.has_duplicates:
         return table
     for theirs in columns.values():
         if theirs not in table:
             raise ResultsError(str(unknown("column", theirs, table.columns)))
-    names = _names([str(name) for name in table], columns, options, measures)
-    left = [name for name in map(str, table) if name not in names]
-    _refuse_untold(f"these are runs of {tool or 'another tool'}", table, names, left, measures)
-    if tool:
-        _refuse_alike(table, names, left, {*COSTS, *KNOWN, *measures})
-    _say(table, names, left, lost)
-    return _by_split(table[[*names]].set_axis([*names.values()], axis=1))
+    names = _names([*map(str, table)], columns, options, measures)
+    left = table.drop(columns=names.index)
+    _ask(tool or "another tool", names, left, measures)
+    _say(table, names, left)
+    rows = table[names.index].set_axis([*names], axis=1)
+    return _by_split(rows.assign(run=_run(table)) if tool else rows)
 
 
 def _flat(table: pd.DataFrame) -> pd.DataFrame:
@@ -110,23 +111,22 @@ def _flat(table: pd.DataFrame) -> pd.DataFrame:
 
 def _moments(table: pd.DataFrame) -> pd.DataFrame:
     """One row per moment of a run, with the seconds until then."""
-    table = table.rename(columns={"Wall time": "wall_time", "Step": "step", "Value": "value"})
+    table = table.rename(columns=_ALIASES)
     for name in [name for name in _CLOCKS if name in table][:1]:
         at = pd.to_datetime(table[name], unit=_CLOCKS[name], utc=True)
         begin = pd.to_datetime(table.get("start_time", at), utc=True)
         spent = at - begin.groupby(_run(table)).transform("min")
         table[_SINCE] = spent.dt.total_seconds()
-    label = next((name for name in ("key", "tag") if name in table), "")
-    if not {"value", label} <= {*table}:
+    if "value" not in table or "tag" not in table:
         if {"value", "wall_time"} <= {*table}:
             raise ResultsError("of what run and tag is this? Add the columns run and tag.")
         return table
-    by = [n for n in map(str, table) if n not in {*_OF_A_VALUE, _SINCE} and "metrics." not in n]
-    for name in {_SINCE} & {*table}:
-        table[name] = table.groupby(by, dropna=False)[name].transform("max")
-        by.append(name)
-    values = table.groupby([*by, label], sort=False, dropna=False)["value"].last()
-    return values.unstack().reset_index()
+    by = [name for name in map(str, table) if name not in _OF_A_VALUE and "metrics." not in name]
+    values = table.groupby([*by, "tag"], sort=False, dropna=False)
+    moments = values["value"].last().unstack()
+    if _SINCE in table:
+        moments[_SINCE] = values[_SINCE].max().unstack().max(axis=1)
+    return moments.reset_index()
 
 
 def _run(table: pd.DataFrame) -> pd.Series:
@@ -137,17 +137,16 @@ def _run(table: pd.DataFrame) -> pd.Series:
     return pd.Series(table.index if "Name" in table else "", table.index).astype(str)
 
 
-def _ended(table: pd.DataFrame) -> tuple[pd.DataFrame, str]:
-    """The runs that have ended as they should, and how many of which other state there are."""
+def _ended(table: pd.DataFrame) -> pd.DataFrame:
+    """The runs that have ended as they should; says how many of which other state there are."""
     for name in ("State", "state", "status"):
         if name in table and (states := table[name].astype(str).str.lower()).isin(_STATES).all():
             ended = states.eq("finished")
-            gone = states[~ended].groupby(_run(table)).first().value_counts()
-            lost = ", ".join(f"{count} {state}" for state, count in gone.items())
-            if not ended.any():
-                raise ResultsError(f"none of these runs has finished: {lost}.")
-            return table[ended].drop(columns=name), lost
-    return table, ""
+            lost = states[~ended].groupby(_run(table)).first().value_counts()
+            if counts := ", ".join(f"{count} {state}" for state, count in lost.items()):
+                print(f"Runs left out: {counts}. A crash is no divergence.")
+            return table[ended].drop(columns=name)
+    return table
 
 
 def _names(
@@ -155,99 +154,64 @@ def _names(
     columns: Mapping[str, str],
     options: Sequence[str],
     measures: Sequence[str],
-) -> dict[str, str]:
+) -> pd.Series:
     """Their column -> that of `record`, of a measure with its split."""
-    known = {name.lower(): name for name in (*KNOWN, *measures)} | {"acc": "accuracy"}
-    told = {theirs: ours for ours, theirs in columns.items()}
-    plain = {"paradigm", "seed", *options, *COSTS, *_OF_RUNS, *columns}
-    splits = {split for word, split in map(_parts, there) if word in known}
-    names: dict[str, str] = {}
     # What is told comes first; a learning rate may be logged beside the one that was set.
-    for theirs in [*told, *sorted(there, key=lambda name: not name.startswith(_SETTINGS))]:
-        name = re.sub(r"^(config|params|metrics)\.", "", told.get(theirs, theirs))
-        word, split = _parts(name)
-        if word in known:
-            # Where others name a split, one without is that of training, as Keras has it.
-            usual = "train" if splits - {""} and theirs not in told else "test"
-            name = f"{known[word]}{_OF}{split or usual}"
-        elif name not in plain:
-            continue
-        if name not in names.values():
-            names.setdefault(theirs, name)
-    for theirs in ("_runtime", "Runtime", _SINCE):
-        if theirs in there and not {*COSTS} & {*names.values()}:
-            names[theirs] = "seconds"
-    if "split" in names.values():
-        return {theirs: name.split(_OF)[0] for theirs, name in names.items()}
-    return names
+    settings_first = sorted(there, key=lambda name: not name.startswith(_SETTINGS))
+    theirs = pd.Series([*columns.values(), *settings_first], dtype=object).drop_duplicates()
+    told = {theirs: ours for ours, theirs in columns.items()}
+    known = {name.lower(): name for name in (*KNOWN, *measures)} | {"acc": "accuracy"}
+
+    def parts(names: pd.Series) -> tuple[pd.Series, pd.Series]:
+        """The measure of each, and the split that it begins or ends with."""
+        found = names.str.extract(_METRIC)
+        split = found["before"].fillna(found["after"]).str.lower().map(_SPLITS)
+        return found["measure"].str.lower().map(known), split
+
+    # Where others name a split, one without is that of training, as Keras has it.
+    measure, split = parts(theirs.str.replace(_TOOLS_OWN, "", n=1, regex=True))
+    usual = "train" if split[measure.notna()].notna().any() else "test"
+    plain = theirs.replace(told).str.replace(_TOOLS_OWN, "", n=1, regex=True)
+    measure, split = parts(plain)
+    split = split.where(split.notna(), theirs.isin([*told]).map({True: "test", False: usual}))
+    others = plain.where(plain.isin(["paradigm", "seed", *options, *COSTS, *_OF_RUNS, *columns]))
+    names = others.where(measure.isna(), measure + _OF + split)
+    names = names.set_axis(theirs).dropna().drop_duplicates()
+    for name in ("_runtime", "Runtime", _SINCE):
+        if name in there and not names.isin([*COSTS]).any():
+            names[name] = "seconds"
+    return names.str.split(_OF).str[0] if names.eq("split").any() else names
 
 
-def _parts(name: str) -> tuple[str, str]:
-    """The word for a measure, and the split that the name of a metric begins or ends with."""
-    match = _METRIC.fullmatch(name)
-    before, word, after = match.groups("") if match else ("", name, "")
-    return word.lower(), _SPLITS.get((before or after).lower(), "")
-
-
-def _refuse_untold(
-    whose: str,
-    table: pd.DataFrame,
-    names: Mapping[str, str],
-    left: Sequence[str],
-    measures: Sequence[str],
-) -> None:
+def _ask(whose: str, names: pd.Series, left: pd.DataFrame, measures: Sequence[str]) -> None:
     """Asks for what no name says, with what there is to choose from."""
-    ours = {name: theirs for theirs, name in names.items()}
-    if not {"paradigm", "seed"} <= {*ours}:
-        told = {name: ours.get(name, "...") for name in ("paradigm", "seed")}
+    known = {*names.str.split(_OF).str[0]}
+    measured = measures or ["saif" if "saif" in known else "accuracy"]
+    if lacking := [name for name in ("paradigm", "seed", *measured) if name not in known]:
+        others = [*left.columns, *names.index[names.str.startswith("loss")]]
         raise ResultsError(
-            f"{whose}. Say what is compared and the seed: columns={told}; what varies is "
-            f"{_varying(table, left)}."
-        )
-    measured = {name.split(_OF)[0] for name in ours} & {"accuracy", "saif", *measures}
-    others = [*left, *(["loss"] if any(name.startswith("loss") for name in ours) else [])]
-    if {*measures} - measured or not measured:
-        raise ResultsError(
-            f"{whose}, and no column is {' or '.join(measures) or 'accuracy or saif'}. Say which, "
-            "columns={'test/accuracy': ...}, or name others, measures=[...]: "
-            f"{', '.join(others)}."
+            f"these are runs of {whose}. Say which column is what, "
+            f"columns={dict.fromkeys(lacking, '...')}, or name measures of yours, measures=[...]. "
+            f"What varies between runs is {_varying(left)}; there are {', '.join(others)}."
         )
 
 
-def _refuse_alike(
-    table: pd.DataFrame, names: Mapping[str, str], left: Sequence[str], numbers: Collection[str]
-) -> None:
-    """Refuses two of their runs that would be one, as they are where an option is forgotten."""
-    run = _run(table)
-    same = [table[n].astype(str) for n, o in names.items() if _OF not in o and o not in numbers]
-    alike: Any = run.groupby(same, sort=False).unique()
-    for key, runs in alike[alike.str.len() > 1].items():
-        raise ResultsError(
-            f"the runs {' and '.join(runs[:2])} are both {', '.join(key)}. What tells them apart? "
-            f"Name it in options=[...]; what varies is {_varying(table[run.isin(runs)], left)}."
-        )
-
-
-def _varying(table: pd.DataFrame, left: Sequence[str]) -> str:
+def _varying(left: pd.DataFrame) -> str:
     """Settings that differ between runs; a number that hardly a row shares is a result."""
-    most = max(len(table) / 2, 2)
-    found = [name for name in left if 1 < table[name].astype(str).nunique() <= most]
-    settings = [name for name in found if name.startswith(_SETTINGS)]
-    others = [name for name in found if not name.startswith(_NO_SETTINGS)]
-    return ", ".join(settings or others) or "nothing"
+    values = left.astype(str).nunique()
+    found = values.index[values.between(2, max(len(left) / 2, 2))]
+    settings = found[found.str.startswith(_SETTINGS)]
+    return ", ".join(settings if len(settings) else found) or "nothing"
 
 
-def _say(table: pd.DataFrame, names: Mapping[str, str], left: Sequence[str], lost: str) -> None:
+def _say(table: pd.DataFrame, names: pd.Series, left: pd.DataFrame) -> None:
     """Prints what was taken for what, and what was left out."""
-    said = table[[*names]].astype(object).bfill().iloc[0].map(_text).str[:40].reset_index()
-    said = said.set_axis(["taken from", "for example"], axis=1)
-    said.insert(0, "column", [*names.values()])
+    first = table[names.index].astype(object).bfill().iloc[0].map(_text).str[:40]
+    said = pd.DataFrame({"column": names, "taken from": names.index, "for example": first})
     print(said.to_markdown(index=False, tablefmt="simple", disable_numparse=True))
-    line = f"Columns left out: {', '.join(left) or 'none'}"
+    line = f"Columns left out: {', '.join(left.columns) or 'none'}"
     print(textwrap.shorten(line, _WIDTH, placeholder=" and more"))
-    if lost:
-        print(f"Runs left out: {lost}. A crash is no divergence.")
-    if {*COSTS} & {*names.values()} == {"seconds"}:
+    if names[names.isin([*COSTS])].eq("seconds").all():
         print("No column is compute or examples, so runs are compared at equal seconds.")
 
 

@@ -17,10 +17,7 @@ LOSS = "loss"
 
 _USUAL = ("accuracy", "saif")
 
-_NONE_IS_NAMED = (
-    "Say of a measure that is no fraction which way is better: measures={{'{name}': "
-    "{{'is_share': False, 'larger_is_better': False}}}}."
-)
+_FOR_EXAMPLE = "measures={{'{}': {{'is_share': False, 'larger_is_better': False}}}}"
 
 
 class Told(NamedTuple):
@@ -40,38 +37,35 @@ class Told(NamedTuple):
 
     def hint(self, name: str) -> str:
         """Behind the rule that a value does not fit."""
-        return f". {_NONE_IS_NAMED.format(name=name)[:-1]}"
+        return f". {_which_way(name)}"
 
 
 def told_of(measures: Measures | None) -> dict[str, Told]:
     """Name -> what is said of it, or is usual: a share, of which more is better.
 
     Args:
-        measures: as `chapters.recorded.recorder.record` takes them.
+        measures: as `chapters.recorded.recorder.record` takes them; of accuracy and SAIF all is
+            known, so that naming them says nothing.
 
     Raises:
         ResultsError: it says something else, or does not say which way is better.
     """
-    if measures is None or isinstance(measures, str):
-        measures = [measures] if measures else []
+    if isinstance(measures, str):
+        measures = [measures]
     if not isinstance(measures, Mapping):
-        measures = {name: {} for name in measures}
+        measures = {name: {} for name in measures or () if name}
     told = {as_seen(name): said for name, said in measures.items()}
-    for name in _USUAL:
-        if told.pop(name, None):
-            raise ResultsError(f"{name} is known to be a share: say nothing of it in measures.")
-    return {name: _told(name, said) for name, said in told.items()}
+    return {name: _told(name, said) for name, said in told.items() if said or name not in _USUAL}
 
 
 def as_text(told: Mapping[str, Told], draws: str | None) -> str | None:
-    """The column `declared` of a run; None: all is usual.
+    """The column `declared` of a run; None: nothing is said.
 
     Args:
         told: of its measures.
         draws: what its instances are of, in the plural; None: not known.
     """
-    usual = {name: _told(name, {}) for name in told if name != LOSS}
-    if told == usual and draws is None:
+    if not told and draws is None:
         return None
     found: dict[str, Any] = {"measures": {name: each._asdict() for name, each in told.items()}}
     return json.dumps(found | ({"instances": draws} if draws else {}), sort_keys=True)
@@ -88,28 +82,35 @@ def measured(names: Collection[Any], measures: Measures | None) -> dict[str, Tol
 
 
 def _told(name: str, said: Any) -> Told:
-    is_loss = name == LOSS
     usual: dict[str, Any] = {
-        "words": "loss (nats)" if is_loss else name.replace("_", " "),
-        "larger_is_better": False if is_loss else None,
+        "words": name.replace("_", " "),
+        "larger_is_better": None,
         "chance": None,
-        "is_share": not is_loss,
+        "is_share": True,
     }
-    if not isinstance(said, Mapping) or {*said} - {*usual}:
-        raise ResultsError(
-            f"of the measure {name} may be said {', '.join(usual)}, got {said!r}, as in "
-            f"measures={{'{name}': {{'is_share': False, 'larger_is_better': False}}}}."
-        )
-    found = {**usual, **said}
-    share, larger, chance = (found[each] for each in ("is_share", "larger_is_better", "chance"))
-    if not isinstance(share, bool) or not (larger is None or isinstance(larger, bool)):
-        raise ResultsError(f"is_share and larger_is_better of {name} are True or False.")
-    if not share and larger is None:
-        raise ResultsError(f"{name} is no share. {_NONE_IS_NAMED.format(name=name)}")
-    larger = larger is not False
-    if chance is None and share and larger:
-        chance = 0.0  # as of SAIF
+    if name == LOSS:
+        usual |= {"words": "loss (nats)", "larger_is_better": False, "is_share": False}
+    found = {**usual, **said} if isinstance(said, Mapping) else {}
+    chance, share, larger = map(found.get, ("chance", "is_share", "larger_is_better"))
     least, most = (0, 1) if share else (-sys.float_info.max, sys.float_info.max)
-    if chance is not None and not (isinstance(chance, Real) and least <= float(chance) <= most):
-        raise ResultsError(f"the chance of {name} is a value that it can have, got {chance!r}.")
-    return Told(str(found["words"]), larger, None if chance is None else float(chance), share)
+    if (
+        found.keys() != usual.keys()
+        or not isinstance(share, bool)
+        or not (larger is None or isinstance(larger, bool))
+        or not (chance is None or (isinstance(chance, Real) and least <= float(chance) <= most))
+    ):
+        raise ResultsError(
+            f"of the measure {name} may be said words, larger_is_better (True or False), chance "
+            f"(a value that it can have), is_share (True or False), got {said!r}, as in "
+            f"{_FOR_EXAMPLE.format(name)}."
+        )
+    if not share and larger is None:
+        raise ResultsError(f"{name} is no share. {_which_way(name)}.")
+    if chance is None and share and larger is not False:
+        chance = 0  # as of SAIF
+    known = None if chance is None else float(chance)
+    return Told(str(found["words"]), larger is not False, known, share)
+
+
+def _which_way(name: str) -> str:
+    return "Say of a measure that is no fraction which way is better: " + _FOR_EXAMPLE.format(name)

@@ -64,7 +64,8 @@ def record(
             test split), `loss` (nats; a measure where it is named as one, or the only one),
             `status` (done or diverged: its last evaluation is where
             that was seen, and from there on it counts as 0, in accuracy as 1 / num_classes),
-            `stage` (tune: options are tried on this seed; confirm: it is a fresh one), and those
+            `stage` (tune: options are tried on this seed; confirm: it is a fresh one), `run` (its
+            name elsewhere: rows of two are never taken for one), and those
             of the setting: `task` (by default ``runs``), `m` (segments), `num_classes`, `n`
             (training examples), `architecture`.
         columns: where a column has another name, the one above -> theirs, such as
@@ -149,15 +150,12 @@ def _cells(
             "kind": RECORDED,
             "cell_id": run_id,
             "comparison_id": _hash(comparison),
+            **{name: first[name] for name in ("paradigm", "seed", "stage", "status")},
             "m": first["m"] or 0,
-            "paradigm": first["paradigm"],
             "schedule": text,
             "lr": option.get("lr"),
             "last_lr": option.get("lr"),
-            "seed": first["seed"],
-            "stage": first["stage"],
             "cell": json.dumps(run, sort_keys=True),
-            "status": first["status"],
             "pack": 1,
             "shared_prefix": False,
             "finished_at": now,
@@ -186,11 +184,8 @@ def _evaluations(
     fractions = place / (place + 1)
     lost_at = fractions.max() if rows["status"].eq("diverged").any() else None
     keys = zip(fractions, rows["split"], strict=True)
-    of_each = (columns_of(each, many) for each in lists.to_dict("records"))
-    at = {
-        key: row | {"of_each": each}
-        for key, row, each in zip(keys, rows.to_dict("records"), of_each, strict=True)
-    }
+    of_each: Any = [columns_of(each, many) for each in lists.to_dict("records")]
+    at = dict(zip(keys, rows.assign(of_each=of_each).to_dict("records"), strict=True))
     found = []
     for fraction, point in rows[costs].groupby(fractions):
         shared = {COSTS[name]: _plain(point[name].max()) for name in costs}

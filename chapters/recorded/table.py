@@ -65,7 +65,7 @@ def checked_table(table: pd.DataFrame, options: Sequence[str], measures: Measure
         ResultsError: as there; the message names the row.
     """
     told = measured(table.columns, measures)
-    own = [name for name in told if name not in KNOWN]
+    own = [name for name in told if name != LOSS]
     _refuse_columns(table, options, own, told)
     if "split" not in table:
         table["split"] = "test"
@@ -105,7 +105,7 @@ def _refuse_columns(
             f"the table has no column {', nor '.join(lacking)}. It has: "
             f"{', '.join(map(str, table.columns))}."
         )
-    known = ("paradigm", "seed", "split", *COSTS, *SETTING, *_OF_A_RUN, *KNOWN)
+    known = ("paradigm", "seed", "split", "run", *COSTS, *SETTING, *_OF_A_RUN, *KNOWN)
     for name in (name for name in table.columns if name not in (*known, *options, *measures)):
         raise ResultsError(
             f"record knows no column {name!r}. Name it in options=[...] or measures=[...], or "
@@ -257,6 +257,11 @@ def _refuse_unfit(table: pd.DataFrame, name: str, fits: pd.Series, rule: str) ->
 def _refuse_rows(rows: pd.DataFrame) -> None:
     """Refuses the rows of a run that contradict each other or say nothing."""
     run = _row(rows, rows.index[0])
+    if "run" in rows and rows["run"].nunique() > 1:
+        raise ResultsError(
+            f"{run}: the runs {' and '.join(map(str, rows['run'].unique()[:2]))} are both this. "
+            "What tells them apart? Name it in options=[...]."
+        )
     for name in _OF_A_RUN:
         if rows[name].nunique(dropna=False) > 1:
             raise ResultsError(f"{run}: the rows of this run differ in {name}.")

@@ -10,7 +10,6 @@ import numpy as np
 import torch
 
 from chapters.series.windows import cut, windows_shown
-from study.errors import RequestError
 from study.tasks.mosaics.given_images import mosaics_given
 from study.tasks.mosaics.mosaics import as_segments
 from study.tasks.sources.reading import reading
@@ -27,10 +26,8 @@ def given_series(carried: Mapping[str, Any], given: Any, tiles: Any) -> list[Ask
         tiles: None.
 
     Raises:
-        RequestError: it is none of these, or has other windows or channels; or tiles are given.
+        RequestError: it is none of these, or has other windows or channels.
     """
-    if tiles is not None:
-        raise RequestError("tiles= cuts pictures, no series: leave it out.")
     mosaics = mosaics_given(given, 2)
     if mosaics is None:
         return [_asked(carried, np.inf, 0, [given])]

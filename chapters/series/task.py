@@ -15,7 +15,7 @@ from pathlib import Path
 from chapters.series import ts_files, windows
 from study.cell import Options
 from study.cell.declared import Axis, Text, Whole
-from study.errors import RequestError, as_given
+from study.errors import RequestError
 from study.tasks.mosaics.classes import REST, background_names, foreground_names
 from study.tasks.sources.data_set import DataSet, read_data_set
 from study.tasks.sources.places import Places
@@ -34,7 +34,7 @@ def _refuse_download(folder: Path, where: str) -> None:
     raise RequestError(
         "the example of the study series, JapaneseVowels, ships in the package aeon, which is not "
         "installed. Install it with `uv sync --extra series`, or pass data of your own with "
-        f"{as_given('--data-dir DIR')}: {ts_files.ACCEPTED}."
+        f"--data-dir DIR (data_dir in Python): {ts_files.ACCEPTED}."
     )
 
 

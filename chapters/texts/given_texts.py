@@ -30,10 +30,8 @@ def given_texts(carried: Mapping[str, Any], given: Any, tiles: Any) -> list[Aske
         tiles: None.
 
     Raises:
-        RequestError: it is none of these, a text is empty, or tiles are given.
+        RequestError: it is none of these, or a text is empty.
     """
-    if tiles is not None:
-        raise RequestError("tiles= cuts pictures, no texts: leave it out.")
     texts = [given] if isinstance(given, str) else given
     if not isinstance(texts, list | tuple) or not texts:
         raise RequestError(f"no text is given. {_TEXT}")

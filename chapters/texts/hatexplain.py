@@ -13,7 +13,6 @@ from typing import Any
 
 from chapters.texts.posts import Post, Posts, checked_marks, checked_tokens
 from study.cell import Options
-from study.errors import as_given
 from study.tasks.sources.data_set import DataSet, read_data_set
 from study.tasks.sources.directory import listed, nothing_in
 from study.tasks.sources.downloading import downloading
@@ -63,7 +62,7 @@ def _download(folder: Path, where: str) -> None:
     Raises:
         RequestError: they cannot be downloaded, see `downloading`.
     """
-    remedy = f"Pass it with {as_given('--data-dir DIR')}: {_ACCEPTED}."
+    remedy = f"Pass it with --data-dir DIR (data_dir in Python): {_ACCEPTED}."
     with downloading(_TITLE, 13, folder, where, remedy):
         for name in (_DATASET, _DIVISIONS):
             with urllib.request.urlopen(f"{BASE_URL}/{name}") as response:

@@ -17,7 +17,7 @@ import numpy as np
 from chapters.texts.posts import Post, Posts, checked_marks, checked_tokens
 from chapters.texts.tables import SUFFIXES, files_by_split, read_rows
 from study.cell.seeds import share_of_each
-from study.errors import RequestError, as_given, as_seen
+from study.errors import RequestError, as_seen
 from study.tasks.sources.data_set import DataSet, read_data_set
 from study.tasks.sources.directory import SPLIT_NAMES, listed, nothing_in, split_named
 from study.tasks.sources.hub import named_classes
@@ -69,8 +69,8 @@ def _refuse_download(folder: Path, where: str) -> None:
         RequestError: always.
     """
     raise RequestError(
-        f"{TASK} takes {_TITLE}: pass them with {as_given('--data-dir DIR')}, or "
-        f"{as_given('--data-dir hf://datasets/ORG/NAME')} for those of the Hugging Face Hub. "
+        f"{TASK} takes {_TITLE}: pass them with --data-dir DIR (data_dir in Python), or "
+        "--data-dir hf://datasets/ORG/NAME for those of the Hugging Face Hub. "
         f"Accepted: {_ACCEPTED}."
     )
 

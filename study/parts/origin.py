@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from study.cell import Cell
 from study.door import packages
-from study.errors import RequestError, as_given
+from study.errors import RequestError
 from study.parts.used import used_digest
 
 
@@ -98,9 +98,9 @@ def require(cell: Cell) -> None:
             continue
         what = f"the {key[0]} {key[1]}"
         if origin is None:
-            how = as_given("--with FILE", 'study.parts.load(["FILE"])')
             raise RequestError(
-                f"cell {cell.id} uses {what} with the digest {digest}. Give its file with {how}."
+                f"cell {cell.id} uses {what} with the digest {digest}. Give its file with "
+                "--with FILE (in Python: study.parts.load)."
             )
         raise RequestError(
             f"cell {cell.id} uses {what} with the digest {digest}, but that of {origin.file} "

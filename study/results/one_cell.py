@@ -11,7 +11,7 @@ import pandas as pd
 
 from study import models, parts, tasks
 from study.cell import AnyCell, Cell
-from study.errors import RequestError, as_given, in_python, nearest
+from study.errors import RequestError, nearest
 from study.results.results import Results
 from study.results.trained_network import TrainedNetwork
 from study.tasks.sources.places import Places, absolute
@@ -20,7 +20,6 @@ from study.tasks.task import carried
 C = TypeVar("C", bound=AnyCell)
 
 
-@in_python()
 def load_network(
     results: str | os.PathLike[str], cell_id: str, **places: str | None
 ) -> TrainedNetwork:
@@ -109,7 +108,7 @@ def cell_of(row: Mapping[Any, Any], of: type[C]) -> C:
     except (KeyError, TypeError, ValueError) as error:
         raise RequestError(
             f"cell {cell_id} was trained by another trainer, or with parts that "
-            f"{as_given('--with', 'study.parts.load')} does not name now ({error}). Name them, or "
+            f"--with (in Python: study.parts.load) does not name now ({error}). Name them, or "
             f"take code version {row['code_version']}."
         ) from error
     return cell

@@ -14,9 +14,8 @@ import pandas as pd
 from study import paradigms, tasks
 from study.cell import Cell
 from study.door import imported
-from study.errors import RequestError, in_python
+from study.errors import RequestError
 from study.tasks.sources.places import Places
-from study.tasks.sources.reading import why
 from study.tasks.task import Asked, Task
 
 if TYPE_CHECKING:
@@ -45,19 +44,10 @@ class Shown:
         return f"<style>{STYLE}</style>{looks_html({self.title: self.examples})}"
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes a page of HTML.
-
-        Raises:
-            RequestError: it cannot be written.
-        """
+        """Writes a page of HTML."""
         from study.tracking.looks import looks_page
 
-        try:
-            Path(path).write_text(looks_page(self.examples, self.title, ""), encoding="utf-8")
-        except OSError as error:
-            raise RequestError(
-                f"path={os.fspath(path)!r} cannot be written ({why(error)})."
-            ) from error
+        Path(path).write_text(looks_page(self.examples, self.title, ""), encoding="utf-8")
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +67,6 @@ class TrainedNetwork:
     places: Places
 
     @property
-    @in_python()
     def task(self) -> Task:
         """Its task, with its data; `task.splits(cell)["test"]` is what it was tested on.
 
@@ -157,7 +146,6 @@ class TrainedNetwork:
             heads = self.model.focus, self.model.classifier
             return self.paradigm.predict(*heads, self.model.encode(segments, mask), mask)
 
-    @in_python()
     def _asked(self, given: Any, tiles: Any) -> list[Asked]:
         reads = tasks.modality(self.cell.task).reads
         if not reads:
@@ -166,6 +154,10 @@ class TrainedNetwork:
             raise RequestError(
                 "the focus of this network never trained, as its attention was held on the "
                 "foreground: it does not say where to look."
+            )
+        if tiles is not None and reads != tasks.MOSAICS.reads:
+            raise RequestError(
+                f"tiles= cuts pictures, and {self.cell.task} has none: leave it out."
             )
         asked: list[Asked] = imported(reads)(self.carried, given, tiles)
         return asked
@@ -188,8 +180,8 @@ class TrainedNetwork:
         for start in range(0, len(asked), size):
             some = asked[start : start + size]
             segments = pad_sequence([each.segments for each in some], batch_first=True)
-            lengths = torch.tensor([len(each.parts) for each in some])
-            mask = torch.arange(segments.shape[1]) < lengths[:, None]
+            real = [torch.ones(len(each.parts), dtype=torch.bool) for each in some]
+            mask = pad_sequence(real, batch_first=True)
             outputs = self.outputs(segments.to(device), None if mask.all() else mask.to(device))
             arrays = (output.cpu().numpy() for output in outputs)
             for each, attention, scores in zip(some, *arrays, strict=True):

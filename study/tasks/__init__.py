@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from study.cell import NO_OPTIONS, Options
 from study.door import Registry, imported
-from study.errors import RequestError, as_given, unknown
+from study.errors import RequestError, unknown
 from study.tasks.measures import MEASURES as MEASURES
 from study.tasks.mosaics import mosaic_tasks
 from study.tasks.sources import data_set as data_sets
@@ -88,8 +88,8 @@ def require_use(places: Places, names: Sequence[str], asked: str = "") -> None:
         reading = (name for name in names if name in TASKS and TASKS[name].reads(place))
         if place != "cache_dir" and not any(reading):
             raise RequestError(
-                f"{as_given('--' + place.replace('_', '-'))} is of no use to "
-                f"{asked or names[0]}; leave the option out."
+                f"--{place.replace('_', '-')} is of no use to {asked or names[0]}; leave the "
+                "option out."
             )
 
 

@@ -14,7 +14,7 @@ from study.cell import Cell, Options
 from study.cell.events import Ended, Instances, Report
 from study.cell.work import MOST_EXAMPLES, TUNE, Work
 from study.door import imported
-from study.errors import RequestError, as_given
+from study.errors import RequestError
 from study.evaluate.examples import first
 from study.models import kept
 from study.storage.storage import Storage
@@ -86,8 +86,8 @@ def _require_same_data(cell: Cell, task: Task) -> None:
         raise RequestError(
             f"cell {cell.id} was planned on data with digest {cell.data_digest}, but here "
             f"{task.name} has digest {task.facts.digest}: the data changed. Run the command again "
-            "to plan it anew, or name the folder of the data that it had with "
-            f"{as_given('--data-dir DIR')}."
+            "to plan it anew, or name the folder of the data that it had with --data-dir DIR "
+            "(data_dir in Python)."
         )
 
 

@@ -111,7 +111,7 @@ class Published(NamedTuple):
         message = refusal(self.load)
         start = f"{self.data_set.title} is not at hand and could not be downloaded ("
         assert message.startswith(start)
-        assert f"Pass it with --data-dir DIR: {self.data_set.accepted}. " in message
+        assert f"DIR (data_dir in Python): {self.data_set.accepted}. " in message
         assert entries(self.cache / "downloads") == []
         return message.removeprefix(start)
 
@@ -139,7 +139,10 @@ def test_a_data_set_is_read_where_a_package_ships_it(name, tmp_path, monkeypatch
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
     places, options = Places(cache_dir=str(tmp_path)), tasks.resolved(name, NO_OPTIONS)
     assert not tasks.at_hand(name, places)
-    with pytest.raises(RequestError, match=r"`uv sync --extra \w+`, or .* --data-dir DIR: \S"):
+    with pytest.raises(
+        RequestError,
+        match=r"`uv sync --extra \w+`, or .* --data-dir DIR \(data_dir in Python\): \S",
+    ):
         tasks.load(name, places, options)
 
     shipped = dataclasses.replace(data_set, shipped=lambda: folder)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 import numpy as np
 
 from chapters.captions.data.vocabulary import tokenise
-from study.errors import RequestError, as_given
+from study.errors import RequestError
 from study.tasks.sources.cached import cached, fingerprint
 from study.tasks.sources.data_set import DataSet, read_data_set
 from study.tasks.sources.directory import listed
@@ -59,8 +59,8 @@ _KEPT = "captioned.json"
 def _download(folder: Path, where: str) -> NoReturn:
     raise RequestError(
         f"MSCOCO is not at hand, and its 20 GB are not downloaded for you. Get {_GET}, unpack "
-        f"them in one folder DIR, and pass it with {as_given('--data-dir DIR')}. The study digits "
-        "needs no download."
+        "them in one folder DIR, and pass it with --data-dir DIR (data_dir in Python). The study "
+        "digits needs no download."
     )
 
 

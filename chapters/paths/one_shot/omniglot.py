@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from chapters.paths.one_shot.characters import Characters, prepared
-from study.errors import RequestError, as_given
+from study.errors import RequestError
 from study.tasks.sources.cached import fingerprint
 from study.tasks.sources.data_set import DataSet, read_data_set
 from study.tasks.sources.directory import listed, nothing_in
@@ -129,7 +129,7 @@ def _download(folder: Path, where: str) -> None:
     Raises:
         RequestError: they cannot be downloaded, see `downloading`.
     """
-    remedy = f"Pass it with {as_given('--data-dir DIR')}: {_ACCEPTED}."
+    remedy = f"Pass it with --data-dir DIR (data_dir in Python): {_ACCEPTED}."
     with downloading("Omniglot", 16, folder, where, remedy):
         from torchvision.datasets import Omniglot
         from torchvision.datasets.utils import download_url

@@ -5,7 +5,6 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from study.errors import as_given
 from study.tasks.mosaics.layouts import ImageSet, may_belong
 from study.tasks.sources.downloading import downloading
 
@@ -54,7 +53,7 @@ def _cifar(
     )
 
     def download(partial: Path, where: str) -> None:
-        remedy = f"Pass it with {as_given('--data-dir DIR')}: {accepted}."
+        remedy = f"Pass it with --data-dir DIR (data_dir in Python): {accepted}."
         with downloading(title, 170, partial, where, remedy):
             from torchvision import datasets
 

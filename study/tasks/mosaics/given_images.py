@@ -7,9 +7,9 @@ one mosaic, a list of such lists several; with `tiles` each picture of a list is
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Mapping, Sequence
 from functools import partial
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 _MAX_VALUE = 255
-_LEAST_PIXELS = 4  # so that an array with its channels first is no picture
 _PICTURE = (
     "Give a file (PNG, JPEG, BMP or WebP), a Pillow image, or an array (height, width) or "
     "(height, width, channels) of whole numbers in 0..255 or fractions in [0, 1]."
@@ -116,15 +115,14 @@ def _squares(
         image = _opened(picture)
         if tiles == 1:
             image.draft("RGB", (2 * side, 2 * side))
-        image = upright(image)
-    rows, columns = _edges(tiles, *image.size)
-    mode = "L" if channels == 1 else "RGB"
+        pixels = np.asarray(upright(image))
+    rows, columns = _grid(tiles, *pixels.shape[:2])
     cut = [
-        np.asarray(squared(image.crop((left, upper, right, lower)), side).convert(mode))
-        for upper, lower in pairwise(rows)
-        for left, right in pairwise(columns)
+        squared(image_of(tile), side).convert("L" if channels == 1 else "RGB")
+        for band in np.array_split(pixels, rows)
+        for tile in np.array_split(band, columns, axis=1)
     ]
-    return np.reshape(cut, (-1, side, side, channels)), len(columns) - 1
+    return np.reshape([*map(np.asarray, cut)], (-1, side, side, channels)), columns
 
 
 def _opened(picture: Any) -> Image:
@@ -140,20 +138,17 @@ def _opened(picture: Any) -> Image:
     if isinstance(picture, str | Path):
         return image_of(Path(picture).expanduser())
     pixels = np.asarray(picture)
-    *size, channels = pixels.shape if pixels.ndim == 3 else (*pixels.shape, 1)
-    if len(size) != 2 or min(size) < _LEAST_PIXELS or channels not in (1, 3, 4):
+    if pixels.ndim < 2 or pixels.shape[2:] not in ((), (1,), (3,), (4,)) or not pixels.size:
         raise ValueError(f"it is of type {type(picture).__name__} and shape {pixels.shape}")
     most = 1 if pixels.dtype.kind == "f" else _MAX_VALUE
     if pixels.dtype.kind not in "uif" or not (pixels.min() >= 0 and pixels.max() <= most):
         raise ValueError(f"its values, {pixels.dtype}, do not all lie in 0..{most}")
     pixels = np.round(pixels * (_MAX_VALUE / most)).astype(np.uint8)
-    return image_of(pixels.reshape(size) if channels == 1 else pixels)
+    return image_of(pixels[..., 0] if pixels.shape[2:] == (1,) else pixels)
 
 
-def _edges(tiles: Any, width: int, height: int) -> tuple[list[int], list[int]]:
-    """Where the rows of tiles begin and end in a picture, and the columns.
-
-    Of a number the grid is taken whose tiles are nearest to squares.
+def _grid(tiles: Any, height: int, width: int) -> tuple[int, int]:
+    """Rows and columns of tiles; of a number those whose tiles are nearest to squares.
 
     Raises:
         RequestError: it is neither a number nor (rows, columns), or the picture is too small.
@@ -162,15 +157,12 @@ def _edges(tiles: Any, width: int, height: int) -> tuple[list[int], list[int]]:
     try:
         if isinstance(tiles, int):
             divisors = [each for each in range(1, min(tiles, height) + 1) if tiles % each == 0]
-            best = min(
-                divisors, key=lambda each: abs(math.log(width * each**2 / (height * tiles)))
-            )
+            ratio = height * tiles / width  # of rows^2, where tiles are squares
+            best = min(divisors, key=lambda each: abs(math.log(each**2 / ratio)))
             grid = best, tiles // best
-        rows, columns = (
-            [size * edge // count for edge in range(count + 1)]
-            for count, size in zip(grid, (height, width), strict=True)
-            if 0 < count <= size
-        )
+        rows, columns = map(operator.index, grid)
+        if not (0 < rows <= height and 0 < columns <= width):
+            raise ValueError
     except (TypeError, ValueError) as error:
         raise RequestError(
             f"tiles={tiles!r} must be how many tiles a picture is cut into, or (rows, columns), "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from pathlib import Path
 
-from study.errors import RequestError, as_given
+from study.errors import RequestError
 from study.tasks.mosaics.base_images import BaseImages
 from study.tasks.mosaics.labelled_images import classes_text
 from study.tasks.mosaics.layouts import IMAGE_SUFFIXES, LAYOUTS, ImageSet, may_belong
@@ -34,7 +34,7 @@ def _refuse_download(folder: Path, where: str) -> None:
         RequestError: always.
     """
     raise RequestError(
-        f"images takes {_TITLE}: pass them with {as_given('--data-dir DIR')}. Accepted: "
+        f"images takes {_TITLE}: pass them with --data-dir DIR (data_dir in Python). Accepted: "
         f"{_ACCEPTED}."
     )
 

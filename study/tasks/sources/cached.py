@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import numpy as np
 from filelock import FileLock
 
-from study.errors import RequestError, as_given
+from study.errors import RequestError
 from study.tasks.sources.places import CACHE_VARIABLE
 from study.tasks.sources.reading import reading, why
 
@@ -59,7 +59,7 @@ def cached(folder: Path, make: Callable[[Path], None], load: Callable[[Path], T]
     except OSError as error:
         raise RequestError(
             f"{folder} cannot be written ({why(error)}). Free space there, or choose another "
-            f"cache with {as_given('--cache-dir')} or {CACHE_VARIABLE}."
+            f"cache with --cache-dir (cache_dir in Python) or {CACHE_VARIABLE}."
         ) from error
     return load(folder)
 
@@ -86,7 +86,7 @@ def _instead_of(folder: Path) -> tempfile.TemporaryDirectory[str]:
     """A folder that ends with this process."""
     warnings.warn(
         f"nothing can be kept in {folder}, so every run makes it again. Choose another cache with "
-        f"{as_given('--cache-dir')} or {CACHE_VARIABLE}.",
+        f"--cache-dir (cache_dir in Python) or {CACHE_VARIABLE}.",
         stacklevel=3,
     )
     return tempfile.TemporaryDirectory()

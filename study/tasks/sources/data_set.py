@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from study.errors import RequestError, ResultsError, as_given
+from study.errors import RequestError, ResultsError
 from study.storage.hashed import hashed
 from study.storage.storage import Storage
 from study.storage.urls import expanded
@@ -123,7 +123,7 @@ def _of_the_hub(data_set: DataSet, url: str, places: Places) -> _Found:
     if not data_set.any_of_the_hub:
         raise RequestError(
             f"{data_set.title} is not taken from the Hub. Pass a directory with "
-            f"{as_given('--data-dir DIR')}. Accepted: {data_set.accepted}."
+            f"--data-dir DIR (data_dir in Python). Accepted: {data_set.accepted}."
         )
     parsed(url)
     folder = places.cache / "fetched" / _hash(url)
@@ -223,6 +223,6 @@ def _download_for_all(data_set: DataSet, shared: Storage, partial: Path, folder:
     except ResultsError as error:
         raise RequestError(
             f"{data_set.title} cannot be kept in {shared.url} ({why(error.__cause__ or error)}). "
-            f"Make it writable, choose another place with {as_given('--cache-dir')}, or leave the "
-            "option out."
+            "Make it writable, choose another place with --cache-dir (cache_dir in Python), or "
+            "leave the option out."
         ) from error

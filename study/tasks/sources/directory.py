@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from study.errors import RequestError, as_given, as_seen
+from study.errors import RequestError, as_seen
 from study.tasks.sources.reading import reading
 
 NAMED: Mapping[str, str] = {
@@ -47,16 +47,17 @@ def listed(data_dir: Path, title: str, depth: int = 0) -> Iterator[list[str]]:
     Raises:
         RequestError: there is no such directory, or it cannot be read.
     """
-    given = as_given("--data-dir")
-    with reading(data_dir, f"Make it readable, or pass another one with {given}."):
+    mend = "Make it readable, or pass another one with --data-dir (data_dir in Python)."
+    with reading(data_dir, mend):
         if not data_dir.exists():
             raise RequestError(
-                f"{data_dir} does not exist. Pass the directory that holds {title} with {given}."
+                f"{data_dir} does not exist. Pass the directory that holds {title} with "
+                "--data-dir (data_dir in Python)."
             )
         if not data_dir.is_dir():
             raise RequestError(
                 f"{data_dir} is not a directory. Unpack it if it is an archive, and pass the "
-                f"directory with {given}."
+                "directory with --data-dir (data_dir in Python)."
             )
         yield [*_names(data_dir, depth)]
 
@@ -94,7 +95,7 @@ def one_folder(data_dir: Path, files: Iterable[str]) -> Path:
     if len(folders) > 1:
         raise RequestError(
             f"{data_dir} holds several data sets, in {', '.join(map(str, folders))}. Pass one of "
-            f"these with {as_given('--data-dir')}."
+            "these with --data-dir (data_dir in Python)."
         )
     return folders[0]
 

@@ -7,7 +7,7 @@ import re
 import tempfile
 from pathlib import Path
 
-from study.errors import RequestError, as_given
+from study.errors import RequestError
 from study.tasks.sources.directory import SPLIT_NAMES, split_named
 from study.tasks.sources.places import HUB
 from study.tasks.sources.reading import why
@@ -66,7 +66,7 @@ def fetch_of_the_hub(url: str, folder: Path) -> None:
     except Exception as error:  # of many libraries below it
         raise RequestError(
             f"{url} cannot be fetched ({why(error)}). See https://huggingface.co/datasets/{name}; "
-            f"or pass a directory with {as_given('--data-dir DIR')}."
+            "or pass a directory with --data-dir DIR (data_dir in Python)."
         ) from error
 
 

@@ -352,28 +352,28 @@ TWO = histories().query("run_id in ['adam0', 'adam1']").assign(**{"config.seed":
         (
             histories(),
             {},
-            r"these are runs of W&B. Say what is compared and the seed: columns={'paradigm': "
-            r"'...', 'seed': 'config.seed'}; what varies is config.optimizer.$",
+            r"these are runs of W&B. Say which column is what, columns={'paradigm': '...'}, or .*"
+            r"What varies between runs is config.optimizer; there are _step, _timestamp",
         ),
         (
             runs_table(),
-            {"columns": {"seed": "seed"}},
-            "'seed': 'seed'}; what varies is optimizer.$",
+            {"measures": "f1"},
+            "{'paradigm': '...', 'f1': '...'}, or .* What varies between runs is optimizer; there",
         ),
         (histories(), {"columns": {"paradigm": "config.optimiser"}}, "unknown column 'config.opt"),
-        (histories(), {**WANDB, "measures": ["f1"]}, "no column is f1. .*_step, _timestamp"),
+        (histories(), {**WANDB, "measures": ["f1"]}, "columns={'f1': '...'}, .*_step, _timestamp"),
         (histories().drop(columns="test/acc"), WANDB, "no row of the test split has a value"),
         (
             histories().filter(regex="^[^t]").drop(columns="val/acc"),
             WANDB,
-            "no column is accuracy",
+            "columns={'accuracy': '...'}",
         ),
         (
             TWO.assign(**{"config.width": TWO["run_id"]}),
             WANDB,
-            "the runs adam0 and adam1 are both adam, 0. What .*; what varies .* config.width.$",
+            r"row 0 \(adam, seed 0\): the runs adam0 and adam1 are both this. What tells them",
         ),
-        (runs_table().assign(State="failed"), {}, "none of these runs has finished: 7 failed"),
+        (runs_table().assign(State="failed"), {}, "the table has no rows"),
         (histories()[:0], WANDB, "the table has no rows"),
         ({"config": ["{'a': b'"], "summary": ["{}"]}, {}, "config is no JSON: while"),
         ({"Wall time": [1], "Step": [1], "Value": [0.5]}, {}, "Add the columns run and tag"),

@@ -186,11 +186,16 @@ def test_seeds_are_paired_by_any_name(results):
         (
             {},
             {"measures": {"perplexity": {"lower": 1}}},
-            "may be said words, larger_is_better, ch",
+            "may be said words, larger_is_better .True or False., ch",
         ),
-        ({}, {"measures": {"accuracy": {"chance": 1}}}, "no column perplexity|accuracy is known"),
+        ({}, {"measures": {"accuracy": {"chance": 1}}}, "no column accuracy"),
+        (
+            {"accuracy": 0.5},
+            {"measures": PERPLEXITY | {"accuracy": {"chance": 1}}},
+            "'accuracy' cannot be an option or a measure",
+        ),
         ({"perplexity": 1e-9}, {}, "so small that differences count as rounding"),
-        ({}, {"instances": {"users": [1]}}, "no measure has a list"),
+        ({}, {"instances": {"users": [1]}}, "1 users, the lists of measures 0 values"),
         ({"perplexity": [[1, 2]] * 64}, {"instances": {"users": [1]}}, "1 users, .* 2 values"),
         ({"perplexity": [[1, "a"]] * 64}, {}, "row 0: perplexity is a list of other things"),
         (

@@ -258,6 +258,10 @@ def test_names_that_look_alike_are_one(results, tmp_path):
         ({"split": "val"}, r"row 0 \(a, seed 0\): unknown split 'val'. Did you mean 'validation'"),
         ({"paradigm": ""}, "paradigm must be a name of at most 60 printable characters"),
         ({"stage": ["tune", "confirm"] * 4}, "the rows of this run differ in stage"),
+        (
+            {"run": ["x", "x", "y", "y"] * 2},
+            r"row 0 \(a, seed 0\): the runs x and y are both this",
+        ),
         ({"status": "diverged", "accuracy": 0.5}, "it diverged and counts as accuracy 1/C: give"),
         ([], "the table has no rows"),
         (lambda table: pd.concat([table, table[["seed"]]], axis=1), "two columns 'seed'"),

@@ -67,10 +67,8 @@ def test_what_fits_no_window_is_refused(shape, message, tmp_path):
         given_series(facts, np.zeros(shape), None)
 
 
-def test_what_is_no_number_is_refused_and_so_are_tiles(tmp_path):
+def test_what_is_no_number_is_refused(tmp_path):
     facts = carried(opened(tmp_path, 7))
     for bad in (np.full((7, 12), np.nan), "series.csv", None):
         with pytest.raises(RequestError, match=r"^series 0 cannot be read"):
             given_series(facts, bad, None)
-    with pytest.raises(RequestError, match=r"^tiles= cuts pictures, no series"):
-        given_series(facts, np.zeros((7, 12)), 2)

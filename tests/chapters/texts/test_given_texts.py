@@ -53,8 +53,3 @@ def test_what_is_no_text_is_refused_in_one_line(asked, message):
     with pytest.raises(RequestError, match=message) as refusal:
         given_texts(CARRIED, asked, None)
     assert "\n" not in str(refusal.value)
-
-
-def test_texts_have_no_tiles():
-    with pytest.raises(RequestError, match=r"^tiles= cuts pictures, no texts"):
-        given_texts(CARRIED, "a film", 2)

@@ -111,7 +111,7 @@ def test_of_a_study_of_one_stage_all_are_kept_behind_a_url_too(architecture, tmp
 
 
 def test_a_network_needs_no_data_but_one_that_an_earlier_version_kept_does(results, tmp_path):
-    """What is missing is an argument of Python, not an option of a command."""
+    """What is missing is said as an argument of Python, too."""
     data_dir = str(write_posts(tmp_path / "posts"))
     cell = text_cell(load(tmp_path / "posts"))
     train(results, cell, places=(data_dir,))
@@ -121,15 +121,17 @@ def test_a_network_needs_no_data_but_one_that_an_earlier_version_kept_does(resul
     results.storage.write(kept.file_of(cell.id), save(weights))
     without = load_network(results.url, cell.id, data_dir=data_dir)
     pd.testing.assert_frame_equal(without.predict("a red fruit1"), expected)
+    with pytest.raises(RequestError, match=r"^tiles= cuts pictures, and hatexplain has none"):
+        carrying.predict("a red fruit1", tiles=2)
     shutil.rmtree(data_dir)
     opened_task.cache_clear()
     pd.testing.assert_frame_equal(carrying.predict("a red fruit1"), expected)
-    missing = "posts does not exist. Pass the directory that holds HateXplain with data_dir"
+    missing = "posts does not exist. Pass the directory that holds HateXplain with --data-dir"
     with pytest.raises(RequestError, match=missing):
         _ = carrying.task
     with pytest.raises(RequestError, match=missing):
         load_network(results.url, cell.id, data_dir=data_dir)
-    with pytest.raises(RequestError, match=r"^folder is of no use to hatexplain"):
+    with pytest.raises(RequestError, match=r"^--folder is of no use to hatexplain"):
         load_network(results.url, cell.id, folder=data_dir)
 
 
