@@ -132,7 +132,7 @@ def modality_of(rows: pd.DataFrame) -> Modality:
     """
     found = tasks.modality(rows["task"].iloc[0])
     declared = rows["declared"].dropna() if "declared" in rows else ()
-    draws = {json.loads(text).get("instances") for text in declared} - {None}
+    draws = {json.loads(text).get("instances", {}).get("of") for text in declared} - {None, ""}
     return replace(found, draws=" or ".join(sorted(draws))) if draws else found
 
 

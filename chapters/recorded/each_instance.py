@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -16,18 +17,23 @@ _BITS = {"accuracy": "right", "saif": "saif"}
 """Measure -> what each instance got, where that has a column."""
 
 
-def apart(table: pd.DataFrame, measures: Sequence[str]) -> pd.DataFrame:
+def apart(table: pd.DataFrame, shares: Sequence[str], others: Sequence[str]) -> pd.DataFrame:
     """Takes the lists out of the columns of measures, in place; their means stay there.
+
+    Args:
+        table: of runs.
+        shares: measures that are fractions, of each instance, too.
+        others: all others.
 
     Returns:
         The lists of the test split, (n,) float64, in these rows; missing where a value is none. A
         column is called as what each instance got.
 
     Raises:
-        ResultsError: a list holds what is no finite number, none at all, or, on the test split,
-            another number of values than others; the message names the row.
+        ResultsError: a list holds what is no finite number, or no fraction, none at all, or, on
+            the test split, another number of values than others; the message names the row.
     """
-    lists = table[[*measures]].map(_listed)
+    lists = table[[*shares, *others]].map(_listed)
     every: Any = lists.stack().dropna()
     for (row, name), values in every.items():
         if not (values.ndim == 1 and len(values) and np.isfinite(values).all()):
@@ -35,6 +41,8 @@ def apart(table: pd.DataFrame, measures: Sequence[str]) -> pd.DataFrame:
                 f"row {row}: {name} is a list of other things than a number for each test "
                 "instance. Leave out what is not known of all."
             )
+        if name in shares and not ((values >= 0) & (values <= 1)).all():
+            raise ResultsError(f"row {row}: {name} is a list of others than fractions in [0, 1].")
     for name in lists.columns[lists.notna().any()]:
         means = lists[name].map(np.mean, na_action="ignore")
         table[name] = means.where(means.notna(), table[name])
@@ -50,8 +58,8 @@ def apart(table: pd.DataFrame, measures: Sequence[str]) -> pd.DataFrame:
 
 def instances_of(
     lists: pd.DataFrame, given: Mapping[str, Sequence[Any]] | None
-) -> tuple[Instances | None, str | None]:
-    """The instances of a table of runs, and what they are of; None: not known.
+) -> tuple[Instances | None, dict[str, str]]:
+    """The instances of a table of runs; and, of those that are known, `of` and `digest`.
 
     Args:
         lists: as `apart` gives them.
@@ -62,13 +70,14 @@ def instances_of(
         ResultsError: it is no such mapping, or not as long as the lists.
     """
     count = max(lists.stack().dropna().map(len), default=0)
+    if given is None and not count:
+        return None, {}
     if given is None:
-        each_alone = Instances(np.arange(count, dtype=np.int64)[:, None])
-        return (each_alone if count else None), None
-    if not isinstance(given, Mapping) or len(given) != 1:
+        given = {"": range(count)}
+    if not isinstance(given, Mapping) or len(given) != 1 or not _are_names(*given.values()):
         raise ResultsError(
             "instances says what each test instance belongs to, by what these are, such as "
-            f"instances={{'users': [...]}}, got {given!r:.60}."
+            f"instances={{'users': [...]}}, each a number or text, got {given!r:.60}."
         )
     ((draws, names),) = given.items()
     if len(names) != count:
@@ -76,8 +85,17 @@ def instances_of(
             f"instances has {len(names)} {draws}, the lists of measures {count} values: a measure "
             "has a list of what each test instance got."
         )
-    ids = [hashlib.sha256(str(name).encode()).digest()[:8] for name in names]
-    return Instances(np.frombuffer(b"".join(ids), "<i8")[:, None]), as_seen(str(draws))
+    texts = [f"{name:g}" if isinstance(name, Real) else as_seen(name) for name in names]
+    ids = b"".join(hashlib.sha256(text.encode()).digest()[:8] for text in texts)
+    digest = hashlib.sha256(ids).hexdigest()[:16]
+    held = Instances(np.frombuffer(ids, "<i8")[:, None].copy())
+    return held, {"of": as_seen(str(draws)), "digest": digest}
+
+
+def _are_names(names: Any) -> bool:
+    """Whether it is a list of numbers and text, of which none is missing."""
+    is_list = hasattr(names, "__len__") and not isinstance(names, str | Mapping)
+    return is_list and all(isinstance(n, str) or (isinstance(n, Real) and n == n) for n in names)
 
 
 def columns_of(lists: Mapping[Any, Any], graded: Sequence[str]) -> dict[str, Any]:

@@ -27,7 +27,9 @@ _TOOLS = {
 _RUNS = ("run_id", "ID", "id", "run", "dir_name", "name")
 """Columns that name a run, the surest first."""
 
-_STATES = ("finished", "running", "crashed", "failed", "killed", "preempted", "pending")
+_STATES = ("finished", "running", "crashed", "failed", "killed")
+"""Those of which one at least tells that a column is of states; there are more."""
+
 _CLOCKS: Mapping[str, Any] = {
     "timestamp": "ms",
     "wall_time": "s",
@@ -55,6 +57,7 @@ _WORD = "|".join(_SPLITS)
 _TOOLS_OWN = r"^(?:config|params|metrics)\."
 _METRIC = rf"(?i)^(?:(?P<before>{_WORD})[/_.])?(?P<measure>.*?)(?:[/_.](?P<after>{_WORD}))?$"
 _OF = ", "  # between a measure and its split
+_ROW = "row, before splits"
 _WIDTH = 99
 
 
@@ -86,12 +89,17 @@ def as_recorded(
     for theirs in columns.values():
         if theirs not in table:
             raise ResultsError(str(unknown("column", theirs, table.columns)))
+        if [*columns.values()].count(theirs) > 1:
+            raise ResultsError(f"columns names {theirs} twice. Which one is it?")
     names = _names([*map(str, table)], columns, options, measures)
+    if not (tool or names.str.endswith((f"{_OF}train", f"{_OF}validation")).any()):
+        return table.rename(columns=dict(names.str.split(_OF).str[0]))  # all else stays
     left = table.drop(columns=names.index)
     _ask(tool or "another tool", names, left, measures)
     _say(table, names, left)
-    rows = table[names.index].set_axis([*names], axis=1)
-    return _by_split(rows.assign(run=_run(table)) if tool else rows)
+    rows = _by_split(table[names.index].set_axis([*names], axis=1).assign(run=_run(table)))
+    _refuse_single(rows)
+    return rows if tool else rows.drop(columns="run")
 
 
 def _flat(table: pd.DataFrame) -> pd.DataFrame:
@@ -130,17 +138,19 @@ def _moments(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _run(table: pd.DataFrame) -> pd.Series:
-    """The run of each row: each is one in W&B's table of runs; else all are, if none is named."""
+    """The run of each row: what names it, or else its settings; a row of W&B's table is one."""
     for name in _RUNS:
         if name in table:
             return table[name].astype(str)
+    if settings := [name for name in map(str, table) if name.startswith(_SETTINGS)]:
+        return table[settings].astype(str).agg(", ".join, axis=1)
     return pd.Series(table.index if "Name" in table else "", table.index).astype(str)
 
 
 def _ended(table: pd.DataFrame) -> pd.DataFrame:
     """The runs that have ended as they should; says how many of which other state there are."""
     for name in ("State", "state", "status"):
-        if name in table and (states := table[name].astype(str).str.lower()).isin(_STATES).all():
+        if name in table and (states := table[name].astype(str).str.lower()).isin(_STATES).any():
             ended = states.eq("finished")
             lost = states[~ended].groupby(_run(table)).first().value_counts()
             if counts := ", ".join(f"{count} {state}" for state, count in lost.items()):
@@ -164,9 +174,10 @@ def _names(
 
     def parts(names: pd.Series) -> tuple[pd.Series, pd.Series]:
         """The measure of each, and the split that it begins or ends with."""
-        found = names.str.extract(_METRIC)
+        found, whole = names.str.extract(_METRIC), names.str.lower().map(known)
         split = found["before"].fillna(found["after"]).str.lower().map(_SPLITS)
-        return found["measure"].str.lower().map(known), split
+        measure = found["measure"].str.lower().map(known)
+        return whole.where(whole.notna(), measure), split.where(whole.isna())
 
     # Where others name a split, one without is that of training, as Keras has it.
     measure, split = parts(theirs.str.replace(_TOOLS_OWN, "", n=1, regex=True))
@@ -175,8 +186,14 @@ def _names(
     measure, split = parts(plain)
     split = split.where(split.notna(), theirs.isin([*told]).map({True: "test", False: usual}))
     others = plain.where(plain.isin(["paradigm", "seed", *options, *COSTS, *_OF_RUNS, *columns]))
-    names = others.where(measure.isna(), measure + _OF + split)
-    names = names.set_axis(theirs).dropna().drop_duplicates()
+    names = others.where(measure.isna(), measure + _OF + split).set_axis(theirs).dropna()
+    for name, several in names[~names.isin(names[[*told]])].groupby(names).groups.items():
+        if _OF in str(name) and len(several) > 1:
+            raise ResultsError(
+                f"{name} may be {' or '.join(several)}. Say which, "
+                f"columns={{'{'/'.join(str(name).split(_OF)[::-1])}': ...}}."
+            )
+    names = names.drop_duplicates()
     for name in ("_runtime", "Runtime", _SINCE):
         if name in there and not names.isin([*COSTS]).any():
             names[name] = "seconds"
@@ -218,17 +235,30 @@ def _say(table: pd.DataFrame, names: pd.Series, left: pd.DataFrame) -> None:
 def _by_split(rows: pd.DataFrame) -> pd.DataFrame:
     """One row per split, in the order of the table; numbers in text as numbers."""
     for name in {*rows} - {"paradigm", *_OF_RUNS}:
-        with contextlib.suppress(TypeError, ValueError):
-            rows[name] = pd.to_numeric(rows[name].replace(["NaN", "nan"], None))
+        with contextlib.suppress(TypeError, ValueError):  # W&B writes what is no number as text
+            values = rows[name].replace(["NaN", "nan"], "inf" if _OF in name else None)
+            rows[name] = pd.to_numeric(values)
     rows["paradigm"] = rows["paradigm"].map(_text, na_action="ignore")
     if "split" in rows:
         return rows
     measures = sorted({name.split(_OF)[0] for name in map(str, rows) if _OF in name})
-    rows = rows.reset_index(names="row")
-    rows = pd.wide_to_long(rows, measures, "row", "split", _OF, r"\w+").reset_index()
+    rows = rows.reset_index(names=_ROW)
+    rows = pd.wide_to_long(rows, measures, _ROW, "split", _OF, r"\w+").reset_index()
     if "status" not in rows:  # else a run may have diverged where nothing was measured
         rows = rows.dropna(how="all", subset=measures)
-    return rows.sort_values("row", kind="stable", ignore_index=True).drop(columns="row")
+    return rows.sort_values(_ROW, kind="stable", ignore_index=True).drop(columns=_ROW)
+
+
+def _refuse_single(rows: pd.DataFrame) -> None:
+    """Refuses runs that were tested once, and have no amount in common to be compared at."""
+    tests = rows[rows["split"].eq("test")]
+    costs = tests.filter([*COSTS])
+    if tests["run"].is_unique and len(tests) > 1 and costs.nunique().min() > 1:
+        raise ResultsError(
+            f"each run was tested once, at {' and '.join(costs)} of its own, so that they have no "
+            "amount in common to be compared at. Take their histories, or say what all were "
+            "trained on, columns={'examples': ...}."
+        )
 
 
 def _text(value: Any) -> str:

@@ -54,21 +54,23 @@ def told_of(measures: Measures | None) -> dict[str, Told]:
         measures = [measures]
     if not isinstance(measures, Mapping):
         measures = {name: {} for name in measures or () if name}
+    if not all(isinstance(name, str) for name in measures):
+        raise ResultsError(f"measures are names of columns, got {[*measures]}.")
     told = {as_seen(name): said for name, said in measures.items()}
     return {name: _told(name, said) for name, said in told.items() if said or name not in _USUAL}
 
 
-def as_text(told: Mapping[str, Told], draws: str | None) -> str | None:
+def as_text(told: Mapping[str, Told], instances: Mapping[str, str]) -> str | None:
     """The column `declared` of a run; None: nothing is said.
 
     Args:
         told: of its measures.
-        draws: what its instances are of, in the plural; None: not known.
+        instances: see `chapters.recorded.each_instance.instances_of`.
     """
-    if not told and draws is None:
+    if not told and not instances:
         return None
     found: dict[str, Any] = {"measures": {name: each._asdict() for name, each in told.items()}}
-    return json.dumps(found | ({"instances": draws} if draws else {}), sort_keys=True)
+    return json.dumps(found | ({"instances": instances} if instances else {}), sort_keys=True)
 
 
 def measured(names: Collection[Any], measures: Measures | None) -> dict[str, Told]:
@@ -109,7 +111,7 @@ def _told(name: str, said: Any) -> Told:
     if chance is None and share and larger is not False:
         chance = 0  # as of SAIF
     known = None if chance is None else float(chance)
-    return Told(str(found["words"]), larger is not False, known, share)
+    return Told(str(found["words"] or usual["words"]), larger is not False, known, share)
 
 
 def _which_way(name: str) -> str:

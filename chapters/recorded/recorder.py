@@ -11,7 +11,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -69,8 +69,7 @@ def record(
             of the setting: `task` (by default ``runs``), `m` (segments), `num_classes`, `n`
             (training examples), `architecture`.
         columns: where a column has another name, the one above -> theirs, such as
-            ``{"paradigm": "config.optimizer", "test/accuracy": "best_acc"}``; what has no name
-            above is then left out.
+            ``{"paradigm": "config.optimizer", "test/accuracy": "best_acc"}``.
         options: columns of what was tried for each paradigm, such as ``lr``. One option a paradigm
             is chosen on the validation split, which is needed where there are several; NaN: the
             option is not for this paradigm. Durations become seconds, moments and complex
@@ -93,15 +92,20 @@ def record(
     if not isinstance(results_dir, Results) and not str(results_dir):
         raise ResultsError("results_dir is empty. Name a directory, such as 'results'.")
     names = [options] if isinstance(options, str) else options or ()
-    options = list(dict.fromkeys(map(as_seen, names)))
-    if not _STUDY.fullmatch(study):
+    if not isinstance(columns or {}, Mapping) or not isinstance(names, Collection):
+        raise ResultsError(
+            "columns is a mapping, {'paradigm': 'theirs'}, and options are names of columns, got "
+            f"{columns!r:.60} and {options!r:.60}."
+        )
+    options = list(dict.fromkeys(as_seen(str(name)) for name in names))
+    if not _STUDY.fullmatch(str(study)):
         raise ResultsError(
             f"the name of a study has letters, digits, _, . and - only, got {study!r}."
         )
     table = as_recorded(taken(runs), columns or {}, options, [*told_of(measures)])
     found = checked_table(table, options, measures)
-    held, draws = instances_of(found.lists, instances)
-    cells = _cells(found, options, study, as_text(found.told, draws))
+    held, known = instances_of(found.lists, instances)
+    cells = _cells(found, options, study, as_text(found.told, known))
     results = opened(results_dir)
     results.prepare()
     with results.recording():
@@ -138,11 +142,7 @@ def _cells(
         evaluations = _evaluations(rows, [*found.told], lists, many, run_id)
         # What follows is no part of the id: a run has one result.
         points = {row["budget_fraction"] for row in evaluations}
-        plain = [
-            {name: value for name, value in row.items() if not name.startswith("instance_")}
-            for row in evaluations
-        ]
-        numbers = _hash({"evaluations": plain, "status": first["status"]})
+        numbers = _hash({"evaluations": evaluations, "status": first["status"]})
         schedule |= {"evaluation_points": sorted(points), "numbers": numbers}
         cell = {
             **own,
@@ -218,6 +218,11 @@ def _unchanged(results: Results, cells: Sequence[tuple[dict[str, Any], Any]]) ->
         every = pd.concat([results.cells(None, columns).dropna(), told]).drop_duplicates()
         for _, mine in every.groupby("comparison_id"):
             measures_of(mine)
+            if mine["declared"].map(_instances).dropna().nunique() > 1:
+                raise ResultsError(
+                    f"these runs were tested on other instances than those in {results.url}, or "
+                    "theirs belong to others. Record them into another directory."
+                )
     there = results.cells(new, ["cell_id", "cell"])
     for run_id, text in zip(there["cell_id"], there["cell"], strict=True):
         if text != new[run_id]["cell"]:
@@ -231,6 +236,12 @@ def _unchanged(results: Results, cells: Sequence[tuple[dict[str, Any], Any]]) ->
     return set(there["cell_id"])
 
 
+def _instances(declared: str) -> str | None:
+    """What a run says of its instances."""
+    said = json.loads(declared).get("instances")
+    return said and json.dumps(said, sort_keys=True)
+
+
 def _plain(value: Any) -> Any:
     """A value as JSON has it: whole numbers as such, None where it is missing."""
     if pd.isna(value):
@@ -242,6 +253,11 @@ def _plain(value: Any) -> Any:
     return value if isinstance(value, int) else str(value)
 
 
+def _of_instances(each: Any) -> Any:
+    """Bits, or numbers, as JSON."""
+    return each.hex() if isinstance(each, bytes) else each.tolist()
+
+
 def _hash(values: Mapping[str, Any]) -> str:
-    text = json.dumps({**_VERSION, **values}, sort_keys=True)
+    text = json.dumps({**_VERSION, **values}, sort_keys=True, default=_of_instances)
     return hashlib.sha256(text.encode()).hexdigest()[:16]

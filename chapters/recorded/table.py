@@ -10,6 +10,7 @@ import hashlib
 import re
 import sys
 from collections.abc import Collection, Mapping, Sequence
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,8 +37,9 @@ _ROUNDING = 1e-6
 _LONGEST = 60  # characters of a name: longer ones fit into no table
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
-_SMALLEST = 1e-6
-"""Of a measure that is no fraction: differences of smaller values count as none."""
+_SMALLEST, _LARGEST = 1e-6, 1e100
+"""Of a measure that is no fraction: differences of smaller values count as none, and squares of
+larger ones are no numbers."""
 
 
 class Checked(NamedTuple):
@@ -70,10 +72,12 @@ def checked_table(table: pd.DataFrame, options: Sequence[str], measures: Measure
     if "split" not in table:
         table["split"] = "test"
     every = [*own, *(name for name in KNOWN if name in table)]
-    lists = apart(table, every)
+    quantities = [n for n in every if n == LOSS or (n in told and not told[n].is_share)]
+    lists = apart(table, [name for name in every if name not in quantities], quantities)
     table = _with_values_in_range(table, {name: told.get(name) for name in every}, options)
     counted = [name for name in every if name != LOSS or name in told]
     _refuse_unmeasured(table, counted)
+    _refuse_lost(table, told)
     _refuse_untold_choice(table, options, counted)
     for _, rows in by_run(table, options):
         _refuse_rows(rows)
@@ -137,6 +141,7 @@ def _with_values_in_range(
     for name, value in usual.items():
         if name not in table:
             table[name] = value
+    table["status"] = table["status"].fillna("done")
     table["seed_name"] = [_seed_name(value) for value in table["seed"]]
     table["seed"] = [_seed(name) for name in table["seed_name"]]
     whole = {"seed": 0, "m": 0, "num_classes": 2, "n": 1}
@@ -155,13 +160,17 @@ def _with_values_in_range(
     if "seconds" in table:  # 3 * .1 and .3 are one moment
         table["seconds"] = table["seconds"].round(9)
     _refuse(table, "lr", "a number > 0, or missing", sys.float_info.min, missing=True)
+    lost = table["status"].eq("diverged")
     for name, told in measures.items():
-        if name == LOSS or (told and not told.is_share):
+        table[name] = table[name].mask(lost & table[name].isin([np.inf, -np.inf]))
+        if told is None and name == LOSS:
+            _refuse(table, name, "nats, or missing", -np.inf, np.inf, missing=True)
+            table[name] = table[name].where(np.isfinite(table[name]))
+        elif told and not told.is_share:
             _refuse_quantity(table, name)
         else:
             rule = "a fraction in [0, 1], or missing (87 % is .87)"
             _refuse(table, name, rule + (told.hint(name) if told else ""), 0, 1, missing=True)
-    table["status"] = table["status"].fillna("done")
     for name, valid in {"split": SPLITS, **_OF_A_RUN}.items():
         is_known = table[name].isin(valid) | ((name == "stage") & table[name].isna())
         for row in table.index[~is_known]:
@@ -183,9 +192,16 @@ def _refuse_unmeasured(table: pd.DataFrame, measures: Sequence[str]) -> None:
 
 
 def _refuse_quantity(table: pd.DataFrame, name: str) -> None:
-    """Makes a measure that is no fraction numbers; what is infinite is not known."""
+    """Makes a measure that is no fraction numbers; where a run diverged it may be none."""
     _refuse(table, name, "a number, or missing", -np.inf, np.inf, missing=True)
-    table[name] = table[name].where(np.isfinite(table[name]))
+    beyond = table[name].abs() > _LARGEST
+    _refuse_unfit(
+        table,
+        name,
+        ~beyond | table["status"].eq("diverged"),
+        "finite, unless the run diverged, which a column status says (done, diverged)",
+    )
+    table[name] = table[name].where(~beyond)
     largest = table[name].abs().max()
     if not (largest == 0 or largest >= _SMALLEST or np.isnan(largest)):
         raise ResultsError(
@@ -198,7 +214,8 @@ def _seed_name(value: Any) -> int | str | None:
     """A seed: the whole number that it is, or else its text; None: it is missing, or neither."""
     if not pd.api.types.is_scalar(value) or pd.isna(value):
         return None
-    number = pd.to_numeric(value, errors="coerce")
+    is_one: Any = value if isinstance(value, str | Real) else "a moment"
+    number = pd.to_numeric(is_one, errors="coerce")
     is_whole = pd.notna(number) and 0 <= number < 2**63 and float(number).is_integer()
     return int(number) if is_whole else str(value)
 
@@ -252,6 +269,16 @@ def _refuse_unfit(table: pd.DataFrame, name: str, fits: pd.Series, rule: str) ->
         value = table[name][row]
         got = repr(value) if isinstance(value, str) else value
         raise ResultsError(f"{_row(table, row)}: {name} must be {rule}, got {got}.")
+
+
+def _refuse_lost(table: pd.DataFrame, told: Mapping[str, Told]) -> None:
+    """Refuses runs that diverged where it is not said what they then count as."""
+    lost = table["status"].eq("diverged")
+    for name in (name for name, each in told.items() if each.chance is None and lost.any()):
+        raise ResultsError(
+            f"{_row(table, table.index[lost][0])}: it diverged. What does a guess give in {name}, "
+            f"as which it counts? Say it, measures={{'{name}': {{..., 'chance': VALUE}}}}."
+        )
 
 
 def _refuse_rows(rows: pd.DataFrame) -> None:

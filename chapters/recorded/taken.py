@@ -45,7 +45,8 @@ def _frame(runs: Any) -> pd.DataFrame:
         if hasattr(runs, "__arrow_c_stream__"):
             return _of_arrow(runs)
         if isinstance(runs, Mapping):
-            several = any(isinstance(each, Mapping) or np.ndim(each) for each in runs.values())
+            # One row may hold lists, of what each test instance got, beside plain values.
+            several = all(isinstance(each, Mapping) or np.ndim(each) for each in runs.values())
             return pd.DataFrame(runs if several else [runs], dtype=object)
         rows = [runs] if isinstance(runs, str | os.PathLike) else list(runs)
         if rows and all(isinstance(row, str | os.PathLike) for row in rows):

@@ -151,13 +151,17 @@ def test_a_metric_of_wandb_may_be_called_value(results):
     check(results)
 
 
-def test_what_was_not_a_number_is_missing(results):
-    """W&B writes it as text."""
+def test_what_was_not_a_number_is_not_taken_for_what_was_not_measured(results):
+    """W&B writes it as text, and does not tell whether the run diverged."""
     table = histories().astype({"test/acc": object})
-    table.iloc[0, table.columns.get_loc("test/acc")] = "NaN"
+    last = len(STEPS) - 1
+    table.iloc[last, table.columns.get_loc("test/acc")] = "NaN"
+    with pytest.raises(ResultsError, match=r"accuracy must be a fraction .* got inf"):
+        analysis.record(results, table, **WANDB)
+    first = table["run_id"].eq(table["run_id"].iloc[0])
+    table = table.assign(status=first.map({True: "diverged", False: "done"}), num_classes=4)
     analysis.record(results, table, **WANDB)
-    rows = expected()
-    check(results, rows[~(rows["split"].eq("test") & rows.index.isin([0, 1]))])
+    assert analysis.load(results)["status"].eq("diverged").any()
 
 
 # --- MLflow
@@ -173,7 +177,7 @@ def experiment(tmp_path_factory) -> Iterator[str]:
     for number, (optimizer, seed) in enumerate(RUNS):
         start = 1_000 * START + number
         run = client.create_run(mine, start_time=start).info.run_id
-        for name, value in {"optimizer": optimizer, "seed": seed, "lr": 1e-3}.items():
+        for name, value in {"optimizer": optimizer, "seed": seed, "lr": 1e-3, "epochs": 3}.items():
             client.log_param(run, name, value)
         for step in STEPS:
             for name, value in logged(optimizer, seed, step, "_").items():
@@ -268,23 +272,56 @@ def test_steps_are_examples_where_that_is_told(results, logs):
 # --- any table
 
 
-def test_names_are_told_for_any_table(results, capsys):
+def test_names_are_told_for_any_table_and_nothing_of_it_is_lost(results, capsys):
     table = pd.DataFrame(
-        {"depth": [2, 3.0], "fold": [0, 0], "flops": [10, 10], "top1": [0.5, 0.75], "note": "x"}
+        {"net": ["a", "b"], "fold": [0, 0], "flops": [10, 10], "top1": [0.5, 0.75], "m": 5}
     )
-    columns = {"paradigm": "depth", "seed": "fold", "compute": "flops", "accuracy": "top1"}
+    columns = {"paradigm": "net", "seed": "fold", "compute": "flops", "accuracy": "top1"}
+    with pytest.raises(ResultsError, match="record knows no column 'lr'"):
+        analysis.record(results, table.assign(lr=0.1), columns=columns)
     analysis.record(results, table, columns=columns)
-    found = analysis.load(results).query("split == 'test'").set_index("paradigm")["accuracy"]
-    assert found.to_dict() == {"2": 0.5, "3": 0.75}
-    assert capsys.readouterr().out.splitlines() == [
-        "column          taken from    for example",
-        "--------------  ------------  -------------",
-        "paradigm        depth         2",
-        "seed            fold          0",
-        "compute         flops         10",
-        "accuracy, test  top1          0.5",
-        "Columns left out: note",
-    ]
+    found = analysis.load(results).query("split == 'test'").set_index("paradigm")
+    assert found["accuracy"].to_dict() == {"a": 0.5, "b": 0.75}
+    assert found["m"].eq(5).all()
+    assert not capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("changes", "asked", "message"),
+    [
+        ({"test_acc": 0.5}, {}, "accuracy, test may be test/acc or test_acc. Say which, columns="),
+        (
+            {},
+            {"columns": {"paradigm": "config.optimizer", "saif": "_step", "lr": "_step"}},
+            "twice",
+        ),
+    ],
+)
+def test_what_may_be_either_is_asked(results, changes, asked, message):
+    with pytest.raises(ResultsError, match=message):
+        analysis.record(results, histories().assign(**changes), **{**WANDB, **asked})
+
+
+def test_runs_that_nothing_names_are_told_apart_by_their_settings(results):
+    table = histories().drop(columns="run_id")
+    other = table.assign(**{"config.lr": 0.5}, _runtime=table["_runtime"] + 0.5)
+    with pytest.raises(ResultsError, match=r"are both this\. What tells them apart"):
+        analysis.record(results, pd.concat([table, other]), **WANDB)
+
+
+def test_what_has_not_finished_is_left_out_whatever_else_there_is(results, capsys):
+    states = histories()["run_id"].map({"adam0": "crashed", "sgd1": "preempting"})
+    analysis.record(results, histories().assign(state=states.fillna("finished")), **WANDB)
+    assert "Runs left out: 1 crashed, 1 preempting." in capsys.readouterr().out
+    assert analysis.load(results)["cell_id"].nunique() == len(RUNS) - 2
+
+
+def test_runs_that_were_tested_once_at_different_moments_are_refused(results):
+    table = pd.DataFrame(
+        {"_runtime": [60.2, 61.4], "config.optimizer": ["a", "b"], "config.seed": 0}
+    )
+    with pytest.raises(ResultsError, match="each run was tested once, at seconds of its own"):
+        analysis.record(results, table.assign(**{"test/acc": 0.5}), **WANDB)
 
 
 def test_a_table_with_columns_of_its_own_is_taken_without_a_word(results, capsys):

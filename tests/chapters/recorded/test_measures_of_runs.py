@@ -97,9 +97,10 @@ def test_a_diverged_run_counts_as_a_guess_where_that_is_known(tmp_path):
     old = compared(known).summary.set_index("paradigm").loc["old"]
     assert (old["perplexity_learned"], old["num_seeds"]) == (11, 12)  # the others, below
     assert 40 < old["perplexity_above"] < 900
-    analysis.record(unknown, table, measures=PERPLEXITY)
-    (row,) = compared(unknown).paired.to_dict("records")
-    assert (row["verdict"], row["reason"]) == ("undecided", "no option of old can be chosen")
+    with pytest.raises(
+        ResultsError, match=r"row .*old, seed 3.* What does a guess give in perplex"
+    ):
+        analysis.record(unknown, table, measures=PERPLEXITY)
 
 
 # --- instances
@@ -203,6 +204,17 @@ def test_seeds_are_paired_by_any_name(results):
             {"instances": ["a", "b"]},
             "instances says what each",
         ),
+        (
+            {"perplexity": np.inf},
+            {},
+            "perplexity must be finite, unless the run diverged, which a",
+        ),
+        ({"perplexity": [[0.5, 2]] * 64}, {"measures": ["perplexity"]}, "others than fractions"),
+        (
+            {"perplexity": [[1, 2]] * 64},
+            {"instances": {"users": [1, None]}},
+            "each a number or te",
+        ),
         ({"perplexity": [[1, 2]] * 63 + [[1]]}, {}, "row 63: perplexity has 1 values, another"),
     ],
 )
@@ -211,6 +223,22 @@ def test_what_cannot_be_meant_is_told_and_nothing_is_written(tmp_path, changes, 
     with pytest.raises(ResultsError, match=message):
         analysis.record(tmp_path / "results", table, **{"measures": PERPLEXITY, **asked})
     assert not (tmp_path / "results").exists()
+
+
+@pytest.mark.parametrize(
+    "other", [{"instances": {"users": [0, 1]}}, {"instances": {"users": ["u", "v"]}}, {}]
+)
+def test_one_directory_has_one_set_of_instances(results, other):
+    """As of the runs that are there, and as of new ones."""
+    rows, _ = graded(2, 2, 6, np.random.default_rng(0))
+    told = {"score": {"is_share": False, "larger_is_better": True}}
+    of_a, of_b = ([row for row in rows if row["paradigm"] == name] for name in "ab")
+    analysis.record(results, of_a, measures=told, instances={"users": [0, 0]})
+    analysis.record(results, of_a, measures=told, instances={"users": [0, 0]})
+    with pytest.raises(ResultsError, match="other instances than those in"):
+        analysis.record(results, of_b, measures=told, **other)
+    with pytest.raises(ResultsError, match="other instances than those in"):
+        analysis.record(results, of_a, measures=told, **other)
 
 
 def test_one_directory_has_one_word_on_a_measure(results):
