@@ -252,12 +252,12 @@ def _by_split(rows: pd.DataFrame) -> pd.DataFrame:
 def _refuse_single(rows: pd.DataFrame) -> None:
     """Refuses runs that were tested once, and have no amount in common to be compared at."""
     tests = rows[rows["split"].eq("test")]
-    costs = tests.filter([*COSTS])
+    costs = tests[[name for name in COSTS if name in tests]]
     if tests["run"].is_unique and len(tests) > 1 and costs.nunique().min() > 1:
         raise ResultsError(
-            f"each run was tested once, at {' and '.join(costs)} of its own, so that they have no "
-            "amount in common to be compared at. Take their histories, or say what all were "
-            "trained on, columns={'examples': ...}."
+            f"each run was tested once, at {' and '.join(costs.columns)} of its own, so that they "
+            "have no amount in common to be compared at. Take their histories, or say what all "
+            "were trained on, columns={'examples': ...}."
         )
 
 

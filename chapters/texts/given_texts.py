@@ -25,24 +25,28 @@ def given_texts(carried: Mapping[str, Any], given: Any, tiles: Any) -> list[Aske
 
     Args:
         carried: `vocabulary`, and m, at which texts are cut.
-        given: a text or a list of texts, whose words are those of `WORDS` in lower case; or a list
-            of lists of words, which are taken as they are.
+        given: a text or a list of texts, whose words are those of `WORDS`, in lower case if all
+            of the vocabulary are; or a list of lists of words, which are taken as they are.
         tiles: None.
 
     Raises:
         RequestError: it is none of these, or a text is empty.
     """
-    texts = [given] if isinstance(given, str) else given
-    if not isinstance(texts, list | tuple) or not texts:
+    texts = [given] if isinstance(given, str) else [*given] if hasattr(given, "__iter__") else []
+    if not texts:
         raise RequestError(f"no text is given. {_TEXT}")
     number_of = {word: n for n, word in enumerate(carried["vocabulary"], start=FIRST_WORD)}
+    lower = all(word == word.lower() for word in number_of)
     asked = []
     for place, text in enumerate(texts):
         with reading(f"text {place}", _TEXT):
-            tokens = WORDS.findall(text.lower()) if isinstance(text, str) else [*text]
+            if isinstance(text, str):
+                text = WORDS.findall(text.lower() if lower else text)
+            tokens = [*text] if hasattr(text, "__iter__") else [text]
             if not "".join(checked_tokens(tokens)).strip():
                 raise ValueError("it holds no word")
         words = tokens[: carried["m"]]
         numbers = torch.tensor([number_of.get(word, UNKNOWN) for word in words])
-        asked.append(Asked(place, numbers, words, partial(dict, words=words)))
+        parts: Any = [word if word in number_of else f"{word} (unknown)" for word in words]
+        asked.append(Asked(place, numbers, parts, partial(dict, words=words)))
     return asked

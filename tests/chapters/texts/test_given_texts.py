@@ -26,15 +26,19 @@ def test_the_words_of_a_post_are_those_of_its_split(task, m):
     for row, each in enumerate(asked):
         real = split.words[row] != PADDING
         np.testing.assert_array_equal(each.segments, split.words[row][real])
-        assert [*each.parts] == [*split.tokens[row][: int(real.sum())]]
-        assert each.shown() == {"words": each.parts}
+        words = [*split.tokens[row][: int(real.sum())]]
+        assert [part.removesuffix(" (unknown)") for part in each.parts] == words
+        assert each.shown() == {"words": words}
 
 
 def test_a_text_is_split_as_own_texts_are():
     (asked,) = given_texts(CARRIED, "Don't: a FINE, fine film", None)
-    assert asked.parts == ["don't", ":", "a", "fine"]
+    assert asked.parts == ["don't", ": (unknown)", "a", "fine"]
     assert asked.segments.tolist() == [3, 1, 2, 5]
     assert [each.name for each in given_texts(CARRIED, ["a", "fine film"], None)] == [0, 1]
+    cased = {"vocabulary": ["BAD", "bad", "film"], "m": 4}  # as texts in tokens may be
+    (asked,) = given_texts(cased, "BAD film", None)
+    assert asked.segments.tolist() == [2, 4]
 
 
 @pytest.mark.parametrize(
