@@ -137,7 +137,7 @@ class Comparison:
         """Segments a mosaic; of text, the most tokens of a post; of captions, regions an image."""
         return int(self.cells["m"].iloc[0])
 
-    @property
+    @functools.cached_property
     def modality(self) -> Modality:
         """Of its instances."""
         return modality_of(self.cells)

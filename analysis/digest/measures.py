@@ -131,7 +131,7 @@ def modality_of(rows: pd.DataFrame) -> Modality:
         rows: as `measures_of` takes them.
     """
     found = tasks.modality(rows["task"].iloc[0])
-    declared = rows["declared"].dropna() if "declared" in rows else ()
+    declared = rows["declared"].dropna().unique() if "declared" in rows else ()
     draws = {json.loads(text).get("instances", {}).get("of") for text in declared} - {None, ""}
     return replace(found, draws=" or ".join(sorted(draws))) if draws else found
 

@@ -176,19 +176,21 @@ def _means(
         c=comparison,
         level=level(CONFIDENCE),
         measures=shown,
-        forms={each.column: _form(comparison.summary, each) for each in shown},
+        forms={each.column: _form(comparison, each) for each in shown},
         paper={} if paper is None else paper.to_dict(),
         seeds=seeds_there,
     )
 
 
-def _form(summary: pd.DataFrame, measure: Measure) -> Callable[[float], str]:
+def _form(comparison: Comparison, measure: Measure) -> Callable[[float], str]:
     """How the values of a measure read beside each other."""
     if measure.name == "loss (nats)":
         return three_decimals
     if measure.is_share:
         return percent
-    ends = summary[interval_columns(measure.column)].to_numpy(float).ravel().tolist()
+    if measure not in comparison.tested_measures:
+        return number
+    ends = comparison.summary[interval_columns(measure.column)].to_numpy(float).ravel().tolist()
     return functools.partial(quantity, beside=ends)
 
 

@@ -186,7 +186,7 @@ def test_differences_by_hand(rows):
         ({"status": "censored", "status_reason": ""}, "", "was stopped by the scheduler"),
         ({"study": "cifar10"}, "", "python -m study.run cifar10 --again"),
         ({"cell_id": "0123456789abcdef"}, "", "another trainer"),
-        ({"cell": '{"paradigm": "of another file"}'}, "", "parts that --with (in Python: study.parts.load) does not name"),
+        ({"cell": '{"paradigm": "of another file"}'}, "", "load) does not name now"),
         ({}, "--data-dir somewhere", "--data-dir is of no use to digits"),
     ],
 )  # fmt: skip
