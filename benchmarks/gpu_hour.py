@@ -50,6 +50,7 @@ from study.plan.stages import staged
 from study.results import Results
 from study.results.merging import compact
 from study.run_options import requested
+from study.storage.storage import Storage
 from study.terminal.command import DONE, FAILED, Parser, guarded, terminating
 from study.terminal.options import above_zero
 
@@ -211,14 +212,25 @@ class Slice:
 
 
 def bring(source: Path, target: Results) -> set[str]:
-    """Copies results, each file as a whole; what cells refer to comes before them."""
-    brought = set()
-    for folder in ("instances", "cells"):
+    """Copies results, each file as a whole; what cells refer to comes before them.
+
+    A cell that is being written meanwhile is left for the next time. Where cells are merged
+    meanwhile, their files are gone before they are read: then all are listed once more.
+    """
+    try:
+        return _copied(source, target)
+    except FileNotFoundError:
+        return _copied(source, target)
+
+
+def _copied(source: Path, target: Results) -> set[str]:
+    files = Storage(source)
+    cells = files.names("cells")  # first, so that what they refer to is there
+    for folder, names in (("instances", files.names("instances")), ("cells", cells)):
         target.storage.make(folder)
-        for path in (source / folder).glob("*"):
-            target.storage.write(f"{folder}/{path.name}", path.read_bytes())
-            brought.add(path.name)
-    return brought
+        for name in names:
+            target.storage.write(name, files.read(name))
+    return {Path(name).name for name in cells}
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -20,6 +20,7 @@ from analysis import report
 from benchmarks import gpu_hour
 from benchmarks.support.processes import below, is_gone
 from study.results import Results
+from study.storage.storage import Storage
 from study.terminal.command import DONE, TERMINATED, UNUSABLE
 from tests.conftest import PROJECT, REAL_DATA, needs_data
 from tests.made_up.commands import called
@@ -178,6 +179,35 @@ def test_tests_and_benchmarks_run_once(outs):
     assert all(step["torch"].startswith("2.11.0") and step["figures"] for step in measured)
     slices = [each["environment"]["packages"]["torch"] for each in record(outs[-1])]
     assert slices == ["2.11.0"] * len(outs)
+
+
+def test_only_whole_files_are_brought(tmp_path):
+    cells = tmp_path / "from" / "cells"
+    cells.mkdir(parents=True)
+    (cells / "done.parquet").write_bytes(b"whole")
+    (cells / f"next.parquet.{'0' * 32}.part").write_bytes(b"ha")
+    assert gpu_hour.bring(tmp_path / "from", Results(tmp_path / "to")) == {"done.parquet"}
+    brought = contents(tmp_path / "to")
+    assert brought == {tmp_path / "to" / "cells" / "done.parquet": b"whole"}
+
+
+def test_files_that_are_merged_while_they_are_brought_come_merged(tmp_path, monkeypatch):
+    cells = tmp_path / "from" / "cells"
+    cells.mkdir(parents=True)
+    (cells / "one.parquet").write_bytes(b"1")
+    (cells / "two.parquet").write_bytes(b"2")
+    read = Storage.read
+
+    def merged_meanwhile(storage, name):
+        if (cells / "two.parquet").exists():
+            (cells / "merged.parquet").write_bytes(b"12")
+            (cells / "one.parquet").unlink()
+            (cells / "two.parquet").unlink()
+        return read(storage, name)
+
+    monkeypatch.setattr(Storage, "read", merged_meanwhile)
+    assert gpu_hour.bring(tmp_path / "from", Results(tmp_path / "to")) == {"merged.parquet"}
+    assert contents(tmp_path / "to") == {tmp_path / "to" / "cells" / "merged.parquet": b"12"}
 
 
 @pytest.mark.parametrize(("seconds", "sleeps", "status"), [(30, 0, 3), (5, 60, "out of time")])
