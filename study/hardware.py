@@ -58,6 +58,17 @@ def has_gpu() -> bool:
     return torch.cuda.is_available()
 
 
+def gpu_count() -> int:
+    """The GPUs that trials of this machine can have, one each.
+
+    CUDA shows a process no more than one instance of a divided GPU (MIG). But each is a device of
+    its own for trials, whose CUDA_VISIBLE_DEVICES Ray sets to one of those that this process has.
+    """
+    seen = torch.cuda.device_count()
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")
+    return max(seen, sum(each.strip().startswith("MIG") for each in visible)) if seen else 0
+
+
 @contextlib.contextmanager
 def products(precision: str, device: torch.device) -> Iterator[None]:
     """A context in which this process multiplies float32 matrices in a precision.
@@ -90,7 +101,8 @@ def in_precision(
     """A context in which networks multiply in bfloat16, if that is the precision."""
     if precision != "bfloat16":
         return contextlib.nullcontext()
-    # Every weight is used once a pass, so caching its cast gains nothing.
+    # A cast that is kept has its gradients summed in bfloat16: in captions, where a recurrent
+    # weight is used once a word, over all words. Of images each weight is used once a pass.
     return torch.autocast(device.type, torch.bfloat16, cache_enabled=False)
 
 

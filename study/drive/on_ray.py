@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from study.cell.version import source_digest
 from study.drive.launcher import Launch, Launcher, Trained
+from study.hardware import gpu_count
 from study.launch.cluster import NoRay, ray_session
 from study.launch.here import Pace
 from study.launch.watching import Watch
@@ -91,7 +92,7 @@ class OnRay(Launcher):
             cluster.require(results.url, origin)
         source = source_digest() if cluster else None
         cores = max(plan.how.concurrent * plan.how.threads for plan in plans)
-        own = ray_session(cores, watch.progress.note)
+        own = ray_session(cores, watch.progress.note, gpu_count())
         with contextlib.nullcontext(cluster.ray) if cluster else own as ray:
             with importing():
                 from study.launch.tune import run_trials

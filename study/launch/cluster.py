@@ -97,7 +97,9 @@ class NoRay(RequestError):
 
 
 @contextlib.contextmanager
-def ray_session(cores: int, note: Callable[[str], object] = print) -> Iterator[Any]:
+def ray_session(
+    cores: int, note: Callable[[str], object] = print, gpus: int | None = None
+) -> Iterator[Any]:
     """Gives the `ray` module, connected to this process's Ray.
 
     Starts a Ray if the process has none, and stops that one at the end.
@@ -105,6 +107,7 @@ def ray_session(cores: int, note: Callable[[str], object] = print) -> Iterator[A
     Args:
         cores: CPU cores of a new Ray.
         note: told of a second try.
+        gpus: of a new Ray; None: as many as it finds.
 
     Raises:
         NoRay: it did not start, twice.
@@ -117,10 +120,10 @@ def ray_session(cores: int, note: Callable[[str], object] = print) -> Iterator[A
         return
     folder = _folder_for_ray()
     try:
-        _start(ray, cores, folder)
+        _start(ray, cores, gpus, folder)
     except NoRay as first:
         note(f"{first}; it is started once more")
-        _start(ray, cores, folder)
+        _start(ray, cores, gpus, folder)
     try:
         with terminating():  # after the start, at which Ray takes the signal for itself
             yield ray
@@ -128,7 +131,7 @@ def ray_session(cores: int, note: Callable[[str], object] = print) -> Iterator[A
         _leave(ray)
 
 
-def _start(ray: Any, cores: int, folder: str) -> None:
+def _start(ray: Any, cores: int, gpus: int | None, folder: str) -> None:
     """Starts a Ray, or none of its processes.
 
     Raises:
@@ -138,7 +141,7 @@ def _start(ray: Any, cores: int, folder: str) -> None:
     options: Any = {"include_dashboard": False, "_temp_dir": folder, **_QUIET}
     try:
         # "local", or RAY_ADDRESS could turn this into a cluster.
-        ray.init(address="local", num_cpus=cores, job_config=_imports(), **options)
+        ray.init(address="local", num_cpus=cores, num_gpus=gpus, job_config=_imports(), **options)
     except Exception as error:  # as Ray raises it
         for frame, _ in traceback.walk_tb(error.__traceback__):
             node = frame.f_locals.get("self")

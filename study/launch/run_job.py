@@ -29,8 +29,8 @@ def run_job(job: Job, work: Work, report: Report | None = None) -> dict[str, str
     """Runs the cells of a job, pack by pack, and records each pack's as they have ended.
 
     A job can be repeated: recorded cells are left alone, others go on from their checkpoints. A
-    pack that runs out of memory is tried again in halves; of a single cell that is a failure, and
-    the others go on.
+    pack that runs out of memory is tried again in halves, and on a GPU a single cell once more: a
+    neighbour may have had the rest for a moment. Then it has failed, and the others go on.
 
     Args:
         job: which cells.
@@ -52,6 +52,7 @@ def run_job(job: Job, work: Work, report: Report | None = None) -> dict[str, str
     run = kind.runner(work, device, report)
     statuses: dict[str, str] = {}
     given_up: dict[str, str | None] = {}  # by an earlier command, and when
+    once_more: list[AnyCell] = []
 
     def end(cell_id: str, status: str, **why: str) -> None:
         statuses[cell_id] = status
@@ -90,6 +91,10 @@ def run_job(job: Job, work: Work, report: Report | None = None) -> dict[str, str
             half = math.ceil(len(pack) / 2)
             waiting[:0] = [pack[:half], pack[half:]]
             tell({"event": "note", "text": f"{ended.text}; tried again in packs of {half}"})
+        elif device.type == "cuda" and pack[0] not in once_more:
+            once_more += pack
+            waiting.insert(0, pack)
+            tell({"event": "note", "text": f"{ended.text}; tried once more"})
         else:
             end(pack[0].id, "failed", kind=ended.kind, text=ended.text)
     return statuses

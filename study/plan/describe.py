@@ -7,9 +7,9 @@ from dataclasses import replace
 from operator import attrgetter
 
 import pandas as pd
-import torch
 
 from study import terminal
+from study.hardware import gpu_count
 from study.kinds import KINDS
 from study.plan.jobs import MOST_TRIALS
 from study.plan.plan import Plan
@@ -105,7 +105,7 @@ def _time(plan: Plan, price_per_hour: float | None) -> Iterator[str]:
     if price_per_hour is not None:
         gpus = how.gpus_per_trial
         if gpus is None:
-            gpus = min(1, torch.cuda.device_count())
+            gpus = min(1, gpu_count())
         hours = seconds / 3600 * (gpus or how.threads)
         money = hours * price_per_hour
         yield (

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pandas as pd
-import torch
 
 from study.errors import RequestError
+from study.hardware import gpu_count
 from study.launch.nodes import slots_on
 from study.limits import usable_cores
 from study.plan.plan import Plan
@@ -57,7 +57,7 @@ def with_packing(
         slots = room(threads)
         concurrent = min(slots, _trials(plan, packing, slots))
     else:
-        gpus, cores = torch.cuda.device_count(), cores_for(threads)
+        gpus, cores = gpu_count(), cores_for(threads)
         if (asked or 0) > gpus:
             raise RequestError(
                 f"--gpus-per-trial {asked:g}, but this machine has {counted(gpus, 'GPU')}. Leave "

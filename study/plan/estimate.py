@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -25,12 +26,18 @@ from study.train.budget.timeline import steps_by_phase, timeline
 from study.train.run_training import task_of
 from study.train.steps import packs
 from study.train.steps.loop import train_pack
+from study.train.steps.pack_member import Outcome
 from study.train.steps.packs import MOST_MEMBERS, Measured, Packing, Shape
 
 TIMED_FLOPS = {"cpu": 10**10, "cuda": 10**13}
 """Training FLOPs of a timed cell, by device: some tenths of a second."""
 
+LEAST_SECONDS = {"cpu": 0.0, "cuda": 0.2}
+"""Of a timed cell, by device: steps of a small network take a GPU no time beside the first launch
+of their graph, and these decide on packs."""
+
 FEWEST_STEPS, MOST_STEPS = 3, 100
+"""Steps of a timed cell; more where they take less than `LEAST_SECONDS`."""
 
 WORTHWHILE = 1.1
 """Least speedup at which cells are packed, over cells alone that share prefixes if they may."""
@@ -190,12 +197,9 @@ class _Timing:
         Raises:
             torch.OutOfMemoryError: the pack fills more of the GPU than a trial may take.
         """
-        task = task_of(cells[0], self.places)
-        short = [self._short(cell) for cell in cells]
-        with hardware.memory_limit(self.device, self.plan.how.gpus_per_trial or 1):
-            outcome, *_ = train_pack(
-                short, task, self.device, micro_batch=self.plan.how.micro_batch
-            )
+        short, outcome = self._trained(cells)
+        while (longer := LEAST_SECONDS[self.device.type] / outcome.train_seconds) > 1:
+            short, outcome = self._trained(cells, math.ceil(outcome.steps * max(2, longer)))
         ends = [
             timeline(few, self.plan.flops[cell.id])[-1]
             for few, cell in zip(short, cells, strict=True)
@@ -211,16 +215,30 @@ class _Timing:
                 return 0.0
             raise
 
-    def _short(self, cell: Cell) -> Cell:
+    def _trained(
+        self, cells: Sequence[Cell], steps: int | None = None
+    ) -> tuple[list[Cell], Outcome]:
+        """Trains a pack for a moment: what it trained, and how the first member ended."""
+        task = task_of(cells[0], self.places)
+        short = [self._short(cell, steps) for cell in cells]
+        with hardware.memory_limit(self.device, self.plan.how.gpus_per_trial or 1):
+            outcomes = train_pack(short, task, self.device, micro_batch=self.plan.how.micro_batch)
+        return short, outcomes[0]
+
+    def _short(self, cell: Cell, steps: int | None = None) -> Cell:
         """The cell with few steps and one small evaluation, at a rate at which none diverges.
 
         A batch that takes long is cut; on a CPU, tf32 is float32, as it has no other.
+
+        Args:
+            cell: to shorten.
+            steps: of it; None: by their FLOPs.
         """
         phases = cell.schedule.phases
         each = cost.training_flops(phases[0].paradigm, self.plan.flops[cell.id], cell.m)
         most = TIMED_FLOPS[self.device.type] // each
         batch_size = int(min(cell.batch_size, max(2, most)))
-        steps = min(max(int(most // batch_size), FEWEST_STEPS), MOST_STEPS)
+        steps = steps or min(max(int(most // batch_size), FEWEST_STEPS), MOST_STEPS)
         strict = self.device.type == "cpu" and cell.precision == "tf32"
         return replace(
             cell,

@@ -98,7 +98,7 @@ class Stream:
 
 
 @contextlib.contextmanager
-def _graph(graph: Graph, stream: Stream) -> Iterator[None]:
+def _graph(graph: Graph, pool: object, stream: Stream) -> Iterator[None]:
     states = [generator.get_state() for generator in graph.generators]
     recording = _Recording(graph)
     with recording:
@@ -114,6 +114,7 @@ def stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, stand_in in {
         "CUDAGraph": Graph,
         "graph": _graph,
+        "graph_pool_handle": object,
         "Stream": Stream,
         "stream": lambda _: contextlib.nullcontext(),
     }.items():

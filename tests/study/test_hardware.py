@@ -40,6 +40,18 @@ def test_tensorfloat_on_a_cpu_is_refused():
         pass
 
 
+@pytest.mark.parametrize(
+    ("seen", "visible", "count"),
+    [(0, "MIG-1,MIG-2", 0), (1, "MIG-1, MIG-2,MIG-3", 3), (2, "0,1", 2), (4, None, 4)],
+)
+def test_each_instance_of_a_divided_gpu_is_one(seen, visible, count, monkeypatch):
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    if visible:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: seen)
+    assert hardware.gpu_count() == count
+
+
 @pytest.mark.parametrize("share", [1.0, 0.25])
 def test_a_pack_is_timed_in_the_memory_that_a_trial_has(monkeypatch, share):
     limits: list[float] = []

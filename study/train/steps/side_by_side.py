@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
 import torch
@@ -15,6 +16,10 @@ from study.train.steps.pack_member import Member, now
 
 FED_STEPS = 64
 """Most steps whose rows go to a GPU with one copy."""
+
+_RECORDER = ThreadPoolExecutor(1, "recorder")
+"""Records all graphs of this process: cuDNN remembers by thread which kernels were fastest, and
+each trial of Tune's has a thread of its own."""
 
 
 class Stepping(Protocol):
@@ -67,7 +72,9 @@ class Captured:
     """Members whose steps are one CUDA graph: one launch replays all their kernels.
 
     In the graph each member has a branch of its own, so that kernels of several members run at the
-    same time. A graph is recorded for each width of a batch (`study.tasks.task.Split.widths`).
+    same time. A graph is recorded for each width of a batch (`study.tasks.task.Split.widths`). All
+    of a pack use the same memory, since one is replayed at a time, and what outlives a step lies
+    outside of them.
 
     The graphs refer to memory, not to tensors. So this object keeps the members, with their
     weights and data, as long as their graphs.
@@ -89,6 +96,7 @@ class Captured:
         if self._of == (group := _group(members)):
             return
         self._graphs.clear()
+        self._pool = torch.cuda.graph_pool_handle()
         self._of, self._members = group, tuple(members)
         self._feed = _Feed(members, self._device)
         self._branches = [_stream(self._device, number) for number in range(len(members))]
@@ -114,11 +122,15 @@ class Captured:
         return seconds
 
     def _record(self, width: int) -> None:
-        """Records the graph of a step, after some steps on copies.
+        started = now(self._device)  # the copies are made of what other streams wrote
+        self._graphs[width] = _RECORDER.submit(self._recorded, width).result()
+        self._idle += now(self._device) - started
+
+    def _recorded(self, width: int) -> torch.cuda.CUDAGraph:
+        """The graph of a step, recorded after some steps on copies.
 
         The libraries set themselves up on first use, which must not happen in a recording.
         """
-        started = now(self._device)  # the copies are made of what other streams wrote
         with hardware.autotuned():
             for member, branch in zip(self._members, self._branches, strict=True):
                 with torch.cuda.stream(branch):
@@ -128,10 +140,10 @@ class Captured:
             for generator in member.random_streams:
                 _register(graph, generator)
         # The graph's context leaves its stream current if the recording cannot be ended.
-        with torch.cuda.stream(self._main), torch.cuda.graph(graph, stream=self._main):
+        of_graph = torch.cuda.graph(graph, pool=self._pool, stream=self._main)
+        with torch.cuda.stream(self._main), of_graph:
             self._take_all(width)
-        self._graphs[width] = graph
-        self._idle += now(self._device) - started
+        return graph
 
     def _take_all(self, width: int) -> None:
         """Takes the next step of every member on its branch.

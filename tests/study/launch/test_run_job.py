@@ -159,6 +159,27 @@ def test_a_pack_that_runs_out_of_memory_is_tried_in_halves(digits, results, monk
     assert failed == {large.id: "out of memory"}
 
 
+@pytest.mark.parametrize(("device", "tries"), [("cuda", 2), ("cpu", 1)])
+def test_on_a_gpu_a_cell_whose_neighbour_had_the_memory_is_tried_once_more(
+    device, tries, digits, results, monkeypatch
+):
+    cells, tried, real = [tiny_cell(digits, seed=seed) for seed in range(2)], [], train_pack
+
+    def train(some: Sequence[Cell], task: Any, _: Any, *how: Any) -> Any:
+        tried.append(some[0].seed)
+        if some[0].seed == 0 or len(tried) == tries + 1:
+            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate much")
+        return real(some, task, "cpu", *how)
+
+    monkeypatch.setattr("study.train.run_training.train_pack", train)
+    monkeypatch.setattr("study.hardware.set_up", lambda threads, gpu: torch.device(device))
+    monkeypatch.setattr("study.hardware.device_name", lambda _: device)
+    ends = run_job(Job(tuple((cell,) for cell in cells)), work_in(results))
+    assert tried == [0] * tries + [1] * tries
+    assert ends[cells[0].id] == "failed"
+    assert ends[cells[1].id] == ("done" if device == "cuda" else "failed")
+
+
 def test_seeds_side_by_side_tell_their_mean(digits, results):
     """In which a diverged one counts as a guess; all stop where the answer says so."""
     cells = [tiny_cell(digits, Schedule.single("soft", lr)) for lr in (0.1, 0.05, 1e20)]

@@ -163,6 +163,19 @@ def test_members_of_a_pack_that_take_turns_gain_nothing(digits, steps):
     assert timing.rate_of_pack(timed.cells) == pytest.approx(timing.rate(timed.cells[:1]))
 
 
+def test_a_small_cell_is_timed_on_a_gpu_as_long_as_takes_more_than_its_start(
+    digits, steps, monkeypatch
+):
+    """Of a second each, so that 100 steps are too short."""
+    timed = plan(digits, 2, flops=1)
+    timing = estimate._Timing(timed, NO_PLACES, CPU)
+    rate = timing.rate_of_pack(timed.cells)
+    monkeypatch.setitem(estimate.LEAST_SECONDS, "cpu", 1_000.0)
+    steps.clear()
+    assert timing.rate_of_pack(timed.cells) == pytest.approx(rate)
+    assert 2 * 600 < len(steps) < 2 * 800
+
+
 def test_a_cell_takes_its_flops_at_the_rate_of_its_shape(digits, steps):
     """Its evaluations, too; a fork those after its first phase. A shape is timed once."""
     timed = plan(digits, 3, SOFT, LVML, Schedule.hybrid(0.1, 0.05, 0.5))
