@@ -4,6 +4,7 @@
     python benchmarks/train_step.py --device cpu --m 20 --micro-batch 10 21 85 256
     python benchmarks/train_step.py --device cuda --m 5 20 --paradigm soft hard lvml
     python benchmarks/train_step.py --device cuda --architecture embedding --m 64 --members 4 12
+    python benchmarks/train_step.py --device cuda --m 5 --kernels pooling,aligned,flat compiled
 
 It needs only torch, NumPy and pyarrow. All ways to take a step take turns, so that conditions are
 equal: "x" is the time of the first way of the same precision, relative to theirs, and "x float32"
@@ -44,6 +45,7 @@ from benchmarks.support.baseline import ResearchScript
 from benchmarks.support.measure import in_a_process, table, write
 from study import hardware
 from study.cell import PRECISIONS, Budget, Cell, Schedule
+from study.kernels import Kernels, parsed, text_of
 from study.train.budget.cost import training_flops
 from study.train.steps.pack_member import Member
 from study.train.steps.side_by_side import stepping_on
@@ -54,6 +56,8 @@ LR, MOMENTUM = 0.001, 0.9
 MATRIX_SIZE = {"cpu": 2_048, "cuda": 8_192}
 EMULATED_SIZE = 512
 """Of a product in bfloat16 on a CPU without its instructions; a larger one takes seconds."""
+
+COPIED_BYTES = {"cpu": 2**28, "cuda": 2**30}
 
 CLOCK_SECONDS = 1.0
 """Work after which a GPU runs at the clock that it keeps."""
@@ -77,7 +81,9 @@ def main() -> None:
     ceilings = {precision: ceiling(precision, args.device) for precision in args.precision}
     for precision, flops in ceilings.items():
         print(f"ceiling: matrix product {flops / 1e12:.3g} TFLOP/s {precision}", flush=True)
-    found["figures"].append({"ceilings": ceilings})
+    rate = bandwidth(args.device)
+    print(f"bandwidth: a copy reads and writes {rate / 1e12:.3g} TB/s", flush=True)
+    found["figures"].append({"ceilings": ceilings, "bandwidth": rate})
     for m, paradigm in itertools.product(args.m, args.paradigm):
         cells = [cell_of(paradigm, m, precision, args) for precision in args.precision]
         found["figures"] += compare(cells, ceilings, args)
@@ -99,6 +105,7 @@ def arguments() -> argparse.Namespace:
     add("--precision", nargs="+", choices=PRECISIONS, help="all here; of packs float32")
     add("--batch-size", type=int, default=256, help="256")
     add("--micro-batch", nargs="+", type=int, default=[], help="mosaics a pass, too")
+    add("--kernels", nargs="+", type=parsed, default=[], help="of ours, or compiled, too")
     add("--members", nargs="+", type=int, default=[], help="of packs, measured instead")
     add("--threads", type=int, default=torch.get_num_threads(), help="of the CPU")
     add("--rounds", type=int, default=7, help="7")
@@ -110,8 +117,9 @@ def arguments() -> argparse.Namespace:
         parser.exit(2, f"{parser.prog}: no CUDA device here\n")
     every = ["float32"] if args.members else [p for p in PRECISIONS if p != "tf32" or on_gpu]
     args.precision = args.precision or every
-    if "tf32" in args.precision and not on_gpu:
-        parser.error("tf32 needs --device cuda")
+    for needed in ("tf32" in args.precision, any("pooling" in each for each in args.kernels)):
+        if needed and not on_gpu:
+            parser.error("tf32 and --kernels pooling need --device cuda")
     args.steps = args.steps or (20 if on_gpu else 1)
     args.device = hardware.set_up(args.threads, gpu=on_gpu)
     return args
@@ -182,16 +190,24 @@ def ways(
     yield "study", study_steps(cell, args)
     for size in args.micro_batch:
         yield f"passes of {size}", study_steps(cell, args, micro_batch=size)
+    for kernels in args.kernels:
+        yield f"kernels {text_of(kernels)}", study_steps(cell, args, kernels=kernels)
     for count in args.members:
         yield f"{count} side by side", study_steps(cell, args, members=count)
 
 
 def study_steps(
-    cell: Cell, args: argparse.Namespace, members: int = 1, micro_batch: int | None = None
+    cell: Cell,
+    args: argparse.Namespace,
+    members: int = 1,
+    micro_batch: int | None = None,
+    kernels: Kernels = (),
 ) -> Timer:
     """Steps as studies take them, of so many cells that differ in seed."""
-    task = stepping.noise_task(cell, args.device)
-    pack = [Member(replace(cell, seed=i), task, args.device, micro_batch) for i in range(members)]
+    task, device = stepping.noise_task(cell, args.device), args.device
+    pack = [
+        Member(replace(cell, seed=i), task, device, micro_batch, kernels) for i in range(members)
+    ]
     for member in pack:
         member.enter_phase(0)
     together = stepping_on(args.device)
@@ -251,6 +267,14 @@ def ceiling(precision: str, device: torch.device) -> float:
         while time.perf_counter() < end:
             found.append(timed(lambda: a @ a, device, 1)[0])
     return 2 * size**3 / min(found)
+
+
+def bandwidth(device: torch.device) -> float:
+    """Bytes/s that a large copy reads and writes."""
+    source = torch.zeros(COPIED_BYTES[device.type] // 4, device=device)
+    target = torch.empty_like(source)
+    took = min(timed(lambda: target.copy_(source), device, 1)[0] for _ in range(10))
+    return 2 * COPIED_BYTES[device.type] / took
 
 
 if __name__ == "__main__":

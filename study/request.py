@@ -16,6 +16,7 @@ from study.cell.axis import Rules, as_typed, fresh_seeds, possible_values
 from study.cell.declared import Number, Whole
 from study.cell.work import DEFAULT_INTERVAL, MOST_EXAMPLES
 from study.errors import RequestError, unknown
+from study.kernels import COMPILED, OWN, PYTORCH, Kernels, parsed
 from study.storage.urls import protocol
 from study.tasks.sources.places import FOLDERS, NO_PLACES, Places, absolute
 from study.terminal.options import above_zero, mlflow_uri, option, positive, typed
@@ -79,6 +80,10 @@ def _gpus(text: str) -> float:
             f"must be 0 or a share of a GPU (0.01 to 1), since a trial uses one, got {text!r}"
         )
     return gpus
+
+
+def _kernels(text: str) -> Kernels | None:
+    return None if text == "auto" else parsed(text)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -201,6 +206,13 @@ class Request:
         of="training",
         flag="--no-share",
         action="store_false",
+    )
+    kernels: Kernels | None = option(
+        f"of a step on a GPU: auto (default) takes those of {','.join(OWN)} that are measured to "
+        f"be faster than PyTorch's; or some of them, {COMPILED} (torch.compile) or {PYTORCH}",
+        of="training",
+        type=_kernels,
+        metavar="NAMES",
     )
     micro_batch: int | None = option(
         "mosaics, posts or captions in a forward and backward pass; fewer take less memory "

@@ -94,6 +94,7 @@ class Work:
         gpu: whether to use a GPU if there is one.
         places: a `study.tasks.sources.places.Places`, or its values.
         micro_batch: inputs a forward and backward pass; None: chosen by the device.
+        kernels: of a step on a GPU, see `study.kernels`.
         checkpoint_every: seconds between checkpoints.
         examples: test inputs of a cell to record with where it looks, at most `MOST_EXAMPLES`;
             None: so many, but none of a task whose readers are warned.
@@ -116,6 +117,7 @@ class Work:
     gpu: bool = True
     places: Sequence[Any] = ()
     micro_batch: int | None = None
+    kernels: tuple[str, ...] = ()
     checkpoint_every: float = DEFAULT_INTERVAL
     examples: int | None = None
     keep_weights: bool = False

@@ -17,6 +17,7 @@ from study.cell import AnyCell
 from study.cell.version import code_version
 from study.cell.work import Job, Work
 from study.errors import RequestError
+from study.kernels import parsed
 from study.kinds import kind_of
 from study.launch.run_job import run_job
 from study.launch.workplace import results_in
@@ -34,7 +35,9 @@ _BITS = ("instance_right", "instance_known", "instance_saif")
 _TAKEN = ["budget_fraction", "split", "step", "compute_flops", "num_evaluated", "instances"]
 """Where an evaluation was taken: numbers are of one only where all of it is equal."""
 
-_CIRCUMSTANCES = ["status", "steps", "device", "threads", "micro_batch", "code_version"]
+_CIRCUMSTANCES = [
+    "status", "steps", "device", "threads", "micro_batch", "kernels", "code_version",
+]  # fmt: skip
 
 
 def again(asked: str, url: str, study: str, places: Places) -> int:
@@ -73,6 +76,7 @@ def again(asked: str, url: str, study: str, places: Places) -> int:
             gpu=not str(recorded["device"]).startswith("cpu"),
             places=places,
             parts=parts.loaded(),
+            kernels=() if pd.isna(recorded["kernels"]) else parsed(recorded["kernels"]),
             micro_batch=None if pd.isna(recorded["micro_batch"]) else int(recorded["micro_batch"]),
             checkpoint_every=math.inf,
             networks=results.url,

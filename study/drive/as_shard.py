@@ -24,7 +24,7 @@ from study.launch.watching import Watch
 from study.launch.workplace import Workplace
 from study.plan.describe import describe
 from study.plan.divide import cores_for
-from study.plan.estimate import cell_seconds, choose_packing
+from study.plan.estimate import cell_seconds, choose_kernels, choose_packing
 from study.plan.plan import Plan
 from study.request import Request, Shard
 from study.terminal import counted
@@ -79,6 +79,9 @@ class AsShard(Launcher):
         )
         plan, places = replace(plan, how=how), self.request.places
         with working("timing cells"):
+            kernels, reason = choose_kernels(plan, places, self.request.kernels)
+            how = replace(how, kernels=kernels, kernels_reason=reason)
+            plan = replace(plan, how=how)
             packing = choose_packing(plan, places, self.request.pack, share=False)
             plan = replace(plan, how=replace(how, packing=packing))
             return plan.timed(cell_seconds(plan, places))

@@ -147,6 +147,7 @@ def work_of(request: Request, plan: Plan, results: str) -> Work:
         places=request.places,
         parts=parts.loaded(),
         micro_batch=request.micro_batch,
+        kernels=plan.how.kernels,
         checkpoint_every=request.checkpoint_every,
         examples=request.examples,
         keep_weights=request.keep_weights,

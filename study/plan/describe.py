@@ -10,6 +10,7 @@ import pandas as pd
 
 from study import terminal
 from study.hardware import gpu_count
+from study.kernels import text_of
 from study.kinds import KINDS
 from study.plan.jobs import MOST_TRIALS
 from study.plan.plan import Plan
@@ -128,6 +129,8 @@ def _trials(plan: Plan) -> Iterator[str]:
                 f"together, up to {largest} ({packing.reason})"
             )
         yield f"shared prefixes: {_shared(plan)}"
+        if plan.how.kernels_reason:
+            yield f"kernels: {text_of(plan.how.kernels)} ({plan.how.kernels_reason})"
     if not jobs:
         if plan.searches:
             yield "jobs: an option each, with its seeds side by side"

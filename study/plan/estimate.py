@@ -14,6 +14,7 @@ from threadpoolctl import threadpool_limits
 from study import hardware
 from study.cell import Budget, Cell, Schedule
 from study.errors import RequestError
+from study.kernels import OWN, Kernels, has_triton
 from study.kinds import KINDS
 from study.launch.failures import failure_of
 from study.models.flops import ModelFlops
@@ -41,6 +42,9 @@ FEWEST_STEPS, MOST_STEPS = 3, 100
 
 WORTHWHILE = 1.1
 """Least speedup at which cells are packed, over cells alone that share prefixes if they may."""
+
+WORTH_A_KERNEL = 1.03
+"""Least speedup at which a kernel of ours is used."""
 
 
 def cell_seconds(plan: Plan, places: Places) -> pd.DataFrame:
@@ -86,6 +90,55 @@ def lacks_bfloat16(plan: Plan) -> bool:
     """Whether the device on which cells train only emulates bfloat16."""
     with _timing(plan, NO_PLACES) as timing:
         return not hardware.has_bfloat16(timing.device)
+
+
+def choose_kernels(plan: Plan, places: Places, requested: Kernels | None) -> tuple[Kernels, str]:
+    """Chooses the kernels of all cells of a plan, whose numbers differ by rounding; and says why.
+
+    Args:
+        plan: of the cells.
+        places: of the data.
+        requested: by the user; None: those that are faster here in the cell that costs most.
+
+    Returns:
+        The kernels, and the reason for people: none of cells that train on CPUs.
+
+    Raises:
+        RequestError: kernels were asked for of cells that train on CPUs, or Triton is missing.
+    """
+    if not KINDS[plan.kind].trains or not hardware.has_gpu() or plan.how.gpus_per_trial == 0:
+        if requested:
+            raise RequestError("--kernels are of a GPU, and none is used here: leave it out.")
+        return (), ""
+    if requested is not None:
+        if "pooling" in requested and not has_triton():
+            raise RequestError("--kernels pooling needs Triton: install it, or leave it out.")
+        return requested, "as asked"
+    rows = plan.runnable[~plan.runnable["done"]]
+    if rows.empty:
+        return (), ""
+    cells = [*zip(rows["cell"], rows["flops"], strict=True)]
+    costliest, _ = max(cells, key=lambda each: timeline(*each)[-1].compute_flops)
+    return _fastest(plan, places, costliest)
+
+
+def _fastest(plan: Plan, places: Places, cell: Cell) -> tuple[Kernels, str]:
+    """The kernels with which a cell trains fastest, one after the other, and why."""
+    kernels: Kernels = ()
+    failed = []
+    with _timing(plan, places) as timing:
+        pytorch = best = timing.rate([cell])
+        for name in OWN:
+            further = (*kernels, name)
+            tried = replace(plan, how=replace(plan.how, kernels=further))
+            try:
+                rate = replace(timing, plan=tried).rate([cell])
+            except Exception as error:  # whatever a compiler raises: PyTorch's kernels do
+                failed.append(f"; {name} failed: {type(error).__name__}")
+                continue
+            if rate > WORTH_A_KERNEL * best:
+                kernels, best = further, rate
+    return kernels, f"measured {best / pytorch:.2f} times as fast as PyTorch's{''.join(failed)}"
 
 
 def choose_packing(plan: Plan, places: Places, requested: str, share: bool = True) -> Packing:
@@ -221,8 +274,11 @@ class _Timing:
         """Trains a pack for a moment: what it trained, and how the first member ended."""
         task = task_of(cells[0], self.places)
         short = [self._short(cell, steps) for cell in cells]
-        with hardware.memory_limit(self.device, self.plan.how.gpus_per_trial or 1):
-            outcomes = train_pack(short, task, self.device, micro_batch=self.plan.how.micro_batch)
+        how = self.plan.how
+        with hardware.memory_limit(self.device, how.gpus_per_trial or 1):
+            outcomes = train_pack(
+                short, task, self.device, micro_batch=how.micro_batch, kernels=how.kernels
+            )
         return short, outcomes[0]
 
     def _short(self, cell: Cell, steps: int | None = None) -> Cell:

@@ -11,6 +11,7 @@ import pandas as pd
 
 from study.cell import AnyCell, Options
 from study.cell.work import Job
+from study.kernels import Kernels
 from study.kind import Maker
 from study.kinds import KINDS
 from study.plan.jobs import Seconds, forks, jobs_of, option_jobs
@@ -33,6 +34,8 @@ class Division:
         gpus_per_trial: GPUs that a trial asks for, a fraction to share one; None: one if there
             are any.
         micro_batch: inputs a forward and backward pass; None: by device.
+        kernels: of a step on a GPU.
+        kernels_reason: why, for people; empty: cells train on CPUs.
         where: place where the cells train, for people.
         notes: sentences on the device, for people.
     """
@@ -44,6 +47,8 @@ class Division:
     no_share_reason: str = "as asked"
     gpus_per_trial: float | None = None
     micro_batch: int | None = None
+    kernels: Kernels = ()
+    kernels_reason: str = ""
     where: str = THIS_MACHINE
     notes: tuple[str, ...] = ()
 

@@ -20,7 +20,7 @@ from study.hardware import TF32_NEEDS_GPU, has_gpu
 from study.kinds import KINDS
 from study.launch.nodes import Cluster
 from study.plan.divide import with_packing
-from study.plan.estimate import cell_seconds, choose_packing, lacks_bfloat16
+from study.plan.estimate import cell_seconds, choose_kernels, choose_packing, lacks_bfloat16
 from study.plan.grid import make_plan, plan_of
 from study.plan.plan import Division, Plan
 from study.request import Request
@@ -91,6 +91,9 @@ def divided(request: Request, plan: Plan, cluster: Cluster | None) -> Plan:
     )
     plan = divide(dataclasses.replace(plan, how=how), how.packing)
     with working("timing cells"), where_it_trains(plan, cluster) as call:
+        kernels, reason = call(choose_kernels, plan, request.places, request.kernels)
+        how = dataclasses.replace(plan.how, kernels=kernels, kernels_reason=reason)
+        plan = dataclasses.replace(plan, how=how)
         if request.search or request.scheduler:
             reason = (
                 "a search knows its cells one by one" if request.search else "ASHA may stop them"

@@ -168,6 +168,13 @@ GIVEN_UP: Columns = {
 }
 """Of a cell that failed before it was run to its end."""
 
+_ON_GPU: Columns = {
+    "kernels": (
+        _TEXT,
+        "of its steps on a GPU: `pytorch`, `compiled`, or those of ours that were used",
+    ),
+}
+
 DECLARED: Columns = {
     "declared": (
         _TEXT,
@@ -231,6 +238,7 @@ _OF_CELLS: Mapping[str, Columns] = {
         "threads": (_WHOLE, "CPU threads"),
         "pack": (_WHOLE, "cells that were trained together"),
         "micro_batch": (_WHOLE, "examples in a pass"),
+        **_ON_GPU,
         "shared_prefix": (_FLAG, "whether it forked from another cell"),
         "planned_seeds": (
             _WHOLE,
@@ -277,7 +285,7 @@ _OF_EVALUATIONS: Mapping[str, Columns] = {
 
 FAMILIES = (
     {"data_notes", *OF_DATA}, {"alpha"}, *(group.columns for group in GROUPS.values()), _EXAMPLES,
-    _FURTHER_MEASURES, GIVEN_UP, NETWORK, HELD, DECLARED, {"instance_bits"},
+    _FURTHER_MEASURES, GIVEN_UP, _ON_GPU, NETWORK, HELD, DECLARED, {"instance_bits"},
     {"instance_numbers"}, {"class_heatmaps"},
 )  # fmt: skip
 """Columns that a file without any value of the family leaves out: so files of one kind of study

@@ -43,7 +43,10 @@ class Trainer:
         if self._checkpoints:
             self._checkpoints.expect(cells, later)
         tell = _reporter(cells, task, self._report)
-        outcomes = train_pack(cells, task, self._device, tell, work.micro_batch, self._checkpoints)
+        kernels = work.kernels if self._device.type == "cuda" else ()
+        outcomes = train_pack(
+            cells, task, self._device, tell, work.micro_batch, self._checkpoints, kernels
+        )
         return [
             _ended(task, work, cell, outcome, self._kept(cell, task, outcome))
             for cell, outcome in zip(cells, outcomes, strict=True)
@@ -132,6 +135,7 @@ def _ended(
         "total_train_seconds": outcome.train_seconds,
         "total_evaluate_seconds": outcome.evaluate_seconds,
         "micro_batch": outcome.micro_batch,
+        "kernels": outcome.kernels,
         "shared_prefix": outcome.shared_prefix,
         "network_digest": network_digest,
     }

@@ -33,6 +33,10 @@ def bare(tmp_path) -> dict[str, str]:
     return {"PYTHONPATH": str(tmp_path)}
 
 
+STEP = "soft, m=2, float32"
+"""A row of benchmarks/roofline.py."""
+
+
 def typed(script: str, options: str, **environment: str) -> str:
     """What a benchmark prints as a command, which has to end well."""
     done = python(f"benchmarks/{script}.py", *options.split(), **environment)
@@ -56,15 +60,31 @@ def table(text: str) -> dict[str, list[str]]:
 
 
 def test_a_step_is_measured_against_the_baseline(bare):
-    sizes = "--m 2 --architecture small --batch-size 4 --micro-batch 2 --rounds 1"
+    sizes = "--m 2 --architecture small --batch-size 4 --micro-batch 2 --kernels flat --rounds 1"
     _, *rows = figures("train_step", sizes, bare)
     found = {(each["precision"], each["step"]): each for each in rows}
-    names = ("baseline", "study", "passes of 2")
+    names = ("baseline", "study", "passes of 2", "kernels flat")
     wanted = {(precision, name) for precision in ("float32", "bfloat16") for name in names}
     assert found.keys() == wanted | {("float32", "baseline, memory kept")}
     for (precision, _), each in found.items():
         own = found[precision, "baseline"]["seconds"][0] / each["seconds"][0]
         assert each["times_first"] == [own]
+
+
+def test_a_step_is_measured_against_the_least_time_of_its_operators(bare):
+    """At the rates of the same device; what it does is the sum of its kinds of operators."""
+    sizes = "--m 2 --architecture small --batch-size 64 --precision float32"
+    rates, *steps = figures("train_step", f"{sizes} --rounds 1", bare)
+    file = Path(bare["PYTHONPATH"]) / "figures.json"
+    found = table(typed("roofline", f"{sizes} --measured {file} --detail", **bare))
+    kinds = [name for name in found if name[0] not in "s-"]
+    whole, *parts = ([float(each) for each in found[name][:6]] for name in [STEP, *kinds])
+    assert whole == pytest.approx([sum(each) for each in zip(*parts, strict=True)], rel=0.01)
+    _, gigaflop, _, by_flops, by_bytes, least = whole
+    assert by_flops == pytest.approx(1e12 * gigaflop / rates["ceilings"]["float32"], rel=0.01)
+    assert max(by_flops, by_bytes) <= least <= by_flops + by_bytes
+    (study,) = (each["seconds"][0] for each in steps if each["step"] == "study")
+    assert float(found["- study"][-1]) == pytest.approx(1e3 * study / least, rel=0.01)
 
 
 def test_a_pack_is_measured_beside_one_cell(bare):

@@ -9,6 +9,7 @@ import torch
 
 from study import hardware
 from study.cell import Cell
+from study.kernels import Kernels
 from study.tasks.task import Task
 from study.train.steps import packs
 from study.train.steps.checkpoints import Checkpoints
@@ -23,9 +24,10 @@ def train(
     on_evaluation: OnEvaluation | None = None,
     micro_batch: int | None = None,
     checkpoints: Checkpoints | None = None,
+    kernels: Kernels = (),
 ) -> Outcome:
     """Trains one cell to the end of its budget; see `train_pack`."""
-    return train_pack([cell], task, device, on_evaluation, micro_batch, checkpoints)[0]
+    return train_pack([cell], task, device, on_evaluation, micro_batch, checkpoints, kernels)[0]
 
 
 def train_pack(
@@ -35,6 +37,7 @@ def train_pack(
     on_evaluation: OnEvaluation | None = None,
     micro_batch: int | None = None,
     checkpoints: Checkpoints | None = None,
+    kernels: Kernels = (),
 ) -> list[Outcome]:
     """Trains cells side by side, step by step, each to the end of its budget.
 
@@ -53,6 +56,7 @@ def train_pack(
         micro_batch: inputs a forward and backward pass, >= 1; None: the number that suits the
             device's cache or memory best.
         checkpoints: to resume from and to save; None: begin anew, save nothing.
+        kernels: of the steps, for a GPU.
 
     Returns:
         One outcome a cell, in their order.
@@ -64,7 +68,7 @@ def train_pack(
     packs.require_one(cells)
     device = torch.device(device)
     with hardware.products(cells[0].precision, device):
-        members = [Member(cell, task, device, micro_batch) for cell in cells]
+        members = [Member(cell, task, device, micro_batch, kernels) for cell in cells]
         if checkpoints:
             for member in members:
                 checkpoints.resume(member)

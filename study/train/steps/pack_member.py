@@ -16,6 +16,8 @@ from study import hardware, models, paradigms
 from study.cell import Cell
 from study.cell.seeds import stream_seed
 from study.door import imported
+from study.kernels import Kernels, text_of
+from study.kernels.gpu_layers import put_in
 from study.models.flops import evaluating
 from study.models.model import Model
 from study.paradigms.paradigm import Paradigm, Sampling
@@ -23,7 +25,7 @@ from study.tasks.task import Task
 from study.train.budget import cost
 from study.train.budget.timeline import flow_time, steps_by_phase, timeline
 from study.train.steps.order import BatchOrder
-from study.train.steps.step import SGD, Adam, Optimiser, Together, train_step
+from study.train.steps.step import SGD, Adam, HasLoss, Optimiser, Together, train_step
 
 OnEvaluation = Callable[[Mapping[Cell, Mapping[str, Any]]], bool | None]
 """Called with the validation rows of a pack's cells at a point of the budget, without those of
@@ -46,6 +48,7 @@ class Outcome:
         evaluate_seconds: of this cell's evaluations.
         earlier_seconds: wall time before the state from which this process went on.
         micro_batch: inputs a forward and backward pass.
+        kernels: of the steps; None: they were taken on a CPU.
         shared_prefix: whether another cell took its first steps.
         weights: of the trained network, by their names; None: it is not done.
     """
@@ -58,6 +61,7 @@ class Outcome:
     evaluate_seconds: float = 0.0
     earlier_seconds: float = 0.0
     micro_batch: int = 0
+    kernels: str | None = None
     shared_prefix: bool = False
     weights: Mapping[str, Tensor] | None = None
 
@@ -76,10 +80,16 @@ class Member:
     """
 
     def __init__(
-        self, cell: Cell, task: Task, device: torch.device, micro_batch: int | None
+        self,
+        cell: Cell,
+        task: Task,
+        device: torch.device,
+        micro_batch: int | None,
+        kernels: Kernels = (),
     ) -> None:
         self.cell = cell
         self.device = device
+        self._kernels = kernels
         self._splits = dict(task.splits(cell, device))
         self._train = self._splits["train"]
         self._splits["train"] = self._train.head(cell.train_metrics_size)
@@ -90,6 +100,7 @@ class Member:
         self._flops = model.flops(facts.input_shape, facts.lengths, cell.m)
         self.stops = timeline(cell, cost.cell_flops(cell, self._flops))
         self._model = model.to(device)
+        put_in(self._model, kernels, cell.precision)
         self._order = BatchOrder(cell)
         self._generator = torch.Generator(device).manual_seed(stream_seed("sampling", cell.seed))
         self._baseline = torch.zeros((), device=device)
@@ -103,7 +114,7 @@ class Member:
         self._summed_loss = torch.zeros((), device=device)
         self._began = time.perf_counter()
         self.steps = self.stops_done = 0
-        self.outcome = Outcome(micro_batch=self._micro_batch)
+        self.outcome = self._new_outcome()
 
     @property
     def ended(self) -> bool:
@@ -136,13 +147,12 @@ class Member:
             self.phase = index
             self._phase = self.cell.schedule.phases[index]
             self._paradigm = paradigms.get(self._phase.paradigm)
-            self._optimiser = self._optimiser_of(self._model)
+            self._losses, self._optimiser = self._ready(self._model)
             self._baseline.zero_()
 
     def warm_up(self, width: int | None = None) -> None:
         """Takes steps on a copy, since libraries set up their kernels on first use."""
-        model = copy.deepcopy(self._model)
-        optimiser = self._optimiser_of(model)
+        model, optimiser = self._ready(copy.deepcopy(self._model))
         generator = torch.Generator(self.device).manual_seed(0)
         sampling = Sampling(generator, torch.zeros_like(self._baseline))
         rows = torch.zeros(self.cell.batch_size, dtype=torch.int64, device=self.device)
@@ -163,7 +173,7 @@ class Member:
         The device may still work on it when this returns.
         """
         self._summed_loss += self._train_step(
-            rows, self._model, self._optimiser, self._sampling, width
+            rows, self._losses, self._optimiser, self._sampling, width
         )
 
     def step(self) -> None:
@@ -250,13 +260,12 @@ class Member:
         # different things there.
         self.stops_done = sum(stop.steps_done < self.steps for stop in self.stops)
         before = self.stops[self.stops_done - 1].steps_done if self.stops_done else 0
-        self.outcome = Outcome(
+        self.outcome = self._new_outcome(
             steps=before,
             evaluations=list(state["evaluations"]),  # several cells may go on from a state
             train_seconds=state["train_seconds"],
             evaluate_seconds=state["evaluate_seconds"],
             earlier_seconds=state["total_seconds"],
-            micro_batch=self._micro_batch,
             shared_prefix=fork or state["shared_prefix"],
         )
         self._model.load_state_dict(state["weights"])
@@ -267,6 +276,10 @@ class Member:
         for kept, saved in zip(self._optimiser.state, state["velocity"], strict=True):
             kept.copy_(saved)
         self._baseline.copy_(state["baseline"])
+
+    def _new_outcome(self, **so_far: Any) -> Outcome:
+        kernels = text_of(self._kernels) if self.device.type == "cuda" else None
+        return Outcome(micro_batch=self._micro_batch, kernels=kernels, **so_far)
 
     def _end(self, status: str, reason: str) -> None:
         self.outcome.status, self.outcome.status_reason = status, reason
@@ -301,6 +314,15 @@ class Member:
         time = flow_time(self.cell, self.stops, steps)
         return self._model.projections(time, self.cell.alpha is not None)
 
+    def _ready(self, model: Model) -> tuple[HasLoss, Optimiser]:
+        """What a step takes of a model: what gives the loss, and the phase's optimiser."""
+        optimiser = self._optimiser_of(model)
+        if not self._kernels:
+            return model, optimiser
+        from study.train.steps.with_kernels import ready  # imports what only a GPU needs
+
+        return ready(model, optimiser, self._kernels)
+
     def _optimiser_of(self, model: Model) -> Optimiser:
         """The phase's optimiser of all weights; of only the classifier's if alpha is held."""
         phase, momentum = self._phase, self.cell.momentum
@@ -320,7 +342,7 @@ class Member:
     def _train_step(
         self,
         rows: Tensor,
-        model: Model,
+        model: HasLoss,
         optimiser: Optimiser,
         sampling: Sampling,
         width: int | None,

@@ -16,9 +16,23 @@ from torch import Tensor
 from torch.optim.adam import adam
 from torch.optim.sgd import sgd
 
-from study.models.model import Model
 from study.paradigms.paradigm import Paradigm, Sampling
-from study.tasks.task import Split
+from study.tasks.task import Batch, Split
+
+
+class HasLoss(Protocol):
+    """A model, or what takes its place in a step."""
+
+    def loss(
+        self,
+        paradigm: Paradigm,
+        batch: Batch,
+        sampling: Sampling,
+        alpha: float | None,
+        teacher_forcing: float,
+    ) -> Tensor:
+        """See `study.models.model.Model.loss`."""
+        ...
 
 
 class Optimiser(Protocol):
@@ -76,6 +90,10 @@ class SGD:
             foreach=True,
         )
 
+    def of(self, parameters: Iterable[Tensor]) -> SGD:
+        """A new one of other parameters, with the same options."""
+        return SGD(parameters, self._lr, self._momentum)
+
 
 class Adam:
     """The arithmetic of `torch.optim.Adam` (Kingma and Ba, ICLR 2015).
@@ -121,6 +139,10 @@ class Adam:
             maximize=False,
         )
 
+    def of(self, parameters: Iterable[Tensor]) -> Adam:
+        """A new one of other parameters, with the same options."""
+        return Adam(parameters, self._lr, self._beta, self._weight_decay)
+
 
 class Together:
     """Optimisers of parts of a model, such as its encoder, that step together."""
@@ -139,7 +161,7 @@ class Together:
 
 def train_step(
     rows: Tensor,
-    model: Model,
+    model: HasLoss,
     paradigm: Paradigm,
     optimiser: Optimiser,
     split: Split,

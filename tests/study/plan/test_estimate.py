@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -155,6 +156,44 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     for module in (pack_member, loop):
         monkeypatch.setattr(module, "now", lambda device: float(len(taken)))
     return taken
+
+
+@pytest.mark.parametrize(
+    ("speedup", "broken", "chosen", "reason"),
+    [
+        ({"pooling": 1.5, "aligned": 1.01, "flat": 1.1}, (), ("pooling", "flat"), "1.65 times"),
+        ({"pooling": 0.9, "aligned": 0.9, "flat": 0.9}, (), (), "1.00 times"),
+        ({"aligned": 1.2, "flat": 1.0}, ("pooling",), ("aligned",), "pooling failed: KeyError"),
+    ],
+)
+def test_the_kernels_are_those_that_are_faster(speedup, broken, chosen, reason, digits, gpu):
+    """Each beside those before it, in the cell that costs most; what breaks is left out."""
+    cells = []
+
+    def rate(timing: estimate._Timing, some: Sequence[Cell]) -> float:
+        cells.extend(some)
+        return math.prod(speedup[name] for name in timing.plan.how.kernels)
+
+    gpu.setattr(estimate._Timing, "rate", rate)
+    made = plan(digits, 2, SOFT, LVML)
+    kernels, why = estimate.choose_kernels(made, NO_PLACES, None)
+    assert kernels == chosen
+    assert reason in why
+    assert {cell.paradigm for cell in cells} == {"soft"}  # of equal FLOPs the first
+    assert estimate.choose_kernels(made, NO_PLACES, ("flat",)) == (("flat",), "as asked")
+
+
+def test_kernels_are_of_a_gpu(digits, monkeypatch):
+    monkeypatch.setattr(estimate._Timing, "rate", lambda *_: pytest.fail("timed"))
+    for made in (plan(digits, 1), on_cpu(plan(digits, 1))):
+        assert estimate.choose_kernels(made, NO_PLACES, None) == ((), "")
+        with pytest.raises(RequestError, match="--kernels are of a GPU, and none is used here"):
+            estimate.choose_kernels(made, NO_PLACES, ("flat",))
+    gpu = plan(digits, 1)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(estimate, "has_triton", lambda: False)
+    with pytest.raises(RequestError, match="--kernels pooling needs Triton"):
+        estimate.choose_kernels(gpu, NO_PLACES, ("pooling",))
 
 
 def test_members_of_a_pack_that_take_turns_gain_nothing(digits, steps):
