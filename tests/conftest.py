@@ -49,6 +49,10 @@ hypothesis.settings.register_profile("few", deadline=None, max_examples=10)
 hypothesis.settings.register_profile("many", deadline=None, max_examples=500)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "few"))
 
+# Where no GPU is, kernels are interpreted; Triton reads it when it is first imported.
+if not torch.cuda.is_available():
+    os.environ["TRITON_INTERPRET"] = "1"
+
 # Ray reads them when it is first imported, which a file of tests may do.
 for _name, _value in SETTINGS.items():
     os.environ.setdefault(_name, _value)

@@ -1,6 +1,6 @@
 """Kernels of our own for a training step on a GPU, each in place of PyTorch's, or beside them.
 
-None is used on a CPU. Which of them a study uses is chosen by timing (`study.plan.kernels`).
+None is used on a CPU. Which of them a study uses is chosen by timing (`study.plan.estimate`).
 Numbers are equal to PyTorch's but for rounding.
 """
 

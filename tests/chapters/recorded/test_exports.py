@@ -7,6 +7,7 @@ those here are made as its documents and the source of its public API (0.31) des
 from __future__ import annotations
 
 import itertools
+import os
 import re
 import sys
 import types
@@ -170,7 +171,6 @@ def test_what_was_not_a_number_is_not_taken_for_what_was_not_measured(results):
 @pytest.fixture(scope="module")
 def experiment(tmp_path_factory) -> Iterator[str]:
     folder = tmp_path_factory.mktemp("mlflow")
-    before = mlflow.get_tracking_uri()
     mlflow.set_tracking_uri(f"sqlite:///{folder / 'runs.db'}")
     client = mlflow.MlflowClient()
     mine = client.create_experiment("optimisers", artifact_location=folder.as_uri())
@@ -187,7 +187,8 @@ def experiment(tmp_path_factory) -> Iterator[str]:
     client.log_param(run, "optimizer", "adam")
     client.set_terminated(run, "FAILED")
     yield mine
-    mlflow.set_tracking_uri(before)
+    mlflow.set_tracking_uri(None)
+    os.environ.pop("MLFLOW_TRACKING_URI", None)  # which MLflow has set
 
 
 @pytest.mark.parametrize("form", ["frame", "CSV"])

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from benchmarks.support.stepping import build_model, made_up_mosaics, noise_task
 from study import hardware, kernels, paradigms
@@ -55,35 +53,28 @@ for kernel in (_forward, _backward):
 """
 
 
-@pytest.fixture
-def interpreted(monkeypatch) -> Callable[[Tensor], Tensor]:
-    """The kernel on a CPU, in networks, too; for one test, as Triton decides at the import."""
-    monkeypatch.setenv("TRITON_INTERPRET", "1")
-    spec = importlib.util.find_spec("study.kernels.relu_pool")
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    monkeypatch.setitem(sys.modules, spec.name, module)
-    return module.relu_pool
+DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+"""Where kernels run: on a CPU, Triton interprets them (`tests/conftest.py`)."""
 
 
 @needs_triton
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_pooling_is_that_of_pytorch_to_the_bit(shape, dtype, interpreted):
+def test_pooling_is_that_of_pytorch_to_the_bit(shape, dtype):
     """With ties, and with infinities and NaN among the inputs."""
     draw = torch.Generator().manual_seed(0)
+    from study.kernels.relu_pool import relu_pool
+
     inputs = torch.randn(shape, generator=draw).mul(4).round().div(4)
     odd = torch.tensor([torch.nan, torch.inf, -torch.inf, 0.0, -0.0])
     at = torch.randint(inputs.numel(), (inputs.numel() // 8 + 1,), generator=draw)
     broken = inputs.flatten().index_copy(0, at, odd[torch.arange(len(at)) % 5]).view(shape)
     for given in (inputs, broken):
-        leaf = given.to(dtype).to(memory_format=torch.channels_last).requires_grad_()
+        leaf = given.to(DEVICE, dtype).to(memory_format=torch.channels_last).requires_grad_()
         expected = torch.relu(nn.functional.max_pool2d(leaf, 2))
-        got = interpreted(leaf)
+        got = relu_pool(leaf)
         assert torch.equal(got.nan_to_num(7.0, 8.0, -8.0), expected.nan_to_num(7.0, 8.0, -8.0))
-        gradients = torch.randn(expected.shape, generator=draw).to(dtype)
+        gradients = torch.randn(expected.shape, generator=draw).to(DEVICE, dtype)
         theirs, ours = (torch.autograd.grad(y, leaf, gradients)[0] for y in (expected, got))
         assert torch.equal(ours, theirs)
         assert ours.is_contiguous(memory_format=torch.channels_last)
@@ -102,7 +93,7 @@ def test_pooling_compiles_for_a_gpu():
 
 
 @needs_triton
-def test_the_names_of_weights_stay(interpreted):
+def test_the_names_of_weights_stay():
     for precision in ("float32", "tf32", "bfloat16"):
         model = build_model("scripts", precision)
         names = [*model.state_dict()]
@@ -116,7 +107,7 @@ def test_the_names_of_weights_stay(interpreted):
 @needs_triton
 @pytest.mark.parametrize("activation", ["relu", "tanh", "gelu"])
 @pytest.mark.parametrize("norm", [None, *NORMALISATIONS])
-def test_only_relu_behind_pooling_is_taken_into_it(norm, activation, interpreted):
+def test_only_relu_behind_pooling_is_taken_into_it(norm, activation):
     settings = NetworkSettings(normalisation=norm, activation=activation)
     model = scripts_cifar10((3, 32, 32), 3, 1.0, 0, "float32", settings)
     gpu_layers.put_in(model, ("pooling",), "float32")
@@ -146,11 +137,12 @@ def test_channels_of_zeros_change_nothing(norm):
 
 def trained(model: Model, optimiser: Optimiser, used: kernels.Kernels, paradigm: str) -> Any:
     """Weights, what the optimiser keeps, and the loss after some steps in two parts."""
-    mosaics = made_up_mosaics(20, 2, torch.device("cpu"), images=40)
+    device = next(model.parameters()).device
+    mosaics = made_up_mosaics(20, 2, device, images=40)
     losses, optimiser = ready(model, optimiser, used)
     sampling = Sampling(torch.Generator().manual_seed(0))
     for start in range(2):
-        rows = torch.arange(start, start + 4)
+        rows = torch.arange(start, start + 4, device=device)
         loss = train_step(rows, losses, paradigms.get(paradigm), optimiser, mosaics, sampling, 3)
     return [*model.state_dict().values(), *optimiser.state, loss]
 
@@ -186,10 +178,10 @@ def test_weights_that_are_normalised_or_held_are_no_part_of_the_one_tensor():
 
 @needs_triton
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
-def test_a_step_with_all_of_our_kernels_is_pytorchs(precision, interpreted):
+def test_a_step_with_all_of_our_kernels_is_pytorchs(precision):
     found = []
     for used in ((), kernels.OWN):
-        model = build_model("scripts", precision)
+        model = build_model("scripts", precision).to(DEVICE)
         gpu_layers.put_in(model, used, precision)
         found.append(trained(model, SGD(model.parameters(), 0.01, 0.9), used, "soft"))
     for theirs, ours in zip(*found, strict=True):
