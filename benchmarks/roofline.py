@@ -36,8 +36,12 @@ from benchmarks.support import stepping
 from benchmarks.support.measure import table
 from study import paradigms
 from study.cell import PRECISIONS
+from study.cell.declared import Whole
 from study.paradigms.paradigm import Sampling
+from study.terminal.options import positive, typed
 from study.train.steps.step import SGD, train_step
+
+at_least_two = typed(Whole(2))
 
 H200: dict[str, Any] = {
     "ceilings": {"float32": 51e12, "tf32": 405e12, "bfloat16": 770e12},
@@ -92,28 +96,43 @@ def arguments() -> argparse.Namespace:
     how = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=about, epilog=more, formatter_class=how)
     add = parser.add_argument
-    add("--m", nargs="+", type=int, default=[5])
+    add("--m", nargs="+", type=at_least_two, default=[5])
     add("--paradigm", nargs="+", choices=("soft", "hard", "lvml"), default=["soft"])
     add("--precision", nargs="+", choices=PRECISIONS, default=[*PRECISIONS])
     add("--architecture", choices=("scripts", "paper", "small"), default="scripts")
-    add("--batch-size", type=int, default=256)
+    add("--batch-size", type=positive, default=256)
     add("--detail", action="store_true", help="by kind of operator, too")
-    add("--measured", type=Path, metavar="FILE", help="what train_step.py wrote with --json")
-    return parser.parse_args()
+    add("--measured", type=measured, metavar="FILE", help="what train_step.py wrote with --json")
+    args = parser.parse_args()
+    for name, value in (args.measured or {"options": {}})["options"].items():
+        if name in ("architecture", "batch_size") and value != str(getattr(args, name)):
+            flag = f"--{name.replace('_', '-')}"
+            parser.error(f"--measured is of {flag} {value}, not {getattr(args, name)}")
+    return args
+
+
+def measured(text: str) -> dict[str, Any]:
+    """What train_step.py wrote into a file."""
+    try:
+        found: dict[str, Any] = json.loads(Path(text).read_bytes())
+        assert found["options"].keys()
+        assert found["figures"][0].keys() >= H200.keys()
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, AssertionError):
+        wanted = "must be a file that train_step.py wrote with --json"
+        raise argparse.ArgumentTypeError(f"{wanted}, got {text!r}") from None
+    return found
 
 
 def rows(args: argparse.Namespace) -> Iterator[tuple[str, ...]]:
     """The rows of the table: steps, how long each took, and its kinds of operators."""
-    rates, *measured = (
-        json.loads(args.measured.read_text())["figures"] if args.measured else [H200]
-    )
+    rates, *timed = args.measured["figures"] if args.measured else [H200]
     precisions = [name for name in args.precision if name in rates["ceilings"]]
     for m, paradigm, precision in itertools.product(args.m, args.paradigm, precisions):
         done = operators(m, paradigm, precision, args)
         of_device = Rates(rates["ceilings"][precision], rates["bandwidth"])
         yield limits(f"{paradigm}, m={m}, {precision}", done, of_device)
         least = sum(least_seconds(each, of_device) for each in done)
-        for each in measured:
+        for each in timed:
             step = each["paradigm"], each["m"], each["precision"]
             if step == (paradigm, m, precision) and "baseline" not in each["step"]:
                 took = float(np.median(each["seconds"]))

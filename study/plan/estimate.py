@@ -108,7 +108,9 @@ def choose_kernels(plan: Plan, places: Places, requested: Kernels | None) -> tup
     """
     if not KINDS[plan.kind].trains or not hardware.has_gpu() or plan.how.gpus_per_trial == 0:
         if requested:
-            raise RequestError("--kernels are of a GPU, and none is used here: leave it out.")
+            raise RequestError(
+                "--kernels are of a GPU, and none is used here: leave the option out."
+            )
         return (), ""
     if requested is not None:
         if "pooling" in requested and not has_triton():

@@ -187,7 +187,7 @@ def test_kernels_are_of_a_gpu(digits, monkeypatch):
     monkeypatch.setattr(estimate._Timing, "rate", lambda *_: pytest.fail("timed"))
     for made in (plan(digits, 1), on_cpu(plan(digits, 1))):
         assert estimate.choose_kernels(made, NO_PLACES, None) == ((), "")
-        with pytest.raises(RequestError, match="--kernels are of a GPU, and none is used here"):
+        with pytest.raises(RequestError, match="--kernels are of a GPU, and none is used"):
             estimate.choose_kernels(made, NO_PLACES, ("flat",))
     gpu = plan(digits, 1)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)

@@ -188,12 +188,13 @@ def test_a_step_with_all_of_our_kernels_is_pytorchs(precision):
         torch.testing.assert_close(ours, theirs, rtol=1e-3, atol=1e-5)
 
 
-def test_a_cell_goes_on_with_other_kernels(digits, tmp_path):
+@pytest.mark.parametrize(("first", "then"), [(("flat",), ()), ((), ("flat",))])
+def test_a_cell_goes_on_with_other_kernels(first, then, digits, tmp_path):
     """Its checkpoint knows nothing of them."""
     cell, storage = tiny_cell(digits), make_storage(tmp_path)
     with pytest.raises(Killed):
-        train(cell, digits, checkpoints=Killing(storage, [5]), kernels=("flat",))
-    resumed = train(cell, digits, checkpoints=Checkpoints(storage))
+        train(cell, digits, checkpoints=Killing(storage, [5]), kernels=first)
+    resumed = train(cell, digits, checkpoints=Checkpoints(storage), kernels=then)
     assert numbers(resumed) == numbers(train(cell, digits))
 
 
