@@ -45,7 +45,9 @@ from benchmarks.support.baseline import ResearchScript
 from benchmarks.support.measure import in_a_process, table, write
 from study import hardware
 from study.cell import PRECISIONS, Budget, Cell, Schedule
+from study.cell.declared import Whole
 from study.kernels import Kernels, parsed, text_of
+from study.terminal.options import positive, typed
 from study.train.budget.cost import training_flops
 from study.train.steps.pack_member import Member
 from study.train.steps.side_by_side import stepping_on
@@ -99,17 +101,17 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     add = parser.add_argument
     add("--device", choices=("cpu", "cuda"), default="cpu")
-    add("--m", nargs="+", type=int, default=[5])
+    add("--m", nargs="+", type=typed(Whole(2)), default=[5])
     add("--paradigm", nargs="+", choices=("soft", "hard", "lvml"), default=["soft"])
     add("--architecture", choices=stepping.TASKS, default="scripts")
     add("--precision", nargs="+", choices=PRECISIONS, help="all here; of packs float32")
-    add("--batch-size", type=int, default=256, help="256")
-    add("--micro-batch", nargs="+", type=int, default=[], help="mosaics a pass, too")
+    add("--batch-size", type=positive, default=256, help="256")
+    add("--micro-batch", nargs="+", type=positive, default=[], help="mosaics a pass, too")
     add("--kernels", nargs="+", type=parsed, default=[], help="of ours, or compiled, too")
-    add("--members", nargs="+", type=int, default=[], help="of packs, measured instead")
-    add("--threads", type=int, default=torch.get_num_threads(), help="of the CPU")
-    add("--rounds", type=int, default=7, help="7")
-    add("--steps", type=int, help="of each in a round (1, on a GPU 20)")
+    add("--members", nargs="+", type=positive, default=[], help="of packs, measured instead")
+    add("--threads", type=positive, default=torch.get_num_threads(), help="of the CPU")
+    add("--rounds", type=positive, default=7, help="7")
+    add("--steps", type=positive, help="of each in a round (1, on a GPU 20)")
     add("--json", type=Path, metavar="FILE", help="write the figures there, too")
     args = parser.parse_args()
     on_gpu = args.device == "cuda"
@@ -191,7 +193,11 @@ def ways(
     for size in args.micro_batch:
         yield f"passes of {size}", study_steps(cell, args, micro_batch=size)
     for kernels in args.kernels:
-        yield f"kernels {text_of(kernels)}", study_steps(cell, args, kernels=kernels)
+        name = f"kernels {text_of(kernels)}"
+        try:
+            yield name, study_steps(cell, args, kernels=kernels)
+        except Exception as error:  # whatever a compiler raises: the others are measured
+            print(f"{name} failed: {type(error).__name__}: {error}", flush=True)
     for count in args.members:
         yield f"{count} side by side", study_steps(cell, args, members=count)
 

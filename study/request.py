@@ -83,6 +83,7 @@ def _gpus(text: str) -> float:
 
 
 def _kernels(text: str) -> Kernels | None:
+    """The kernels of a text; of `auto` None, which times them."""
     return None if text == "auto" else parsed(text)
 
 

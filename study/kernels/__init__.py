@@ -30,7 +30,7 @@ def parsed(text: str) -> Kernels:
     names = text.split(",")
     if names != [COMPILED] and not set(names) <= set(OWN):
         raise argparse.ArgumentTypeError(
-            f"must be auto, {PYTORCH}, {COMPILED} or some of {','.join(OWN)}, got {text!r}"
+            f"must be {PYTORCH}, {COMPILED} or some of {','.join(OWN)}, got {text!r}"
         )
     return tuple(name for name in (*OWN, COMPILED) if name in names)
 

@@ -16,6 +16,7 @@ import torch
 import triton
 import triton.language as tl
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 _NOWHERE = tl.constexpr(4)
 """In place of the number of a value: ReLU is flat here."""
@@ -104,6 +105,7 @@ class _ReLUPool(torch.autograd.Function):
         return outputs.permute(0, 3, 1, 2)
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, gradients: Tensor) -> Tensor:
         (places,) = ctx.saved_tensors
         number, channels, height, width = ctx.shape

@@ -27,7 +27,7 @@ from study.train.budget.timeline import steps_by_phase, timeline
 from study.train.run_training import task_of
 from study.train.steps import packs
 from study.train.steps.loop import train_pack
-from study.train.steps.pack_member import Outcome
+from study.train.steps.pack_member import Outcome, now
 from study.train.steps.packs import MOST_MEMBERS, Measured, Packing, Shape
 
 TIMED_FLOPS = {"cpu": 10**10, "cuda": 10**13}
@@ -35,7 +35,7 @@ TIMED_FLOPS = {"cpu": 10**10, "cuda": 10**13}
 
 LEAST_SECONDS = {"cpu": 0.0, "cuda": 0.2}
 """Of a timed cell, by device: steps of a small network take a GPU no time beside the first launch
-of their graph, and these decide on packs."""
+of their graph, which would decide on packs and kernels."""
 
 FEWEST_STEPS, MOST_STEPS = 3, 100
 """Steps of a timed cell; more where they take less than `LEAST_SECONDS`."""
@@ -125,22 +125,37 @@ def choose_kernels(plan: Plan, places: Places, requested: Kernels | None) -> tup
 
 
 def _fastest(plan: Plan, places: Places, cell: Cell) -> tuple[Kernels, str]:
-    """The kernels with which a cell trains fastest, one after the other, and why."""
+    """The kernels with which a cell trains fastest, chosen one after the other, and why."""
     kernels: Kernels = ()
-    failed = []
+    total, failed = 1.0, ""
     with _timing(plan, places) as timing:
-        pytorch = best = timing.rate([cell])
+
+        def rate(some: Kernels) -> float:
+            how = replace(plan.how, kernels=some)
+            return replace(timing, plan=replace(plan, how=how)).rate([cell])
+
         for name in OWN:
             further = (*kernels, name)
-            tried = replace(plan, how=replace(plan.how, kernels=further))
-            try:
-                rate = replace(timing, plan=tried).rate([cell])
+            try:  # in turns, as a GPU's clock changes
+                speedup = min(rate(further) / rate(kernels) for _ in range(2))
             except Exception as error:  # whatever a compiler raises: PyTorch's kernels do
-                failed.append(f"; {name} failed: {type(error).__name__}")
-                continue
-            if rate > WORTH_A_KERNEL * best:
-                kernels, best = further, rate
-    return kernels, f"measured {best / pytorch:.2f} times as fast as PyTorch's{''.join(failed)}"
+                failed += f"; {name} failed: {type(error).__name__}"
+                _require_intact(timing.device, name)
+            else:
+                if speedup > WORTH_A_KERNEL:
+                    kernels, total = further, total * speedup
+    return kernels, f"measured at least {total:.2f} times as fast as PyTorch's{failed}"
+
+
+def _require_intact(device: torch.device, name: str) -> None:
+    """Refuses to go on in a process in which CUDA has failed."""
+    try:
+        now(device)
+    except RuntimeError as error:
+        raise RequestError(
+            f"the kernel {name} breaks CUDA here ({str(error).splitlines()[0]}): run the command "
+            "with --kernels pytorch."
+        ) from error
 
 
 def choose_packing(plan: Plan, places: Places, requested: str, share: bool = True) -> Packing:

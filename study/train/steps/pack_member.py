@@ -17,8 +17,8 @@ from study.cell import Cell
 from study.cell.seeds import stream_seed
 from study.door import imported
 from study.kernels import Kernels, text_of
-from study.kernels.gpu_layers import put_in
 from study.models.flops import evaluating
+from study.models.gpu_layers import put_in
 from study.models.model import Model
 from study.paradigms.paradigm import Paradigm, Sampling
 from study.tasks.task import Task
@@ -89,7 +89,6 @@ class Member:
     ) -> None:
         self.cell = cell
         self.device = device
-        self._kernels = kernels
         self._splits = dict(task.splits(cell, device))
         self._train = self._splits["train"]
         self._splits["train"] = self._train.head(cell.train_metrics_size)
@@ -100,7 +99,7 @@ class Member:
         self._flops = model.flops(facts.input_shape, facts.lengths, cell.m)
         self.stops = timeline(cell, cost.cell_flops(cell, self._flops))
         self._model = model.to(device)
-        put_in(self._model, kernels, cell.precision)
+        self._kernels = put_in(self._model, kernels, cell.precision)
         self._order = BatchOrder(cell)
         self._generator = torch.Generator(device).manual_seed(stream_seed("sampling", cell.seed))
         self._baseline = torch.zeros((), device=device)

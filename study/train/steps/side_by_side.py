@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Protocol
 
 import torch
@@ -123,7 +123,11 @@ class Captured:
 
     def _record(self, width: int) -> None:
         started = now(self._device)  # the copies are made of what other streams wrote
-        self._graphs[width] = _RECORDER.submit(self._recorded, width).result()
+        recording = _RECORDER.submit(self._recorded, width)
+        try:
+            self._graphs[width] = recording.result()
+        finally:
+            wait([recording])  # Ctrl-C ends neither it nor the memory that it uses
         self._idle += now(self._device) - started
 
     def _recorded(self, width: int) -> torch.cuda.CUDAGraph:

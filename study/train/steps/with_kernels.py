@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.func import functional_call
 
 from study.kernels import COMPILED, Kernels
-from study.models.model import Model, Network
+from study.models.model import Model
 from study.train.steps.step import SGD, Adam, HasLoss, Optimiser
 
 _ALIGNED = 64
@@ -20,10 +20,10 @@ addresses alone."""
 
 
 def ready(model: Model, optimiser: Optimiser, kernels: Kernels) -> tuple[HasLoss, Optimiser]:
-    """What gives the loss of a model, and its optimiser, with these kernels."""
+    """What gives the loss of a model, and its optimiser, with kernels that it can use."""
     if COMPILED in kernels:
         return Compiled(model), optimiser
-    if "flat" in kernels and isinstance(optimiser, SGD | Adam) and fits(model, optimiser):
+    if "flat" in kernels and isinstance(optimiser, SGD | Adam):
         flat = Flat(model, optimiser)
         return flat, flat
     return model, optimiser
@@ -47,6 +47,9 @@ class Compiled:
 @functools.cache
 def _compiled() -> Callable[..., Tensor]:
     """One for all models, so that what is compiled for a copy does for its original."""
+    # Each shape and paradigm is compiled; by default, after eight others are not, without a word.
+    torch._dynamo.config.recompile_limit = 256
+    torch._dynamo.config.fail_on_recompile_limit_hit = True
     return torch.compile(lambda model, *how: model.loss(*how), dynamic=False)
 
 
@@ -57,7 +60,7 @@ class Flat:
     bfloat16 it is cast once a step; so is the tensor of their gradients.
 
     Args:
-        model: of which they are; see `fits`.
+        model: of which they are.
         optimiser: of the weights, before its first step.
 
     Attributes:
@@ -95,18 +98,6 @@ class Flat:
     def step(self, gradients: Sequence[Tensor]) -> None:
         """See `Optimiser`."""
         self._optimiser.step(gradients)
-
-
-def fits(model: Model, optimiser: Optimiser) -> bool:
-    """Whether each weight that trains is one of a convolution or linear layer, used once a pass.
-
-    The gradients of others would be summed in bfloat16, or their values be rounded.
-    """
-    networks = model.focus, model.classifier
-    layers = [each for each in model.modules() if isinstance(each, nn.Conv2d | nn.Linear)]
-    multiplied = {id(each) for layer in layers for each in layer.parameters(recurse=False)}
-    plain = model.encoder is None and all(isinstance(each, Network) for each in networks)
-    return plain and all(id(each) in multiplied for each in optimiser.parameters)
 
 
 class _Loss(nn.Module):

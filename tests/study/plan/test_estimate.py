@@ -161,7 +161,12 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> list[object]:
 @pytest.mark.parametrize(
     ("speedup", "broken", "chosen", "reason"),
     [
-        ({"pooling": 1.5, "aligned": 1.01, "flat": 1.1}, (), ("pooling", "flat"), "1.65 times"),
+        (
+            {"pooling": 1.5, "aligned": 1.01, "flat": 1.1},
+            (),
+            ("pooling", "flat"),
+            "at least 1.28 times",
+        ),
         ({"pooling": 0.9, "aligned": 0.9, "flat": 0.9}, (), (), "1.00 times"),
         ({"aligned": 1.2, "flat": 1.0}, ("pooling",), ("aligned",), "pooling failed: KeyError"),
     ],
@@ -172,7 +177,9 @@ def test_the_kernels_are_those_that_are_faster(speedup, broken, chosen, reason, 
 
     def rate(timing: estimate._Timing, some: Sequence[Cell]) -> float:
         cells.extend(some)
-        return math.prod(speedup[name] for name in timing.plan.how.kernels)
+        # A GPU that takes a while to its clock makes the first kernel look fast once.
+        clock = min(1.0, 0.5 + 0.2 * len(cells))
+        return clock * math.prod(speedup[name] for name in timing.plan.how.kernels)
 
     gpu.setattr(estimate._Timing, "rate", rate)
     made = plan(digits, 2, SOFT, LVML)

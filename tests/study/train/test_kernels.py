@@ -16,7 +16,7 @@ from torch import nn
 from benchmarks.support.stepping import build_model, made_up_mosaics, noise_task
 from study import hardware, kernels, paradigms
 from study.cell import NORMALISATIONS, PRECISIONS, Budget, Cell, NetworkSettings, Schedule
-from study.kernels import gpu_layers
+from study.models import gpu_layers
 from study.models.images import scripts_cifar10
 from study.models.model import Model
 from study.paradigms.paradigm import Sampling
@@ -97,7 +97,8 @@ def test_the_names_of_weights_stay():
     for precision in ("float32", "tf32", "bfloat16"):
         model = build_model("scripts", precision)
         names = [*model.state_dict()]
-        gpu_layers.put_in(model, kernels.OWN, precision)
+        used = gpu_layers.put_in(model, kernels.OWN, precision)
+        assert used == (("pooling", "flat") if precision == "float32" else kernels.OWN)
         assert [*model.state_dict()] == names
         assert sum(isinstance(each, gpu_layers.ReLUPool) for each in model.modules()) == 4
         aligned = [each for each in model.modules() if isinstance(each, gpu_layers.AlignedConv2d)]
@@ -166,8 +167,7 @@ def test_weights_that_are_normalised_or_held_are_no_part_of_the_one_tensor():
     normalised = scripts_cifar10(
         (3, 32, 32), 3, 1.0, 0, "bfloat16", NetworkSettings(normalisation="layer")
     )
-    optimiser = SGD(normalised.parameters(), 0.01, 0.9)
-    assert ready(normalised, optimiser, ("flat",)) == (normalised, optimiser)
+    assert gpu_layers.put_in(normalised, ("flat",), "bfloat16") == ()
     model = build_model("scripts")
     flat, _ = ready(model, SGD(model.classifier.parameters(), 0.01, 0.9), ("flat",))
     assert isinstance(flat, Flat)
